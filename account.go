@@ -2,168 +2,36 @@ package oncehttp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/oncehttp/oncehttp/internal/request"
-	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/internal/run"
 )
 
-// ContextWithAccount returns a context for the calls of one account inside Config.Account, such as one of several customers who
-// share a client. It is part of the identity of their operations: under one key, two accounts have two of them. Credentials are
-// not compared in it, so that a token may be renewed at any time.
+// ContextWithAccount returns a context for the calls of one account inside Config.Account,
+// such as one of several customers of a client. The account is part of the identity of an
+// operation: one key in two accounts is two operations. Credentials are not compared within
+// an account, so that a token may be renewed at any time.
 //
-// A call that names an account, here or by Config.Account, first looks at what stands under none: while an operation of its key, or
-// one without a key that is unresolved, stands there, nothing is begun, and the error matches ErrAccount until the operation is
-// assigned. An empty account is ErrConfig.
+// A call with an account, from here or from Config.Account, first looks for operations
+// without one. While such an operation has its key, or is unresolved and was begun without a
+// key, nothing is begun, and the error matches ErrAccount until the operation is assigned. An
+// empty account is ErrConfig.
 //
-// Run, Unfinished, Lookup and whatever else is called without an account reach all of them; called with such a context, that
-// account only. Functions of the Config find the account of their operation in the context that they are given, or that of their
-// request: see AccountFromContext. It panics if ctx is nil, as context.WithValue does.
+// Without an account Run, Unfinished, Lookup and the other calls cover all accounts; with
+// such a context, one. Functions of the Config find the account of their operation in their
+// context, or in that of their request: see AccountFromContext. ContextWithAccount panics if
+// ctx is nil, as context.WithValue does.
 func ContextWithAccount(ctx context.Context, account string) context.Context {
-	return context.WithValue(ctx, accountKey{}, accountNamed{account, true})
+	return run.ContextWithAccount(ctx, account)
 }
 
-// AccountFromContext returns the account that ContextWithAccount named; named is false if there is none. In Config.Authorize,
-// Config.Token and Config.Reconcile it is that of the operation, on Resume, too. It panics if ctx is nil.
+// AccountFromContext returns the account of ContextWithAccount; named is false if there is
+// none. In Config.Authorize, Config.Token and Config.Reconcile it is the operation's, also
+// during Resume. It panics if ctx is nil.
 func AccountFromContext(ctx context.Context) (account string, named bool) {
-	a, _ := ctx.Value(accountKey{}).(accountNamed)
-	return a.name, a.named
+	return run.AccountFromContext(ctx)
 }
 
-// accountKey is the key of an account in a context.
-type accountKey struct{}
-
-// accountNamed is the account of a context; the zero value says that there is none, whatever a context around it says.
-type accountNamed struct {
-	name  string
-	named bool
-}
-
-// withAccountOf returns ctx with the account of an operation.
-func withAccountOf(ctx context.Context, rec *persist.Record) context.Context {
-	var of accountNamed
-	_, scopes := persist.SplitAccount(rec.Account)
-	if len(scopes) > 0 && scopes[0][0] == "" {
-		of = accountNamed{scopes[0][1], true}
-	}
-	if name, named := AccountFromContext(ctx); of == (accountNamed{name, named}) {
-		return ctx
-	}
-	return context.WithValue(ctx, accountKey{}, of)
-}
-
-// errEmptyAccount: the sign of a customer that was not found, which must not become everybody.
-var errEmptyAccount = errors.New("an empty account in ContextWithAccount")
-
-// checkAccount returns an error if ctx names an empty account.
-func checkAccount(ctx context.Context) error {
-	if name, named := AccountFromContext(ctx); named && name == "" {
-		return errEmptyAccount
-	}
-	return nil
-}
-
-// account returns the account that a call with this context reaches, as records have it, its scopes aside: Config.Account, and
-// inside it the context's.
-func (c *Client) account(ctx context.Context) string {
-	if name, named := AccountFromContext(ctx); named {
-		return persist.Account(c.cfg.Account, [2]string{"", name})
-	}
-	return c.accountBase
-}
-
-// unassigned returns the accounts that are none beside an account: without that of ContextWithAccount, and without a name.
-// Headers that select an account stay.
-func unassigned(account string) (none []string) {
-	name, scopes := persist.SplitAccount(account)
-	inside := len(scopes) > 0 && scopes[0][0] == ""
-	if inside {
-		scopes = scopes[1:]
-	}
-	if inside {
-		none = append(none, persist.Account(name, scopes...))
-	}
-	if name != "" {
-		none = append(none, persist.Account("", scopes...))
-	}
-	return none
-}
-
-// unassignedOf returns the accounts that are none beside that of a call.
-func unassignedOf(named *request.Named) (none []string) { return unassigned(named.Account) }
-
-// checkUnassigned stops a call that names an account while an operation of its key stands under none, unless there is one of the
-// account, too, so that nothing is begun.
-func (e *engine) checkUnassigned(ctx context.Context, name string, op *preparedRequest) error {
-	id, found, err := e.standsUnassigned(ctx, &op.named)
-	if err == nil && !found {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	if err != nil {
-		return e.errorOfPlace(ctx, name, op, err)
-	}
-	if exists, err := e.exists(ctx, op.rec.ID); err == nil && exists {
-		return nil
-	}
-	return e.strangerError(ctx, name, id, e.unassignedCause(ctx, id, op.rec.Account))
-}
-
-// standsUnassigned returns an operation under no account that has one of the call's keys. Errors: the journal's.
-func (e *engine) standsUnassigned(ctx context.Context, named *request.Named) (id persist.ID, found bool, err error) {
-	if named.Keyless && e.cfg.randomKeys { // no operation can have the key
-		return persist.ID{}, false, nil
-	}
-	for _, account := range unassignedOf(named) {
-		for _, key := range named.Keys {
-			id := persist.ID{Account: account, Key: key}
-			if found, err := e.exists(ctx, id); found || err != nil {
-				return id, found, err
-			}
-		}
-	}
-	return persist.ID{}, false, nil
-}
-
-// unassignedCause returns the error of a call for account while an operation stands under none, with the way on.
-func (e *engine) unassignedCause(ctx context.Context, id persist.ID, account string) error {
-	return fmt.Errorf("an operation of it stands under no account; nothing is begun until Client.Assign gives it to the account "+
-		"to which it belongs: %s, maybe to %q", e.referenceTo(ctx, id), request.Base(account))
-}
-
-// errIncomparable says that a request differs from that of an operation at most in what counts by one of two configurations only, or
-// that a later version of this module made the fingerprint.
-var errIncomparable = errors.New("it was begun with other SecretHeaders or SecretParameters, or by a later version, and cannot be compared; " +
-	"send it with those, or settle it")
-
-// incomparable is errIncomparable, with the difference.
-func incomparable(op *preparedRequest, rec *persist.Record) error {
-	return fmt.Errorf("%w (%w)", errIncomparable, op.read.Unclear(rec))
-}
-
-// errorOfPlace returns the error of a call whose operation has no place, because the journal failed with err. For a call that
-// names no key nobody has looked yet for what is unresolved of the same request: the error names none either, since whoever goes on with
-// one that NewKey made would begin a second operation.
-func (e *engine) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
-	switch {
-	case errors.Is(err, errForgottenBefore):
-		return newError(name, nothing(Key(op.rec.Key)), err, ErrConfig)
-	case op.named.Unnamed:
-		return newError(name, unclear(""), err)
-	}
-	return e.errorOfBegin(ctx, name, op, false, err)
-}
-
-// exists reports whether there is an operation, also one that a call of this process is about to begin. Errors: the
-// journal's.
-func (e *engine) exists(ctx context.Context, id persist.ID) (bool, error) {
-	if running, _ := e.shared.calls.Running(id); running || e.shared.notes.MayAppear(id, e.now()) {
-		return true, nil
-	}
-	_, err := e.journal.Get(context.WithoutCancel(ctx), id)
-	if errors.Is(err, persist.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
+// CredentialHash returns the hash for a name in Config.Credential: "sha256:" and 64
+// hexadecimal digits. It protects secrets that cannot be guessed, such as API keys. For a
+// password chosen by a person use another name, and change it with the password.
+func CredentialHash(secret string) string { return run.CredentialHash(secret) }

@@ -2,393 +2,246 @@ package oncehttp
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"iter"
 	"net/http"
-	"net/url"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/oncehttp/oncehttp/internal/inflight"
-	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/run"
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Client sends requests that must take effect exactly once. It is safe for
-// concurrent use; make one and keep it. Only New and Open make one: every error of
-// a nil or zero Client matches ErrConfig, and so does that of a nil context.Context.
-type Client struct {
-	cfg           Config
-	engine        *engine
-	ownsJournal   bool // Open opened the journal, Close closes it
-	ownsTransport bool // Config.Transport was nil, Close closes its idle connections
-	accountBase   string
+// concurrent use. New and Open make one: make it once, and keep it. Every error of
+// a nil or zero Client matches ErrConfig, and so does the error of a call with a
+// nil context.Context.
+type Client struct{ run *run.Client }
 
-	// draining ends the waits between attempts, so that every call stops after
-	// the attempt that is on the wire.
-	draining context.Context
-	drain    context.CancelCauseFunc
-	due      chan struct{} // wakes Run
-
-	told toldCoverage // for tellCoverage
-
-	visits    *visits
-	closeOnce sync.Once
-	closing   time.Time       // when Close was called; written by closeOnce
-	cutting   context.Context // ends where Close cuts what is under way
-	cut       context.CancelCauseFunc
-	over      chan struct{} // closed once all is over
-	closeErr  error         // written before over is closed
-	renewed   atomic.Bool   // no renewal of leases is under way any more
+// inner returns the client that does the work; nil for a nil or zero c, which every call of that one refuses.
+func (c *Client) inner() *run.Client {
+	if c == nil {
+		return nil
+	}
+	return c.run
 }
 
-// New makes a client on any journal, which stays the caller's to close. Several
-// clients in one process may share one journal.
+// New returns a client on any journal. The caller closes the journal, after the
+// client. Several clients of one process may share one journal.
 // Errors: ErrConfig.
 func New(cfg Config) (*Client, error) {
-	ownsTransport, v := cfg.Transport == nil, newVisits()
-	cfg.countVisits(v)
-	if err := cfg.fill(); err != nil {
-		return nil, newError("new", nothing(""), err, ErrConfig)
+	inner, err := run.New(cfg.inner())
+	if err != nil {
+		return nil, errorOf(err)
 	}
-	cfg.countNewKey(v)
-	cfg.Transport = counted(cfg.Transport, v)
-	attached := cfg.Journal.Attach(func() any { return &shared{calls: inflight.NewTable((*result).release), clock: newClock(cfg.Journal)} })
-	common, ok := attached.(*shared)
-	if other, sealed := attached.(interface{ Sealed() error }); sealed {
-		return nil, newError("new", nothing(""), other.Sealed(), ErrConfig)
-	}
-	if !ok {
-		return nil, newError("new", nothing(""), fmt.Errorf("the journal carries a %T, not this package's table of calls", attached), ErrConfig)
-	}
-	c := &Client{cfg: cfg, ownsTransport: ownsTransport, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
-	c.cfg.authorized = &common.authorized
-	c.draining, c.drain = context.WithCancelCause(context.Background())
-	c.cutting, c.cut = context.WithCancelCause(context.Background())
-	c.visits, c.over = v, make(chan struct{})
-	owner := string(RandomKey())
-	c.engine = &engine{
-		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, leases: newLeases(&c.cfg, common.clock, owner),
-		clock: common.clock, now: common.clock.now, notifier: notifier(cfg.Journal), late: lateFinisher(cfg.Journal), loopRequest: newLoopRequest(),
-		lacking: metLacks{met: make(chan struct{}, 1)},
-		wake: func() {
-			select {
-			case c.due <- struct{}{}:
-			default: // it was told already
-			}
-		},
-	}
-	return c, nil
+	return &Client{inner}, nil
 }
 
-// Do sends the request so that it takes effect once. Its key is the request's
-// own, else the context's (ContextWithKey), else a generated one, which is made
-// and kept before the first attempt.
+// Open is New with a bbolt journal in the file at path. It makes the file if there
+// is none. Client.Close closes the journal. Package persist/seal opens sealed
+// journals; persist/postgres, persist/mysql and persist/redis open journals on a
+// server.
+// Errors: ErrConfig, and persist.ErrLocked, persist.ErrCorrupt or persist.ErrSealed
+// with the name of the file.
+func Open(path string, cfg Config) (*Client, error) {
+	inner, err := run.Open(path, cfg.inner())
+	if err != nil {
+		return nil, errorOf(err)
+	}
+	return &Client{inner}, nil
+}
+
+// Do sends the request so that it takes effect once. The key is the request's own,
+// else the context's (ContextWithKey), else a generated one. Do makes the key, and
+// writes key and request to the journal, before the first attempt.
 //
-// On return either the response is the server's final answer, with its whole
-// body, or the error matches exactly one of ErrNoEffect, ErrFinal and ErrOutcomeUnknown.
-// An error status that is final (a declined card's 402) is a response. The
-// request is never changed; its body is read once and closed.
+// Do returns the server's final answer, whose body is whole up to
+// Config.MaxResponseBytes and streams beyond, or an error. The error
+// matches exactly one of ErrNoEffect, ErrFinal and ErrOutcomeUnknown. A final error
+// status, such as the 402 of a declined card, is a response. Do does not change the
+// request. It reads the body once, and closes it.
 //
-// Do rejects a request without a key with ErrOutcomeUnknown if the same request
-// under a generated key is unresolved, or if Resume or Run ended it and no caller
-// with its key was told how. The error names that key, or matches ErrInFlight while another
-// process sends it. See the package comment.
+// Without a key, Do returns ErrOutcomeUnknown in two cases: the same request is
+// unresolved under a generated key; or Resume or Run ended it, and no caller with
+// its key was told. The error names that key. While another process sends the
+// operation, the error matches ErrInFlight instead. See the package comment.
 //
-// A confirmed answer that the same key finds again may be returned before its record
-// is durable, and on a journal of a server (persist.LateFinisher) before the record says
-// so; later calls on the operation in this process wait for that. After a crash in
-// between the operation is pending, and is sent again under the same key. Flush waits.
+// The same key may get a confirmed answer before its record is durable and, on a
+// journal of a server (persist.LateFinisher), before the record has the answer.
+// Later calls of this process on the operation wait for that. After a crash in
+// between the operation is pending, and is sent again under the same key. Flush
+// waits for the records.
 //
-// When the request's context ends, Do ends the attempt and returns what is known. It
-// outlasts the context while the journal commits, and while a Transport or a
-// function of the Config does not heed it. If other callers wait for the same
-// operation, it returns at once, and the operation goes on for them.
+// The end of the request's context ends the attempt, and Do returns the outcome
+// known by then. Do returns later while the journal commits, or while a Transport or
+// a function of the Config ignores the context. If other callers wait for the
+// operation, Do returns at once, and the operation goes on for them.
 //
-// A panic of a function of the Config, or of the journal or the Transport, goes on in the caller of Do that began the call. Others
-// who wait get ErrOutcomeUnknown. Once that caller has left, or has its answer, the panic is logged. The operation is pending, and the
-// same key goes on with it. runtime.Goexit in place of a panic ends the caller's goroutine where that makes the attempts; else
-// the error is ErrOutcomeUnknown.
+// A panic of a function of the Config, the journal or the Transport goes on in the
+// caller of Do that began the call. Other callers get ErrOutcomeUnknown. If the
+// first caller has left, or has its answer, the panic is logged. The operation stays
+// pending, and the same key goes on with it. A runtime.Goexit in place of a panic
+// ends the caller's goroutine if the attempts run there; else the error is
+// ErrOutcomeUnknown.
 //
-// A request that is not journaled (GET, HEAD, OPTIONS; what Config.Methods
-// leaves out) streams through. What may take effect is not sent while another
-// client's operation of the same request, under a generated key, is unresolved
-// or unreported. A GET, HEAD or OPTIONS that was sent and got no
-// answer is ErrNoEffect, since by definition it has no effect (RFC 9110 section
-// 9.2.1).
+// Requests outside the journal (GET, HEAD, OPTIONS, and methods left out by
+// Config.Methods) stream through. One that may take effect is not sent while the
+// same request of another client is unresolved, or unreported, under a generated
+// key. If its method is safe or idempotent by definition (GET, HEAD, OPTIONS, TRACE,
+// PUT, DELETE; RFC 9110 sections 9.2.1, 9.2.2) and it has no body, or a GetBody, it is
+// sent again after an error and after a 429, 502, 503 or 504, by Config.Retry: see
+// Policy.SafeAttempts. The last answer is the response, whatever its status; after a
+// lost answer that of a DELETE may be a 404. An answer whose head was returned is not
+// asked for again. A GET, HEAD or OPTIONS without an answer is ErrNoEffect: it has no
+// effect by definition. Another method is ErrOutcomeUnknown if it may have been sent.
+// Methods that are not idempotent are sent again only if nothing of them was sent.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	return c.do("do", req, keySource{}, false)
+	resp, err := c.inner().Do(req)
+	return resp, errorOf(err)
 }
 
 // DoKey is Do under this key. A key in the request itself must be the same.
 func (c *Client) DoKey(req *http.Request, key Key) (*http.Response, error) {
-	return c.do("do", req, keySource{key: key, given: true}, false)
+	resp, err := c.inner().DoKey(req, string(key))
+	return resp, errorOf(err)
 }
 
-// keySource is what a call itself says about the key.
-type keySource struct {
-	key    Key
-	given  bool // the call names the key, which then must not be empty
-	chosen bool // a request without any key is an error; none is generated
-	queued bool // the call itself sends nothing
+// Enqueue records, durably, the intention to send the request under this key. It
+// uses no network. Resume or Run sends the request, within Config.EnqueueMaxAge.
+// After nil the operation stays until it is final, also if a call is under way with
+// its key.
+//
+// A second Enqueue of the same key with the same bytes returns
+//   - nil while the operation goes on, or after it took place;
+//   - nil for one held because it was never sent in time: it is sent now;
+//   - ErrFinal after a refusal (a final 4xx), with the answer in Error.Answer;
+//   - ErrSettled, ErrAbandoned, ErrKeyReused or ErrHeld, as Do, if it was settled as
+//     absent, abandoned, mismatched or is held otherwise.
+//
+// Other bytes are ErrKeyReused. The key may be "" if the request has one in its
+// header, query or body, or its context does (ContextWithKey). A request without any
+// key is ErrKeyInvalid, since nobody could ask for the operation later.
+//
+// The request's credentials are not kept. A request with credentials needs
+// Config.Authorize, which adds them again; else the error is ErrConfig.
+func (c *Client) Enqueue(req *http.Request, key Key) error {
+	return errorOf(c.inner().Enqueue(req, string(key)))
 }
 
-// preparedRequest is a caller's request, read once: the record that it would begin, its profile, and the
-// credentials that no journal sees.
-type preparedRequest struct {
-	rec         *persist.Record // of read
-	prof        *profile.Profile
-	credentials request.Credentials
-	target      *url.URL // where the caller sends it
-	read        *request.Snapshot
-	named       request.Named // what the call names, as far as it could be read
-	secret      []byte        // the journal's, if the operation's owner is compared
-	left        *leftRecord   // the operation, while the limiter takes long; nil: it was not left
-	places      int           // how often its place was chosen by all records of its key
+// Prepare returns the record that Enqueue would begin. It writes nothing. The
+// package of a journal (postgres.Begin, mysql.Begin) begins it in a transaction of
+// the caller, as the first write of that, so that the transaction can be repeated.
+func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
+	rec, err := c.inner().Prepare(req, string(key))
+	return rec, errorOf(err)
 }
 
-// do runs a request as an operation, or lets it stream through if it is none. name is that of the call, for errors;
-// plain says that the caller sees plain HTTP.
-func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
-	if err := c.checkCall(context.Background(), name, key.key); err != nil {
-		if req != nil {
-			closeBody(req)
-		}
-		return nil, err
-	}
-	if req == nil {
-		return nil, c.engine.noRequest(name, key.key)
-	}
-	opened := !plain && c.visits.enter(doVisit)
-	if opened {
-		defer c.visits.leave(doVisit)
-	}
-	if !key.given && req.URL != nil {
-		same, journaled := c.journaled(req)
-		if req = same; !journaled {
-			return c.stream(req, opened, plain)
-		}
-	}
-	if plain && c.visits.enter(roundTripVisit) {
-		defer c.visits.leave(roundTripVisit)
-	}
-	op, err := c.read(req, key, plain)
-	ctx := inflight.WithoutKey(req.Context()) // a journal of a user's own may ask for something with it
-	if err != nil {
-		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
-	}
-	if err := c.engine.place(ctx, op); err != nil {
-		return nil, c.engine.errorOfPlace(ctx, name, op, err)
-	}
-	for {
-		res, caller, err := c.run(ctx, name, op)
-		if err != nil {
-			return nil, err
-		}
-		if res.left != nil {
-			caller.Done()
-			if err := c.awaitLimiter(ctx, name, op, res.left); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if res.elsewhere {
-			caller.Done()
-			if err := c.engine.choosePlace(req.Context(), op, nil); err != nil {
-				return nil, c.engine.errorOfPlace(req.Context(), name, op, err)
-			}
-			continue
-		}
-		resp, err := c.response(req, op.rec.ID, res, plain, caller.Joined())
-		err = own(err, name, caller.Joined())
-		caller.Done()
-		if resp != nil || err != nil {
-			return resp, err
-		}
-		op.named.Unnamed, op.named.Keyless = false, false // from now on an operation has its key, also where that was just made
+// Resume makes one pass over the operations of this account that are due when it
+// starts, at most Config.ResumeWorkers at a time, and yields the result of each.
+// Result.Outcome tells a success, a 202 and a refusal apart; none of them is an
+// error. Resume leaves out an operation that another call runs, and one whose next
+// attempt is not due yet. Error.NextAttempt, and NextAttempt in the records of
+// Unfinished, have that time: right after a failed Do nothing is due.
+//
+// An *Error is about one operation, and the pass goes on. Any other error ends the
+// pass. After a break nothing more starts; Resume waits for the attempts on the
+// wire, at most Policy.AttemptTimeout, and records their results. The end of ctx
+// cuts off the attempts on the wire. An operation with other callers goes on for
+// them, and Resume does not wait for it. The last error then has the cause, as it
+// has after Close.
+//
+// A panic or runtime.Goexit of a function of the Config, the journal or the
+// Transport is the error of its operation, with ErrOutcomeUnknown; Config.Logger
+// gets the stack. The pass goes on. This process tries the operation again after
+// Retry.MaxPause; other processes, and a Do with its key, may go on with it before.
+// A panic of the journal outside an operation ends the pass.
+//
+// An operation whose credentials were left out of the journal needs
+// Config.Authorize. Without it each yields an error, and stays pending. Resume asks
+// Config.Reconcile about held operations (its comment names them), and leaves the others
+// alone.
+func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		c.inner().Resume(ctx)(func(r run.Result, err error) bool { return yield(resultOf(r), errorOf(err)) })
 	}
 }
 
-// stream sends a request that is no operation. opened: it belongs to a Do of a client that is not closed. A plain one is
-// net/http's, and Close does not end it.
-func (c *Client) stream(req *http.Request, opened, plain bool) (*http.Response, error) {
-	if !opened && !plain {
-		closeBody(req)
-		return nil, newError("do", nothing(""), nil, ErrClosed, ErrNotSent)
-	}
-	req, err := c.passes(req, plain)
-	switch {
-	case err != nil:
-		return nil, err
-	case plain:
-		return passThrough{c, context.Background(), context.Background()}.do(req)
-	}
-	return passThrough{c, c.draining, c.cutting}.do(req)
+// Run resumes at once, after each Enqueue, and when an operation falls due, until
+// ctx ends. Then it waits for the attempts on the wire, as Resume does after a
+// break, and returns nil. It sweeps once an hour.
+//
+// Run leaves alone the operations that it cannot send: those that need a field of
+// the Config, such as Authorize, and those of another region or version. It tells
+// Config.Logger and Config.Observe (EventUnserved) of each cause at once, and then
+// once an hour; without a Logger, slog.Default once. If some are unfinished in the
+// end, the error matches ErrConfig, or persist.ErrSealed if the key of a seal is
+// missing.
+//
+// On a journal shared by several processes (persist.Claimer and persist.DueTimes)
+// each origin with due operations gets its share of Config.ResumeWorkers. Run looks
+// for the operations of other processes every third of Config.Lease, and at least
+// once a minute; on a persist.Notifier (PostgreSQL, Redis) as soon as another
+// process enqueues one. EventPolling tells when the notifications fail.
+//
+// Config.Observe and Config.Logger get each operation, and each pass that fails
+// because of the journal. A failed pass is repeated after a second, and then after
+// growing pauses of at most a minute. A panic is treated as in Resume; a panic of
+// Config.Observe outside an operation is logged.
+//
+// Errors: ErrClosed; persist.ErrUncertain, persist.ErrClosed or persist.ErrLocked
+// from a journal that accepts nothing more.
+func (c *Client) Run(ctx context.Context) error {
+	return errorOf(c.inner().Run(ctx))
 }
 
-// response returns this caller's response or error of a call that is over; neither if another caller has the rest of a large
-// answer, so that the server has to be asked again.
-func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, joined bool) (*http.Response, error) {
-	if res.unreported {
-		c.engine.markReported(context.WithoutCancel(inflight.WithoutKey(req.Context())), id)
-	}
-	if res.err == nil || plain && res.answer != nil {
-		if resp := res.answer.response(req, joined); resp != nil {
-			return resp, nil
-		}
-	}
-	return nil, res.err // also where the rest was given up for an attempt that was not made
+// Wake makes Run look at the journal at once: the Run of this client and, on a
+// persist.Notifier, of every other process. Enqueue does so by itself. Call Wake
+// after the commit of your own transaction with a begun operation (postgres.Begin,
+// mysql.Begin). Without it Run finds the operation at its next look. Wake does not
+// wait, and promises nothing.
+func (c *Client) Wake() {
+	c.inner().Wake()
 }
 
-// run joins the call that is under way with the operation, or starts one, and returns its result, and the caller whose Done
-// follows. err is set if this caller gets no result.
-func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, *inflight.Caller[*result], error) {
-	for {
-		if err := c.mayBegin(ctx, name, op); err != nil {
-			return nil, nil, err
-		}
-		running := underWay{op: op}
-		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
-			Record: op.rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), PlainHTTP: op.rec.PlainHTTP,
-			InDoubt: !op.rec.Generated || op.rec.Business, // a key made for this call can have no earlier operation
-		}, running.joins)
-		switch {
-		case arrival == inflight.Refused && running.elsewhere != nil:
-			if err := c.engine.choosePlace(ctx, op, running.elsewhere); err != nil {
-				return nil, nil, c.engine.errorOfPlace(ctx, name, op, err)
-			}
-			continue
-		case arrival == inflight.Refused:
-			return nil, nil, c.engine.refusedBy(ctx, name, &running)
-		case arrival == inflight.Circle:
-			return nil, nil, newError(name, unclear(op.keyInFlight()), inflight.ErrCircle, ErrInFlight)
-		case arrival == inflight.Joined:
-			caller.Until(c.cutting)
-		case ctx.Done() == nil && c.engine.late == nil: // a caller that stays until the call is over runs it on its own goroutine
-			c.visits.stay(doVisit)
-			c.start(caller.Call(), name, op)
-		default:
-			c.visits.stay(doVisit)
-			go c.start(caller.Call(), name, op)
-		}
-		res, err := caller.Wait()
-		switch {
-		case err != nil:
-			return nil, nil, left(name, op.keyOnLeaving(caller.Joined()), caller, err)
-		case arrival == inflight.Started || !res.notShared:
-			return res, caller, nil
-		}
-		caller.Done()
-	}
-}
-
-// mayBegin returns the error of a call that must neither begin its operation nor join it, or nil.
-func (c *Client) mayBegin(ctx context.Context, name string, op *preparedRequest) error {
-	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
-		return err
-	}
-	if op.named.Unnamed {
-		if err := c.engine.checkUnresolved(ctx, name, op); err != nil {
-			return err
-		}
-	}
-	switch {
-	case ctx.Err() != nil:
-		return c.engine.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
-	case c.draining.Err() != nil:
-		return c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
-	}
-	return nil
-}
-
-// underWay compares a request with that of the call that is under way with its key.
-type underWay struct {
-	op        *preparedRequest
-	elsewhere *persist.Record  // the record, if it is of another scope than the request
-	strange   bool             // it belongs to other credentials
-	likeness  request.Likeness // of the requests, else
-	unclear   error            // the reason, where they cannot be compared
-}
-
-// joins reports whether the request is that of the call, which has this record. It sets the fields of u.
-func (u *underWay) joins(rec *persist.Record) bool {
-	if u.op.elsewhere(rec) {
-		other := rec.Clone()
-		u.elsewhere = &other
-		return false
-	}
-	if u.strange = u.op.strange(rec); u.strange {
-		return false
-	}
-	if u.likeness = u.op.read.Compare(rec); u.likeness == request.CannotTell {
-		u.unclear = incomparable(u.op, rec)
-	}
-	return u.likeness == request.SameRequest
-}
-
-// refusedBy returns the error of a request that may not join the call that is under way with its key.
-func (e *engine) refusedBy(ctx context.Context, name string, u *underWay) error {
-	switch {
-	case u.strange:
-		return e.strangerError(ctx, name, u.op.rec.ID, errOtherCredentials)
-	case u.likeness == request.CannotTell:
-		return newError(name, unclear(u.op.keyInFlight()), u.unclear, ErrConfig, ErrInFlight)
-	}
-	return newError(name, unclear(Key(u.op.rec.Key)), nil, ErrKeyReused, ErrInFlight)
-}
-
-// start runs the new call, unless the client is closed. It ends a stay.
-func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRequest) {
-	defer c.visits.leave(doVisit)     // also if a function of the Config ends the goroutine
-	opened := c.draining.Err() == nil // later, it may still have its answer from the call before
-	var stack []byte
-	defer func() {
-		if stack != nil && call.Deserted() {
-			c.cfg.logCrash(call.Values(), "a call has crashed, and its caller has left or has its answer", op.rec.Key, crashOf(call, stack))
-		}
-	}()
-	call.Run(withStack(&stack, func() *result {
-		if !opened {
-			return &result{err: c.engine.errorAfterRead(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
-		}
-		c.engine.leases.touched(op.rec.ID)
-		defer c.engine.leases.touched(op.rec.ID)
-		return c.engine.do(call, name, op)
-	}), crashed(name, op.rec.Key, call))
-}
-
-// crashed makes the result of a call that panicked or ended its goroutine. What it did before is in the journal.
-func crashed(name, key string, call *inflight.Call[*result]) func(error) *result {
-	return func(cause error) *result {
-		if crash := (*inflight.Crash)(nil); errors.As(cause, &crash) {
-			cause = crashCause(crash.Value)
-		}
-		e := newError(name, unclear(Key(key)), cause, waitedInVain(cause))
-		e.Sends = call.Sends()
-		return &result{err: e}
-	}
-}
-
-// Flush returns when what the calls that have returned, of all clients on this journal in this process, know of their
-// operations is durable. A Do on a journal of a server (persist.LateFinisher) returns a confirmed answer before the record
-// says so, and on any journal before that is durable; the same key finds the answer again after a crash. Errors: the
-// journal's, the cause of ctx, and that an answer could not be recorded, which leaves its operation pending: so does each
-// Flush until it is recorded, by a later call or by Run, in whichever process. It can be called after Close, as long as the journal is open.
+// Flush waits until the results of all calls that have returned are durable: calls of
+// every client on this journal in this process. Do may return a confirmed answer
+// before it is durable and, on a journal of a server (persist.LateFinisher), before
+// the record has it. After Flush the same key finds the answer even after a crash.
+//
+// Errors: the journal's; the cause of ctx; and that an answer could not be recorded.
+// Then its operation is pending, and each Flush returns the error until the answer is
+// recorded, by a later call or by a Run of any process. Flush may be called after
+// Close while the journal is open.
 func (c *Client) Flush(ctx context.Context) error {
-	switch within, leave, err := c.visit(ctx, "Flush"); {
-	case err == nil:
-		defer leave()
-		ctx = within
-	case !errors.Is(err, ErrClosed): // after Close it still says what is durable
-		return fmt.Errorf("oncehttp: flush: %w", err)
-	}
-	if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
-		return notWaited("flush", err)
-	}
-	if err := c.cfg.Journal.Flush(ctx); err != nil {
-		return err
-	}
-	return c.engine.unrecorded(ctx)
+	return errorOf(c.inner().Flush(ctx))
+}
+
+// Close ends the client. From now on nothing starts: every call but Flush returns
+// ErrClosed with the right verdict for its operation. Requests outside the journal
+// still pass through Transport and StandardClient.
+//
+// Calls under way stop after the attempt on the wire. Close waits for them, at most
+// Retry.AttemptTimeout. Then it cuts them off, and waits for their records. A caller
+// that had joined a call gets the answer of the attempt on the wire, or
+// ErrOutcomeUnknown with ErrClosed. Callers of another client on the same journal go
+// on with the operation by themselves. A call has ended when it has returned: the
+// body of a streamed response may still be read.
+//
+// One second after the cut Close stops waiting for functions of the Config, for
+// Transports, and for the bodies of loops over Unfinished or Resume; another
+// Retry.AttemptTimeout later for everything else. The error then matches
+// ErrStillRunning, and names the call. A Close inside such a function returns that
+// error, and so does one beside a renewal of leases that the journal does not end.
+// The closing continues, and is over when the last call has returned.
+//
+// Last, Close closes the idle connections of the client's own Transport (a nil
+// Config.Transport), and the journal of Open. Close any other journal after the
+// client. An error of the journal means that the promise of Flush may not hold. Every
+// Close and Shutdown, also at the same time, waits for the same end, and returns the
+// same error.
+func (c *Client) Close() error {
+	return errorOf(c.inner().Close())
+}
+
+// Shutdown is Close, but returns the cause of ctx if that ends first. The client
+// ends all the same.
+func (c *Client) Shutdown(ctx context.Context) error {
+	return errorOf(c.inner().Shutdown(ctx))
 }

@@ -10,17 +10,21 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
 // worker is a client of another process on the journal, whose own clock is off.
-func worker(t *testing.T, j *memory.Journal, w *wire, off time.Duration, changes ...func(*oncehttp.Config)) *oncehttp.Client {
+func worker(t *testing.T, j *memory.Journal, w *wiretest.Wire, off time.Duration, changes ...func(*oncehttp.Config)) *oncehttp.Client {
 	t.Helper()
-	c, _ := newClient(t, w, on(newLeasing(j), changes...))
+	c, _ := clienttest.New(t, w, clienttest.On(journaltest.NewLeasing(j), changes...))
 	oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(off) })
 	return c
 }
@@ -33,22 +37,22 @@ var offs = [][2]time.Duration{{0, 10 * time.Minute}, {10 * time.Minute, 0}, {0, 
 func TestClocksOfWorkers(t *testing.T) {
 	t.Parallel()
 	for _, off := range offs {
-		bubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			j := memory.New()
-			w := &wire{replies: []reply{{status: 503, delay: time.Second}, {status: 201, delay: time.Second}}}
-			one, two := worker(t, j, w, off[0], oneAttempt), worker(t, j, w, off[1], oneAttempt)
+			w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 503, Delay: time.Second}, {Status: 201, Delay: time.Second}}}
+			one, two := worker(t, j, w, off[0], clienttest.OneAttempt), worker(t, j, w, off[1], clienttest.OneAttempt)
 			start := time.Now()
-			if err := one.Enqueue(post(t, "{}"), "k"); err != nil {
+			if err := one.Enqueue(clienttest.Post(t, "{}"), "k"); err != nil {
 				t.Fatal(err)
 			}
-			done := make(chan map[oncehttp.Key]resumed)
-			go func() { done <- resume(t, one) }()
+			done := make(chan map[oncehttp.Key]clienttest.Resumed)
+			go func() { done <- clienttest.Resume(t, one) }()
 			time.Sleep(time.Second / 2)
-			if got := resume(t, two); len(got) != 0 {
+			if got := clienttest.Resume(t, two); len(got) != 0 {
 				t.Errorf("clocks %v: while one has it, two resumed %v", off, got)
 			}
 			<-done
-			rec := lookup(t, two, "k")
+			rec := clienttest.Lookup(t, two, "k")
 			if !rec.FirstSent.Equal(start) || !rec.Created.Equal(start) || !rec.SendBefore.Equal(start.Add(24*time.Hour)) || rec.State != persist.StatePending {
 				t.Errorf("clocks %v: begun at %v, first sent at %v, state %v; it is %v", off, rec.Created, rec.FirstSent, rec.State, start)
 			}
@@ -57,14 +61,14 @@ func TestClocksOfWorkers(t *testing.T) {
 				t.Fatalf("clocks %v: due in %v", off, wait)
 			}
 			time.Sleep(wait - 1)
-			if got := resume(t, two); len(got) != 0 {
+			if got := clienttest.Resume(t, two); len(got) != 0 {
 				t.Errorf("clocks %v: before it was due, two resumed %v", off, got)
 			}
 			time.Sleep(time.Nanosecond)
-			if got := resume(t, two); got["k"].err != nil || w.count() != 2 {
-				t.Errorf("clocks %v: when it was due, two resumed %v, after %d sends", off, got, w.count())
+			if got := clienttest.Resume(t, two); got["k"].Err != nil || w.Count() != 2 {
+				t.Errorf("clocks %v: when it was due, two resumed %v, after %d sends", off, got, w.Count())
 			}
-			if rec := lookup(t, one, "k"); rec.State != persist.StateConfirmed || !rec.Finished.Equal(time.Now()) {
+			if rec := clienttest.Lookup(t, one, "k"); rec.State != persist.StateConfirmed || !rec.Finished.Equal(time.Now()) {
 				t.Errorf("clocks %v: it is %v since %v", off, rec.State, rec.Finished)
 			}
 		})
@@ -75,18 +79,18 @@ func TestClocksOfWorkers(t *testing.T) {
 func TestClockIsTold(t *testing.T) {
 	t.Parallel()
 	for off, want := range map[time.Duration]int{0: 0, 50 * time.Second: 0, 10 * time.Minute: 1, -10 * time.Minute: 1} {
-		bubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			c := worker(t, memory.New(), &wire{replies: []reply{{status: 201}}}, off, func(cfg *oncehttp.Config) {
+			c := worker(t, memory.New(), &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}, off, func(cfg *oncehttp.Config) {
 				cfg.Logger = slog.New(slog.NewTextHandler(&out, nil))
 			})
 			for _, key := range []oncehttp.Key{"a", "b", "c"} {
-				if _, err := c.DoKey(post(t, "{}"), key); err != nil {
+				if _, err := c.DoKey(clienttest.Post(t, "{}"), key); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(10 * time.Minute)
 			}
-			if n := strings.Count(out.String(), "clock is off by 10m0s"); n != want || want == 0 && out.Len() > 0 {
+			if n := strings.Count(out.String(), " off=10m0s"); n != want || want == 0 && out.Len() > 0 {
 				t.Errorf("a clock that is off by %v was told %d times, want %d: %s", off, n, want, &out)
 			}
 		})
@@ -97,16 +101,16 @@ func TestClockIsTold(t *testing.T) {
 func TestClockIsSetMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, set := range []time.Duration{time.Hour, -time.Hour} {
-		bubble(t, func(t *testing.T) {
-			w := &wire{replies: []reply{{status: 201}}}
-			c, j := newClient(t, w, nil)
+		synctest.Test(t, func(t *testing.T) {
+			w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+			c, j := clienttest.New(t, w, nil)
 			off := time.Duration(0)
 			oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(off) }) // the monotonic clock goes on
-			if _, err := c.DoKey(post(t, "{}"), "before"); err != nil {
+			if _, err := c.DoKey(clienttest.Post(t, "{}"), "before"); err != nil {
 				t.Fatal(err)
 			}
 			off = set
-			if _, err := c.DoKey(post(t, "{}"), "after"); err != nil {
+			if _, err := c.DoKey(clienttest.Post(t, "{}"), "after"); err != nil {
 				t.Fatal(err)
 			}
 			rec, err := j.Get(context.Background(), persist.ID{Account: persist.Account(""), Key: "after"})
@@ -125,37 +129,37 @@ func TestClockJumps(t *testing.T) {
 		for name, r := range map[string]struct {
 			after   time.Duration // from the beginning of the pass
 			again   time.Duration // the wait before the next pass, which may find the clock right again
-			replies []reply
+			replies []wiretest.Reply
 			sends   int
 			state   persist.State
 		}{
-			"while an attempt runs":      {4 * time.Second, 2 * time.Minute, []reply{{status: 503, delay: 5 * time.Second}, {status: 201}}, 2, persist.StateConfirmed},
-			"while one is refused":       {4 * time.Second, 2 * time.Minute, []reply{{status: 429, delay: 5 * time.Second}, {status: 201}}, 2, persist.StateConfirmed},
-			"while no connection is had": {4 * time.Second, 2 * time.Minute, []reply{{refused: true, delay: 5 * time.Second}, {status: 201}}, 2, persist.StateConfirmed},
-			"while the answer comes":     {4 * time.Second, 0, []reply{{status: 201, delay: 5 * time.Second}}, 1, persist.StateConfirmed},
+			"while an attempt runs":      {4 * time.Second, 2 * time.Minute, []wiretest.Reply{{Status: 503, Delay: 5 * time.Second}, {Status: 201}}, 2, persist.StateConfirmed},
+			"while one is refused":       {4 * time.Second, 2 * time.Minute, []wiretest.Reply{{Status: 429, Delay: 5 * time.Second}, {Status: 201}}, 2, persist.StateConfirmed},
+			"while no connection is had": {4 * time.Second, 2 * time.Minute, []wiretest.Reply{{Refused: true, Delay: 5 * time.Second}, {Status: 201}}, 2, persist.StateConfirmed},
+			"while the answer comes":     {4 * time.Second, 0, []wiretest.Reply{{Status: 201, Delay: 5 * time.Second}}, 1, persist.StateConfirmed},
 		} {
 			t.Run(fmt.Sprint(name, " by ", jump), func(t *testing.T) {
 				t.Parallel()
-				bubble(t, func(t *testing.T) {
-					w := &wire{replies: r.replies}
-					c, _ := newClient(t, w, on(newLeasing(memory.New()), oneAttempt))
+				synctest.Test(t, func(t *testing.T) {
+					w := &wiretest.Wire{Replies: r.replies}
+					c, _ := clienttest.New(t, w, clienttest.On(journaltest.NewLeasing(memory.New()), clienttest.OneAttempt))
 					var off atomic.Int64
 					oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
-					if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+					if err := c.Enqueue(clienttest.Post(t, "{}"), "k"); err != nil {
 						t.Fatal(err)
 					}
 					time.AfterFunc(r.after, func() { off.Store(int64(jump)) })
 					time.AfterFunc(r.after+2*time.Second, func() { off.Store(0) })
-					resume(t, c)
-					if rec := lookup(t, c, "k"); time.Until(rec.NextAttempt) > time.Minute || rec.Finished.After(time.Now()) {
+					clienttest.Resume(t, c)
+					if rec := clienttest.Lookup(t, c, "k"); time.Until(rec.NextAttempt) > time.Minute || rec.Finished.After(time.Now()) {
 						t.Errorf("due in %v, finished at %v; it is %v", time.Until(rec.NextAttempt), rec.Finished, time.Now())
 					}
 					if r.again > 0 {
 						time.Sleep(r.again)
-						resume(t, c)
+						clienttest.Resume(t, c)
 					}
-					if rec := lookup(t, c, "k"); rec.State != r.state || w.count() != r.sends {
-						t.Errorf("%v for %q, %d sends", rec.State, rec.HoldReason, w.count())
+					if rec := clienttest.Lookup(t, c, "k"); rec.State != r.state || w.Count() != r.sends {
+						t.Errorf("%v for %q, %d sends", rec.State, rec.HoldReason, w.Count())
 					}
 				})
 			})
@@ -171,12 +175,12 @@ func TestClockJumpsBeforeASend(t *testing.T) {
 		for name, at := range map[string]oncehttp.EventKind{"before the first": oncehttp.EventBegun, "between two": oncehttp.EventWaiting} {
 			t.Run(fmt.Sprint(name, " ", answers), func(t *testing.T) {
 				t.Parallel()
-				bubble(t, func(t *testing.T) {
-					w := &wire{replies: []reply{{status: 429}, {status: 201}}}
+				synctest.Test(t, func(t *testing.T) {
+					w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 429}, {Status: 201}}}
 					j := memory.New()
 					mute := &muteClock{Claimer: j}
 					var off atomic.Int64
-					c, _ := newClient(t, w, on(&leasing{Journal: j, Claimer: mute}, func(cfg *oncehttp.Config) {
+					c, _ := clienttest.New(t, w, clienttest.On(&journaltest.Leasing{Journal: j, Claimer: mute}, func(cfg *oncehttp.Config) {
 						cfg.Observe = func(_ context.Context, e oncehttp.Event) {
 							if e.Kind == at {
 								off.Store(int64(48 * time.Hour))
@@ -185,12 +189,12 @@ func TestClockJumpsBeforeASend(t *testing.T) {
 						}
 					}))
 					oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
-					_, err := c.DoKey(post(t, "{}"), "k")
+					_, err := c.DoKey(clienttest.Post(t, "{}"), "k")
 					if answers != (err == nil) {
 						t.Fatalf("%v", err)
 					}
 					if !answers {
-						if exactlyOne(t, err); !errors.Is(err, errMute) {
+						if clienttest.ExactlyOne(t, err); !errors.Is(err, errMute) {
 							t.Errorf("%v, want that the journal does not tell the time", err)
 						}
 						if rec, err := j.Get(t.Context(), persist.ID{Account: persist.Account(""), Key: "k"}); err == nil && rec.State != persist.StatePending {
@@ -207,20 +211,20 @@ func TestClockJumpsBeforeASend(t *testing.T) {
 // not held because the time for its first send seems to be over.
 func TestClockJumpsInAPass(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		w := &wire{replies: []reply{{status: 201}}}
+	synctest.Test(t, func(t *testing.T) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
 		j := memory.New()
 		var off atomic.Int64
-		f := &faulty{Journal: j, get: func() error { off.Store(int64(48 * time.Hour)); return nil }} // the pass reads what it has claimed
-		c, _ := newClient(t, w, on(&leasing{Journal: f, Claimer: j}))
+		f := &journaltest.Faulty{Journal: j, OnGet: func() error { off.Store(int64(48 * time.Hour)); return nil }} // the pass reads what it has claimed
+		c, _ := clienttest.New(t, w, clienttest.On(&journaltest.Leasing{Journal: f, Claimer: j}))
 		oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
-		if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+		if err := c.Enqueue(clienttest.Post(t, "{}"), "k"); err != nil {
 			t.Fatal(err)
 		}
-		if got := resume(t, c)["k"]; got.err != nil || w.count() != 1 || off.Load() == 0 {
-			t.Errorf("%v, %d sends", got.err, w.count())
+		if got := clienttest.Resume(t, c)["k"]; got.Err != nil || w.Count() != 1 || off.Load() == 0 {
+			t.Errorf("%v, %d sends", got.Err, w.Count())
 		}
-		if rec := lookup(t, c, "k"); !rec.FirstSent.Equal(time.Now()) || !rec.Finished.Equal(time.Now()) {
+		if rec := clienttest.Lookup(t, c, "k"); !rec.FirstSent.Equal(time.Now()) || !rec.Finished.Equal(time.Now()) {
 			t.Errorf("first sent at %v, finished at %v; it is %v", rec.FirstSent, rec.Finished, time.Now())
 		}
 	})
@@ -229,11 +233,11 @@ func TestClockJumpsInAPass(t *testing.T) {
 // TestClockJumpsInAWait: the caller leaves in a wait in which the own clock was set forward; the next attempt is due soon.
 func TestClockJumpsInAWait(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var off atomic.Int64
-		c, _ := newClient(t, &wire{replies: []reply{{status: 503}}}, on(newLeasing(memory.New()), func(cfg *oncehttp.Config) {
+		c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 503}}}, clienttest.On(journaltest.NewLeasing(memory.New()), func(cfg *oncehttp.Config) {
 			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
 				if e.Kind == oncehttp.EventWaiting {
 					off.Store(int64(48 * time.Hour))
@@ -242,8 +246,8 @@ func TestClockJumpsInAWait(t *testing.T) {
 			}
 		}))
 		oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
-		_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
-		if rec := lookup(t, c, "k"); !errors.Is(err, context.Canceled) || time.Until(rec.NextAttempt) > time.Minute {
+		_, err := c.DoKey(clienttest.Post(t, "{}").WithContext(ctx), "k")
+		if rec := clienttest.Lookup(t, c, "k"); !errors.Is(err, context.Canceled) || time.Until(rec.NextAttempt) > time.Minute {
 			t.Errorf("%v: due in %v", err, time.Until(rec.NextAttempt))
 		}
 	})
@@ -252,17 +256,17 @@ func TestClockJumpsInAWait(t *testing.T) {
 // TestClockDoesNotAnswer: of many calls that wait for a journal that does not tell the time, not each asks for itself.
 func TestClockDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		j := memory.New()
 		mute := &muteClock{Claimer: j, delay: 10 * time.Second}
 		mute.mute.Store(true)
-		c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(&leasing{Journal: j, Claimer: mute}))
+		c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}, clienttest.On(&journaltest.Leasing{Journal: j, Claimer: mute}))
 		start := time.Now()
 		var calls sync.WaitGroup
 		for i := range 64 {
 			calls.Go(func() {
-				_, err := c.DoKey(post(t, "{}"), oncehttp.Key(fmt.Sprint("k", i)))
-				if exactlyOne(t, err); !errors.Is(err, errMute) {
+				_, err := c.DoKey(clienttest.Post(t, "{}"), oncehttp.Key(fmt.Sprint("k", i)))
+				if clienttest.ExactlyOne(t, err); !errors.Is(err, errMute) {
 					t.Error(err)
 				}
 			})

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/servertest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
@@ -24,7 +26,7 @@ func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	type config = oncehttp.Config
 	own := func(change func(*profile.Profile)) func(*config) {
-		return func(cfg *config) { cfg.Profile = ownProfile(); change(cfg.Profile) }
+		return func(cfg *config) { cfg.Profile = clienttest.OwnProfile(); change(cfg.Profile) }
 	}
 	for name, r := range map[string]struct {
 		change func(*config)
@@ -51,14 +53,20 @@ func TestConfigIsChecked(t *testing.T) {
 		"a skew over a host's window": {func(c *config) {
 			c.ClockSkew, c.ProfileByHost = time.Hour, hosted(func(p *profile.Profile) { p.Window.Floor = 30 * time.Minute })
 		}, []string{"ClockSkew", "1h", "30m", `"own"`}},
-		"a method in the wrong order":        {func(c *config) { c.Methods = []string{"POTS"} }, []string{"Methods", "POTS", "POST"}},
-		"a method with a letter more":        {func(c *config) { c.Methods = []string{"POST", "PATCHH"} }, []string{"Methods", "PATCHH", "PATCH"}},
-		"a method with a letter less":        {func(c *config) { c.Methods = []string{"DELET"} }, []string{"Methods", "DELET", "DELETE"}},
-		"a small method in the wrong order":  {func(c *config) { c.Methods = []string{"psot"} }, []string{"Methods", "psot", "POST"}},
-		"a host pattern":                     {func(c *config) { c.ProfileByHost = map[string]*profile.Profile{"*.stripe.com": ownProfile()} }, []string{"ProfileByHost", "*.stripe.com", "each host"}},
-		"a domain":                           {func(c *config) { c.ProfileByHost = map[string]*profile.Profile{".stripe.com": ownProfile()} }, []string{"ProfileByHost", ".stripe.com"}},
-		"a port that is none":                {func(c *config) { c.ProfileByHost = map[string]*profile.Profile{"api.stripe.com:99999": ownProfile()} }, []string{"ProfileByHost", "99999"}},
-		"a list of hosts":                    {func(c *config) { c.ProfileByHost = map[string]*profile.Profile{"a.test,b.test": ownProfile()} }, []string{"ProfileByHost", "a.test,b.test"}},
+		"a method in the wrong order":       {func(c *config) { c.Methods = []string{"POTS"} }, []string{"Methods", "POTS", "POST"}},
+		"a method with a letter more":       {func(c *config) { c.Methods = []string{"POST", "PATCHH"} }, []string{"Methods", "PATCHH", "PATCH"}},
+		"a method with a letter less":       {func(c *config) { c.Methods = []string{"DELET"} }, []string{"Methods", "DELET", "DELETE"}},
+		"a small method in the wrong order": {func(c *config) { c.Methods = []string{"psot"} }, []string{"Methods", "psot", "POST"}},
+		"a host pattern": {func(c *config) {
+			c.ProfileByHost = map[string]*profile.Profile{"*.stripe.com": clienttest.OwnProfile()}
+		}, []string{"ProfileByHost", "*.stripe.com", "each host"}},
+		"a domain": {func(c *config) { c.ProfileByHost = map[string]*profile.Profile{".stripe.com": clienttest.OwnProfile()} }, []string{"ProfileByHost", ".stripe.com"}},
+		"a port that is none": {func(c *config) {
+			c.ProfileByHost = map[string]*profile.Profile{"api.stripe.com:99999": clienttest.OwnProfile()}
+		}, []string{"ProfileByHost", "99999"}},
+		"a list of hosts": {func(c *config) {
+			c.ProfileByHost = map[string]*profile.Profile{"a.test,b.test": clienttest.OwnProfile()}
+		}, []string{"ProfileByHost", "a.test,b.test"}},
 		"a key from JSON without a slash":    {func(c *config) { c.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "order/id") }, []string{"NewKey", "KeyFromJSON", "order/id", "JSON pointer"}},
 		"a key from JSON, a wrong escape":    {func(c *config) { c.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/a~b") }, []string{"NewKey", "KeyFromJSON", "/a~b", "~0"}},
 		"a key from JSON, one pointer twice": {func(c *config) { c.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/id", "/id") }, []string{"NewKey", "KeyFromJSON", "/id", "twice"}},
@@ -72,10 +80,10 @@ func TestConfigIsChecked(t *testing.T) {
 		}, []string{"NewKey", "RequireKey", "leave one out"}},
 		"a kept field with a wrong escape":  {func(c *config) { c.KeepFields = []string{"/a~b"} }, []string{"KeepFields", "/a~b"}},
 		"a token without facts":             {func(c *config) { c.Token = noToken }, []string{"Token", "Profile.Token"}},
-		"a token beside a path for tokens":  {func(c *config) { c.Token, c.Profile = noToken, ticketed() }, []string{"Token", "Path"}},
+		"a token beside a path for tokens":  {func(c *config) { c.Token, c.Profile = noToken, servertest.Ticketed() }, []string{"Token", "Path"}},
 		"asking first without facts":        {func(c *config) { c.Retry.AskFirst = true }, []string{"Retry.AskFirst", "Reference", "Duplicate"}},
-		"asking first without a duplicate":  {func(c *config) { c.Retry.AskFirst = true; c.Profile = byNumber(); c.Profile.Duplicate = nil }, []string{"Retry.AskFirst", "Duplicate"}},
-		"asking first without a reference":  {func(c *config) { c.Retry.AskFirst = true; c.Profile = byNumber(); c.Profile.Reference = nil }, []string{"Retry.AskFirst", "Reference"}},
+		"asking first without a duplicate":  {func(c *config) { c.Retry.AskFirst = true; c.Profile = servertest.ByNumber(); c.Profile.Duplicate = nil }, []string{"Retry.AskFirst", "Duplicate"}},
+		"asking first without a reference":  {func(c *config) { c.Retry.AskFirst = true; c.Profile = servertest.ByNumber(); c.Profile.Reference = nil }, []string{"Retry.AskFirst", "Reference"}},
 		"a secret header with its value":    {func(c *config) { c.SecretHeaders = []string{"X-Pan: 4111"} }, []string{"SecretHeaders", "name of a header"}},
 		"a secret header with a colon":      {func(c *config) { c.SecretHeaders = []string{"X-Pan:"} }, []string{"SecretHeaders", "name of a header"}},
 		"an empty secret header":            {func(c *config) { c.SecretHeaders = []string{""} }, []string{"SecretHeaders", "name of a header"}},
@@ -134,7 +142,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 // hosted gives the host b.test a profile of its own.
 func hosted(change func(*profile.Profile)) map[string]*profile.Profile {
-	p := ownProfile()
+	p := clienttest.OwnProfile()
 	change(p)
 	return map[string]*profile.Profile{"b.test": p}
 }
@@ -159,7 +167,7 @@ func TestConfigIsTaken(t *testing.T) {
 		"no method":                         func(c *config) { c.Methods = []string{} },
 		"methods of our own":                func(c *config) { c.Methods = []string{"PURGE", "purge", "CHARGE", "MKCOL", "PUT", "DELETE"} },
 		"hosts": func(c *config) {
-			c.ProfileByHost = map[string]*profile.Profile{"a_b.test": ownProfile(), "münchen.test": ownProfile(), "localhost:8080": ownProfile(), "10.0.0.1": ownProfile(), "xn--mnchen-3ya.test": ownProfile()}
+			c.ProfileByHost = map[string]*profile.Profile{"a_b.test": clienttest.OwnProfile(), "münchen.test": clienttest.OwnProfile(), "localhost:8080": clienttest.OwnProfile(), "10.0.0.1": clienttest.OwnProfile(), "xn--mnchen-3ya.test": clienttest.OwnProfile()}
 		},
 		"keys from JSON": func(c *config) { c.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/a~1b", "/0") },
 		"a key from JSON in a function": func(c *config) {
@@ -172,7 +180,7 @@ func TestConfigIsTaken(t *testing.T) {
 		},
 		"a token for what ProfileOf knows": func(c *config) { c.Token, c.ProfileOf = noToken, func(persist.Record) *profile.Profile { return nil } },
 		"asking first for a host": func(c *config) {
-			c.Retry.AskFirst, c.ProfileByHost = true, map[string]*profile.Profile{"b.test": byNumber()}
+			c.Retry.AskFirst, c.ProfileByHost = true, map[string]*profile.Profile{"b.test": servertest.ByNumber()}
 		},
 		"asking first what ProfileOf knows": func(c *config) {
 			c.Retry.AskFirst, c.ProfileOf = true, func(persist.Record) *profile.Profile { return nil }
@@ -197,7 +205,7 @@ func TestConfigIsTaken(t *testing.T) {
 // of its own; New refuses it.
 func TestClientAsTransport(t *testing.T) {
 	t.Parallel()
-	first, _ := newClient(t, &wire{}, nil)
+	first, _ := clienttest.New(t, &wiretest.Wire{}, nil)
 	for name, rt := range map[string]http.RoundTripper{"Transport": first.Transport(), "StandardClient": first.StandardClient().Transport} {
 		_, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Transport: rt})
 		if !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "Transport") {
@@ -209,12 +217,12 @@ func TestClientAsTransport(t *testing.T) {
 // TestKeyFromJSONMistakes: where New cannot see them, each call is refused, and says what is wrong.
 func TestKeyFromJSONMistakes(t *testing.T) {
 	t.Parallel()
-	w := &wire{replies: []reply{{status: 201}}}
+	w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
 	wrong := oncehttp.KeyFromJSON(oncehttp.Scope{}, "/id")
-	c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+	c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
 		cfg.NewKey = func(r *http.Request) (oncehttp.Key, error) { return wrong(r) }
 	})
-	if _, err := c.Do(post(t, `{"id":1}`)); !errors.Is(err, oncehttp.ErrKeyInvalid) || !strings.Contains(err.Error(), "NewScope") || w.count() != 0 {
-		t.Errorf("%v after %d sends", err, w.count())
+	if _, err := c.Do(clienttest.Post(t, `{"id":1}`)); !errors.Is(err, oncehttp.ErrKeyInvalid) || !strings.Contains(err.Error(), "NewScope") || w.Count() != 0 {
+		t.Errorf("%v after %d sends", err, w.Count())
 	}
 }

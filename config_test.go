@@ -6,9 +6,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
@@ -49,10 +53,10 @@ func TestConfigIsCopied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				cfg := oncehttp.Config{
-					Journal: memory.New(), Transport: &wire{replies: []reply{{status: 201}}}, Profile: ownProfile(),
-					Origins: origins(), Authorize: func(*http.Request) error { return nil },
+					Journal: memory.New(), Transport: &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}, Profile: clienttest.OwnProfile(),
+					Origins: clienttest.Origins(), Authorize: func(*http.Request) error { return nil },
 				}
 				if where.set != nil {
 					where.set(&cfg)
@@ -76,17 +80,10 @@ func TestConfigIsCopied(t *testing.T) {
 	}
 }
 
-// ownProfile is a profile under a name of its own.
-func ownProfile() *profile.Profile {
-	p := profile.Draft07()
-	p.Name = "own"
-	return p
-}
-
 // recordOf returns the record of one and the same request.
 func recordOf(t *testing.T, c *oncehttp.Client) persist.Record {
 	t.Helper()
-	req := request(t, "POST", "https://api.example.com/payments?pan=4111", `{"amount":1}`)
+	req := clienttest.Request(t, "POST", "https://api.example.com/payments?pan=4111", `{"amount":1}`)
 	req.Header.Set("X-Version", "1")
 	req.Header.Set("X-Pan", "4111")
 	rec, err := c.Prepare(req, "k")
@@ -99,7 +96,7 @@ func recordOf(t *testing.T, c *oncehttp.Client) persist.Record {
 // journals reports whether a POST without a key is an operation.
 func journals(t *testing.T, c *oncehttp.Client) bool {
 	t.Helper()
-	resp, err := c.Do(post(t, "{}"))
+	resp, err := c.Do(clienttest.Post(t, "{}"))
 	return err == nil && oncehttp.ResultOf(resp).Key != ""
 }
 
@@ -107,23 +104,23 @@ func journals(t *testing.T, c *oncehttp.Client) bool {
 // the server takes both of its sends for one.
 func TestProfileOfTwoClients(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		p := ownProfile()
-		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
-		w.before = func(n int, _ *http.Request) {
+	synctest.Test(t, func(t *testing.T) {
+		p := clienttest.OwnProfile()
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 201}}}
+		w.Before = func(n int, _ *http.Request) {
 			if n > 0 {
 				return
 			}
 			p.Name, p.Carrier.Name = "second", "X-Request-Id"
-			newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+			clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
 		}
-		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+		c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
 		for _, key := range []oncehttp.Key{"k", "k2"} {
-			if _, err := c.DoKey(post(t, "{}"), key); err != nil {
+			if _, err := c.DoKey(clienttest.Post(t, "{}"), key); err != nil {
 				t.Error(err)
 			}
 		}
-		if keys := w.keys(); keys["k"] != 2 || keys["k2"] != 1 {
+		if keys := w.Keys(); keys["k"] != 2 || keys["k2"] != 1 {
 			t.Errorf("sent under %v, want k twice and k2", keys)
 		}
 	})
@@ -132,13 +129,13 @@ func TestProfileOfTwoClients(t *testing.T) {
 // TestMatcherIsCopied: a matcher that is changed after New does not change how answers are read.
 func TestMatcherIsCopied(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		p := ownProfile()
+	synctest.Test(t, func(t *testing.T) {
+		p := clienttest.OwnProfile()
 		p.AlreadyDone = []profile.Matcher{{Status: []int{503}}}
-		w := &wire{replies: []reply{{status: 503}}}
-		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 503}}}
+		c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
 		p.AlreadyDone[0].Status[0] = 418
-		if resp, err := c.DoKey(post(t, "{}"), "k"); err != nil || !oncehttp.ResultOf(resp).AlreadyDone {
+		if resp, err := c.DoKey(clienttest.Post(t, "{}"), "k"); err != nil || !oncehttp.ResultOf(resp).AlreadyDone {
 			t.Errorf("%v, want already done", err)
 		}
 	})
@@ -147,19 +144,19 @@ func TestMatcherIsCopied(t *testing.T) {
 // TestProfileOfIsCopied: the profile that ProfileOf returns is read once: a caller may change its own at any time.
 func TestProfileOfIsCopied(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		p := ownProfile()
+	synctest.Test(t, func(t *testing.T) {
+		p := clienttest.OwnProfile()
 		p.AlreadyDone = []profile.Matcher{{Status: []int{503}}}
-		first, j := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) { cfg.Profile = p })
-		if err := first.Enqueue(post(t, "{}"), "k"); err != nil {
+		first, j := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}, func(cfg *oncehttp.Config) { cfg.Profile = p })
+		if err := first.Enqueue(clienttest.Post(t, "{}"), "k"); err != nil {
 			t.Fatal(err)
 		}
-		w := &wire{replies: []reply{{status: 503}}, before: func(int, *http.Request) { p.AlreadyDone[0].Status[0] = 418 }}
-		next, _ := newClient(t, w, on(survivors(t, j), func(cfg *oncehttp.Config) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 503}}, Before: func(int, *http.Request) { p.AlreadyDone[0].Status[0] = 418 }}
+		next, _ := clienttest.New(t, w, clienttest.On(journaltest.Survivors(t, j), func(cfg *oncehttp.Config) {
 			cfg.ProfileOf = func(persist.Record) *profile.Profile { return p }
 		}))
-		if got := resume(t, next)["k"]; got.err != nil || w.count() != 1 {
-			t.Errorf("%v after %d sends, want already done after 1", got.err, w.count())
+		if got := clienttest.Resume(t, next)["k"]; got.Err != nil || w.Count() != 1 {
+			t.Errorf("%v after %d sends, want already done after 1", got.Err, w.Count())
 		}
 	})
 }
@@ -169,7 +166,7 @@ func TestProfileOfIsCopied(t *testing.T) {
 func TestProfilesOfOneName(t *testing.T) {
 	t.Parallel()
 	changed := func(change func(*profile.Profile)) *profile.Profile {
-		p := ownProfile()
+		p := clienttest.OwnProfile()
 		change(p)
 		return p
 	}
@@ -177,7 +174,7 @@ func TestProfilesOfOneName(t *testing.T) {
 		other *profile.Profile
 		says  string // empty: it is taken
 	}{
-		"a copy":            {ownProfile(), ""},
+		"a copy":            {clienttest.OwnProfile(), ""},
 		"other notes":       {changed(func(p *profile.Profile) { p.Notes, p.Title = []string{"n"}, "t" }), ""},
 		"another name":      {changed(func(p *profile.Profile) { p.Name, p.Carrier.Name = "other", "X-Request-Id" }), ""},
 		"another version":   {changed(func(p *profile.Profile) { p.Version, p.Carrier.Name = "2", "X-Request-Id" }), ""},
@@ -191,11 +188,11 @@ func TestProfilesOfOneName(t *testing.T) {
 			t.Parallel()
 			for about, byHost := range map[string]map[string]*profile.Profile{
 				`Profile and ProfileByHost["b.example.com"]`:                        {"b.example.com": r.other},
-				`ProfileByHost["a.example.com"] and ProfileByHost["b.example.com"]`: {"a.example.com": ownProfile(), "b.example.com": r.other},
+				`ProfileByHost["a.example.com"] and ProfileByHost["b.example.com"]`: {"a.example.com": clienttest.OwnProfile(), "b.example.com": r.other},
 			} {
 				cfg := oncehttp.Config{Journal: memory.New(), ProfileByHost: byHost}
 				if len(byHost) == 1 {
-					cfg.Profile = ownProfile()
+					cfg.Profile = clienttest.OwnProfile()
 				}
 				c, err := oncehttp.New(cfg)
 				if (err == nil) != (r.says == "") {
@@ -221,7 +218,7 @@ func TestFrozenCarrier(t *testing.T) {
 	t.Parallel()
 	with := func(carrier profile.Carrier) func(*oncehttp.Config) {
 		return func(cfg *oncehttp.Config) {
-			cfg.Profile = ownProfile()
+			cfg.Profile = clienttest.OwnProfile()
 			cfg.Profile.Carrier = carrier
 			if carrier.Place == profile.Nowhere {
 				cfg.Profile.Stored, cfg.Profile.Replay = profile.Stored{}, nil
@@ -241,10 +238,10 @@ func TestFrozenCarrier(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(t *testing.T) {
-				w := &wire{replies: []reply{{status: 201}}}
-				first, j := newClient(t, w, with(r.before))
-				rec, err := first.Prepare(post(t, "{}"), "k")
+			synctest.Test(t, func(t *testing.T) {
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+				first, j := clienttest.New(t, w, with(r.before))
+				rec, err := first.Prepare(clienttest.Post(t, "{}"), "k")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -252,14 +249,14 @@ func TestFrozenCarrier(t *testing.T) {
 				if _, _, err := j.Begin(t.Context(), rec); err != nil {
 					t.Fatal(err)
 				}
-				next, _ := newClient(t, w, on(survivors(t, j), with(r.after)))
-				resume(t, next)
-				if got := lookup(t, next, "k"); got.State != r.state || w.count() != r.sends {
-					t.Errorf("%v (%s) after %d sends, want %v after %d", got.State, got.HoldReason, w.count(), r.state, r.sends)
+				next, _ := clienttest.New(t, w, clienttest.On(journaltest.Survivors(t, j), with(r.after)))
+				clienttest.Resume(t, next)
+				if got := clienttest.Lookup(t, next, "k"); got.State != r.state || w.Count() != r.sends {
+					t.Errorf("%v (%s) after %d sends, want %v after %d", got.State, got.HoldReason, w.Count(), r.state, r.sends)
 				}
-				for _, s := range w.all() {
-					if s.key != "k" {
-						t.Errorf("sent with %v", s.header)
+				for _, s := range w.All() {
+					if s.Key != "k" {
+						t.Errorf("sent with %v", s.Header)
 					}
 				}
 			})

@@ -1,17 +1,16 @@
-// Package oncehttp sends an HTTP request that must take effect exactly once, and
-// keeps its idempotency key and its bytes on disk until the server has confirmed
-// what happened.
+// Package oncehttp sends an HTTP request that must take effect exactly once. It
+// keeps the idempotency key and the request on disk until the server has confirmed
+// the effect.
 //
-// An operation is what a key names; an attempt is one try to send it; the
-// outcome is what is known of it; a record is one operation in a journal; an
-// effect is what the server did; a profile is how one API spells idempotency.
-// "Retry" is only a verb.
+// A key names an operation. An attempt is one try to send it. The outcome is the
+// knowledge about it, the effect its result at the server. A record is one operation
+// in a journal. A profile describes the idempotency of one API. "Retry" is only a verb.
 //
 //	client, err := oncehttp.Open("payments.db", oncehttp.Config{Profile: profile.StripeV1()})
 //	if err != nil { ... }
 //	defer client.Close()
-//	go client.Run(ctx) // finishes what an earlier process began
-//	                   // (Config.Logger or Config.Observe makes it heard)
+//	go client.Run(ctx) // finishes the operations of an earlier process
+//	                   // (set Config.Logger or Config.Observe to hear of them)
 //
 //	orders := oncehttp.NewScope("order")
 //	resp, err := client.DoKey(req, orders.Key("uid123", "order456"))
@@ -26,75 +25,81 @@
 //
 //   - Journal before wire: key, fingerprint and request are on disk before the
 //     first byte leaves the process. A journal that cannot be written stops the send.
-//   - One key per operation, for ever: every attempt, in this process and after
-//     any crash, carries the same key and the same bytes.
-//   - No answer is lost: an answer is classified before the context is looked
-//     at, and one that was cut off is asked for again until it is whole.
-//   - It never says "no effect" without proof. Unknown is an outcome of its own.
-//   - It never sends a key again that the server may have forgotten.
-//   - Everything is bounded; each bound is a field of [Config] or [Policy].
+//   - One key per operation: every attempt, in this process and after any crash,
+//     carries the same key and the same bytes, until the operation ends. One without
+//     effect is forgotten, and its key is free again.
+//   - No answer is lost: an answer is classified before the context is checked,
+//     and a cut answer is asked for again, within the bounds of Policy. A body over
+//     Config.MaxResponseBytes streams: a cut is then its reader's error.
+//   - No "no effect" without proof. Unknown is an outcome of its own.
+//   - No send of a key after the retention window of its profile. That of the default
+//     profile, 24 h, is an assumption.
+//   - Attempts, waits and memory are bounded by fields of [Config] and [Policy]. The
+//     journal grows until it is pruned.
 //
 // # Limits
 //
-// It does not promise exactly-once against a server that ignores keys (package
-// conformance tells whether yours honours them). Where the profile names an API that
-// honours keys on other methods only, a request is sent once, and held where that
-// leaves a doubt; the methods of the default profile bind nobody, and a method that
-// it does not list is told to Config.Logger once. Nor does it promise anything after the journal
-// itself is lost, defence against a captured request that is played again (sign
-// each attempt in Config.Authorize, see package sign), or mutual exclusion across machines.
+// Not promised are:
 //
-// An answer without Content-Length over HTTP/1, neither chunked nor compressed,
-// ends where the connection ends, and a connection that broke can look like one
-// that was closed. JSON that breaks off is recognised and asked for again. Other
-// text that was cut in this way cannot be recognised.
+//   - one effect at a server that ignores keys (package conformance tests a server). If
+//     the profile's API honours keys on other methods only, a request is sent once, and
+//     held in doubt. The methods of the default profile are no limit: Config.Logger gets
+//     a method outside them once;
+//   - anything after the loss of the journal;
+//   - defence against the replay of a captured request (sign each attempt in
+//     Config.Authorize, see package sign);
+//   - mutual exclusion across machines.
+//
+// Over HTTP/1 an answer without Content-Length, neither chunked nor compressed, ends with
+// its connection, and a broken connection can look like a closed one. JSON that breaks off
+// is recognised, and asked for again. Other text cut in this way is not recognised.
 //
 // # Answers that are not the API's
 //
-// A proxy, a gateway or a maintenance page in front of the API answers, too, and
-// knows nothing of the operation. An answer counts only if it can be the API's:
+// A proxy, a gateway or a maintenance page may answer in place of the API, and knows
+// nothing of the operation. An answer counts only if it can be the API's:
 //
-//   - A 2xx that is an HTML document, by its first bytes, proves nothing, unless
-//     the request's Accept names text/html, application/xhtml+xml or text/*, or the
-//     profile says that the API answers so ([profile.Own]). Nor does one whose JSON
-//     ends early. Where the profile names an API whose key protects the request, it
-//     is asked for again, and held (unclear) when the same answer comes a second
-//     time. Under the default profile a document is held at once, and JSON that
-//     ends early is asked for again; where no key protects, each is held at once.
-//     Empty answers, text and other types count. Of an answer that is too large to
-//     keep only the beginning is looked at.
-//   - A 4xx that is an HTML document or empty, and that would be final by its status
-//     alone, refuses this send: nothing happened, and the call makes no further
-//     attempt. An enqueued operation is tried again, at least every
-//     [Policy].MaxPause, until Config.EnqueueMaxAge is over. In doubt it settles
-//     nothing, whatever marks it has. A profile may name the statuses that its API
-//     gives so itself.
+//   - A 2xx with an HTML document, by its first bytes, proves nothing. It counts if the
+//     request's Accept names text/html, application/xhtml+xml or text/*, or the profile
+//     says that the API answers so ([profile.Own]). A 2xx with incomplete JSON proves
+//     nothing either. If the profile names an API, and its key protects the request, the
+//     answer is asked for again, and the operation is held (unclear) after the same answer
+//     a second time. Under the default profile a document is held at once, and incomplete
+//     JSON is asked for again. Without a protecting key each is held at once. Empty
+//     answers, text and other types count. In an answer too large to keep only the
+//     beginning is checked.
+//   - A 4xx with an HTML document, or empty, and final by its status alone, refuses this
+//     send: nothing happened, and the call makes no further attempt. An enqueued operation
+//     is tried again, at least every [Policy].MaxPause, until Config.EnqueueMaxAge is over.
+//     In doubt such an answer settles nothing, with any marks. A profile may list the
+//     statuses that its API itself answers so.
 //
-// A compressed answer (gzip, deflate) is read as the text that it holds, up to
-// Config.MaxResponseBytes of it. The caller gets it, and the journal keeps it, as it
-// came, with its Content-Encoding, as net/http gives it to who sets Accept-Encoding.
-// Another coding cannot be read; where its text would decide, the outcome is unknown,
-// and its Content-Type says whether it is an HTML document.
+// A compressed answer (gzip, deflate) is read as its text, up to Config.MaxResponseBytes.
+// The caller and the journal get it as it came, with its Content-Encoding, as net/http does
+// for a request with Accept-Encoding. Other codings cannot be read. If the text would
+// decide, the outcome is unknown; the Content-Type then tells an HTML document.
 //
 // # Requests without a key
 //
-// A generated key protects the one call that it was made for, and its Resume. Two
-// calls of Do without a key are two operations, as they are for a server. There is
-// one exception, for loops around Do: a request without a key is refused with
-// [ErrOutcomeUnknown] while the same request (account, origin, method, target,
-// headers that count, body) exists under a generated key and is unresolved, or was
-// ended by Resume or Run and no caller with its key was told how. The error names
-// that key: DoKey with it goes on, or gives the recorded answer. While another process
-// is sending it, the error matches [ErrInFlight] and names no key. A key that an error
-// may have named is kept as if the caller had chosen it (Config.KeepKey), also once
-// the answer is gone. The refusal holds across
-// restarts, and for the server's retention window. So such a loop does not make an
-// operation twice within one process life, nor where an operation was left
-// unresolved or a pass ended it.
+// A generated key protects the one call that it was made for, and its Resume. Two calls of
+// Do without a key are two operations, as they are for a server.
 //
-// It does not protect a caller that makes a fresh key for each call. Some SDKs do:
-// stripe-go without SetIdempotencyKey makes a new key for each call, so that two
-// calls are two payments. Give them a key of the business.
+// There is one exception, for loops around Do. A request without a key is refused with
+// [ErrOutcomeUnknown] while the same request (account, origin, method, target, headers that
+// count, body) has a generated key and is unresolved, or was ended by Resume or Run without
+// a caller being told. The error names that key: DoKey with it goes on, or returns the
+// recorded answer. While another process sends the operation, the error matches
+// [ErrInFlight] and names no key. A key named by an error is kept as a caller's own
+// (Config.KeepKey), also after the loss of the answer. The refusal holds across restarts, and
+// for the server's retention window. So a loop does not repeat an operation within one
+// process life, nor after an operation was left unresolved or ended by a pass.
+//
+// Through [Client.Transport] and [Client.StandardClient] a request without a key is an
+// operation only if it is declared one, for example by Operation: [Writes]. All else is
+// net/http, and is not protected.
+//
+// A caller with a new key for each call is not protected. Some SDKs do so: stripe-go without
+// SetIdempotencyKey makes two calls two payments. Give them a key of the business.
 //
 // # Outcomes, states and errors
 //
@@ -104,8 +109,8 @@
 //	ErrFinal           it was decided before, and this call cannot have its answer; Error.Effect says what was decided
 //	ErrOutcomeUnknown  an effect is possible, or is intended and pending
 //
-// Another key, such as the next [Key.Generation], is right only where [Error.Effect] is [EffectAbsent] or
-// [EffectRefused]. The outcome is what is known of the operation ([Outcome]), the state is that of its record
+// Another key, such as the next [Key.Generation], is right only after [EffectAbsent] or [EffectRefused] in
+// [Error.Effect]. The outcome is the knowledge about the operation ([Outcome]), the state its record's
 // ([persist.State]).
 //
 //	outcome    what proves it                                state               error matches                         what to do next
@@ -128,19 +133,21 @@
 //
 // All that are held match [ErrHeld], too. Config.Reconcile finds out and settles by itself.
 //
-// A record that stands decides what a call with its key is told:
+// The record decides the result of a later call with its key:
 //
 //	record                                  the same request                           another request, beside ErrKeyReused
 //	pending, held                           goes on; held: ErrOutcomeUnknown, ErrHeld  ErrOutcomeUnknown
 //	confirmed                               its answer; of Enqueue: nil                ErrFinal, EffectHappened
 //	confirmed by a final 4xx                its answer; of Enqueue: ErrFinal           ErrFinal, EffectRefused: take the next Generation
-//	confirmed, its answer is not kept       ErrFinal, ErrAnswerGone                    ErrFinal
+//	confirmed, its answer is not kept       ErrFinal, ErrAnswerGone (*)                ErrFinal
 //	mismatched                              ErrFinal, ErrKeyReused                     ErrFinal
 //	settled as happened, without an answer  ErrFinal, ErrSettled, ErrAnswerGone        ErrFinal, EffectHappened
 //	settled as absent                       ErrNoEffect, ErrSettled                    ErrFinal, EffectAbsent
 //	abandoned                               ErrOutcomeUnknown, ErrAbandoned            ErrOutcomeUnknown, ErrAbandoned
 //
-// [Client.Lookup], [Client.Settle], [Client.Abandon] and [Client.Rekey] name an operation by its key: one that is not
-// found is ErrOutcomeUnknown, and one that has ended has the verdict of the same request, ErrFinal where that would get
-// an answer.
+// (*) A 2xx over Config.MaxResponseBytes is asked for again, under its key and inside the window.
+//
+// [Client.Lookup], [Client.Settle], [Client.Abandon] and [Client.Rekey] take the key of an operation. Without a record the
+// error is ErrOutcomeUnknown. An ended operation has the verdict of the same request, or ErrFinal if that would get an
+// answer.
 package oncehttp

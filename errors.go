@@ -2,297 +2,201 @@ package oncehttp
 
 import (
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/run"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// The verdicts. Every error of a method about one operation, of Transport and of a journal's Begin inside a transaction
-// matches exactly one of these three. Error.Effect says more of the effect.
+// The verdicts. Every error about one operation, of the methods, of a Transport and of a
+// Begin in a transaction, matches exactly one of these three. Error.Effect says more of the
+// effect.
 var (
-	// ErrNoEffect: what the key names did not happen, and nothing is pending. It is safe to go on as if the request had
-	// never been made.
+	// ErrNoEffect: the operation did not happen, and nothing is pending. It is safe to go on
+	// as if the request had never been made.
 	ErrNoEffect = persist.ErrNoEffect
-	// ErrFinal: the operation was decided before, and this call cannot have its answer: it is not kept, the key belongs
-	// to another request, or the call gives no answers.
+	// ErrFinal: the operation was decided before, and this call cannot have its answer. The
+	// answer is not kept, the key belongs to another request, or the call returns no answers.
 	ErrFinal = persist.ErrFinal
-	// ErrOutcomeUnknown: an effect is possible, or is intended and pending. Go on with the same key, or settle or
-	// abandon it; never with a new key.
+	// ErrOutcomeUnknown: an effect is possible, or is intended and pending. Go on with the same
+	// key, or settle or abandon the operation; never use a new key.
 	ErrOutcomeUnknown = persist.ErrOutcomeUnknown
 )
 
-// The rest say why. Which verdict comes with each is in its comment.
+// The causes. The comment of each names its verdict.
 var (
-	// ErrNotSent: the operation was never handed to the network. With ErrNoEffect, unless it was enqueued and stays
-	// pending.
-	ErrNotSent = errors.New("not sent")
-	// ErrRefused: the server said that it did not act, and may act on the same request later. As ErrNotSent.
-	ErrRefused = errors.New("refused by the server")
-	// ErrInFlight: the server still works on an earlier attempt, or another
-	// process holds the operation. With ErrOutcomeUnknown. So is a call from a function of the Config, or from the Transport, that
-	// would wait for the call for which that function was called: at once if it is made with the context that the function got.
-	// Any wait for a call that stays in one such function ends likewise, shortly after Retry.AttemptTimeout.
-	ErrInFlight = errors.New("still in flight")
-	// ErrKeyReused: the key belongs to another request. With ErrFinal where that one has ended, with ErrOutcomeUnknown
-	// while it is unfinished and where it was abandoned. Error.State is that operation's state. Where the server says so of
-	// its own accord: with ErrFinal, or with ErrOutcomeUnknown if an attempt was in doubt.
-	ErrKeyReused = errors.New("key belongs to another request")
+	// ErrNotSent: the operation never reached the network. With ErrNoEffect; with
+	// ErrOutcomeUnknown for an enqueued operation, which stays pending.
+	ErrNotSent = run.ErrNotSent
+	// ErrRefused: the server said that it did not act, and may act on the same request later.
+	// Verdicts as for ErrNotSent.
+	ErrRefused = run.ErrRefused
+	// ErrInFlight: the server still works on an earlier attempt, or another process holds the
+	// operation. With ErrOutcomeUnknown. A call from inside a function of the Config, or a
+	// Transport, gets it at once if it would wait for its own outer call and has the context of
+	// that function. Any other wait for a call inside such a function ends with it shortly after
+	// Retry.AttemptTimeout.
+	ErrInFlight = run.ErrInFlight
+	// ErrKeyReused: the key belongs to another request. With ErrFinal if that one has ended;
+	// with ErrOutcomeUnknown while it is unfinished, and if it was abandoned. Error.State is
+	// that operation's state. If the server says so by itself: with ErrFinal, or with
+	// ErrOutcomeUnknown if an attempt was in doubt.
+	ErrKeyReused = run.ErrKeyReused
 	// ErrKeyExpired: the server may have forgotten the key. With ErrOutcomeUnknown.
-	ErrKeyExpired = errors.New("key may have expired on the server")
-	// ErrStoredError: the server keeps an error under the key and gives it
-	// again; reconcile. With ErrOutcomeUnknown.
-	ErrStoredError = errors.New("server keeps an error under this key; reconcile")
-	// ErrDuplicate: the server says that a business reference of the request was used
-	// before, and not by whom: an earlier attempt, or another operation. With
+	ErrKeyExpired = run.ErrKeyExpired
+	// ErrStoredError: the server keeps an error under the key, and repeats it; reconcile. With
 	// ErrOutcomeUnknown.
-	ErrDuplicate = errors.New("its business reference was used before")
-	// ErrRedirected: the answer is a redirect that is not followed. With
-	// ErrOutcomeUnknown.
-	ErrRedirected = errors.New("redirect not followed")
-	// ErrHeld: nothing is sent until it is settled. With ErrOutcomeUnknown.
-	ErrHeld = errors.New("held until settled")
-	// ErrSettled: the key was settled by Settle or Config.Reconcile. With ErrNoEffect where it was settled as absent, else
-	// with ErrFinal.
-	ErrSettled = errors.New("key was settled")
-	// ErrAbandoned: the key was abandoned by Abandon. With ErrOutcomeUnknown, whatever the request.
-	ErrAbandoned = errors.New("key was abandoned")
-	// ErrStale: the operation has moved since it was seen (AsSeen), and this call has changed nothing. Look again. With
-	// ErrOutcomeUnknown, or with ErrFinal where the operation has ended meanwhile.
-	ErrStale = errors.New("moved since it was seen")
-	// ErrAnswerGone: the operation is confirmed, or settled as happened, but its answer is not kept; its status may be, in
-	// Error.Answer. With ErrFinal.
-	ErrAnswerGone = errors.New("its answer is not kept")
-	// ErrKeyInvalid: the profile does not take this key, or the request names it in two ways. The call began nothing. The
-	// verdict is that on the operation under the keys that the call named; without one, ErrNoEffect. Without a key it is
-	// ErrOutcomeUnknown if an operation under a generated key is unresolved or unreported that may be of the same request.
-	ErrKeyInvalid = errors.New("invalid key")
-	// ErrAccount: an operation stands in the way that may be another caller's: it was begun with other credentials, or the call
-	// names an account and the operation has none. With ErrOutcomeUnknown, and with Error.Reference in the place of a key.
-	// Name the account of each call by Config.Account or ContextWithAccount; what stands without one is assigned by Assign.
-	ErrAccount = errors.New("may be another account's")
-	// ErrConfig: the client or the request is not put together rightly. The verdict
-	// beside it is as for ErrKeyInvalid.
-	ErrConfig = errors.New("invalid configuration or request")
-	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes, or the request over what the journal's server takes
-	// (persist.ErrTooLarge). The verdict beside it is as for ErrKeyInvalid.
-	ErrBodyTooLarge = errors.New("request body too large")
-	// ErrHeaderTooLarge: target and headers are over Config.MaxRequestHeaderBytes.
-	// The verdict beside it is as for ErrKeyInvalid.
-	ErrHeaderTooLarge = errors.New("request headers too large")
-	// ErrClosed: the client was closed, or is being closed. Where the call had not begun the verdict is as for
-	// ErrKeyInvalid; with ErrOutcomeUnknown where Close cut the waits of an operation, which Resume goes on with.
-	ErrClosed = errors.New("client is closed")
+	ErrStoredError = run.ErrStoredError
+	// ErrDuplicate: the server says that a business reference of the request was used before,
+	// by an earlier attempt or by another operation. With ErrOutcomeUnknown.
+	ErrDuplicate = run.ErrDuplicate
+	// ErrRedirected: the answer is a redirect that is not followed. With ErrOutcomeUnknown.
+	ErrRedirected = run.ErrRedirected
+	// ErrHeld: nothing is sent until the operation is settled. With ErrOutcomeUnknown.
+	ErrHeld = run.ErrHeld
+	// ErrSettled: the operation was settled, by Settle or Config.Reconcile. With ErrNoEffect
+	// if as absent, else with ErrFinal.
+	ErrSettled = run.ErrSettled
+	// ErrAbandoned: the operation was abandoned. With ErrOutcomeUnknown, for every request.
+	ErrAbandoned = run.ErrAbandoned
+	// ErrStale: the operation has moved since it was seen (AsSeen), and this call has changed
+	// nothing. Look again. With ErrOutcomeUnknown, or with ErrFinal if the operation has ended.
+	ErrStale = run.ErrStale
+	// ErrAnswerGone: the operation is confirmed, or settled as happened, but its answer is not
+	// kept. Its status may be in Error.Answer. With ErrFinal.
+	ErrAnswerGone = run.ErrAnswerGone
+	// ErrKeyInvalid: the profile does not accept this key, or the request has two. The call
+	// began nothing. The verdict is about the operation under the keys of the call; without
+	// such an operation it is ErrNoEffect. Without a key it is ErrOutcomeUnknown if an operation
+	// with a generated key is unresolved or unreported, and may be of the same request.
+	ErrKeyInvalid = run.ErrKeyInvalid
+	// ErrNoKey is the error of a Config.NewKey that has no key for a request. Through Transport
+	// the request then passes, unless Config.Operation or Config.Methods names it. Every other
+	// call is ErrKeyInvalid, too.
+	ErrNoKey = run.ErrNoKey
+	// ErrAccount: an operation that may belong to another caller has this key: it was begun with
+	// other credentials, or the call has an account and the operation has none. With
+	// ErrOutcomeUnknown, and with Error.Reference in place of a key. Set the account of each
+	// call by Config.Account or ContextWithAccount; Assign gives an operation its account.
+	ErrAccount = run.ErrAccount
+	// ErrConfig: a mistake in the Config or the request. Verdicts as for ErrKeyInvalid.
+	ErrConfig = run.ErrConfig
+	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes, or the request is over the limit
+	// of the journal's server (persist.ErrTooLarge). Verdicts as for ErrKeyInvalid.
+	ErrBodyTooLarge = run.ErrBodyTooLarge
+	// ErrHeaderTooLarge: target and headers are over Config.MaxRequestHeaderBytes. Verdicts as
+	// for ErrKeyInvalid.
+	ErrHeaderTooLarge = run.ErrHeaderTooLarge
+	// ErrClosed: the client is closed, or is being closed. Before the begin of a call the
+	// verdicts are as for ErrKeyInvalid. With ErrOutcomeUnknown if Close cut the waits of an
+	// operation; Resume goes on with it.
+	ErrClosed = run.ErrClosed
 )
 
-// Error is the error of every call about one operation. errors.Is finds its verdict (ErrNoEffect, ErrFinal or
-// ErrOutcomeUnknown), the sentinels that say why, and, through Unwrap, what is behind Cause and Last.
-// Methods of a nil *Error panic.
+// ErrStillRunning is the error of Close and Shutdown if they stop waiting for a call in a
+// function of the Config, a Transport, the body of a request, or the body of a loop. The
+// error names the call. Nothing is sent any more. The journal of Open is closed when the last
+// call has returned.
+var ErrStillRunning = run.ErrStillRunning
+
+// Error is the error of every call about one operation. errors.Is finds its verdict
+// (ErrNoEffect, ErrFinal or ErrOutcomeUnknown), its causes and, through Unwrap, the errors
+// in Cause and Last. Methods of a nil *Error panic.
 type Error struct {
 	_ struct{}
 
-	// Op is the call that failed, such as "do" or "enqueue".
+	// Op is the failed call, such as "do" or "enqueue".
 	Op string
-	// Key is the key of the operation that the error is about: the one that goes on
-	// with it. It may be another than the caller's, where that names several or
-	// none. Empty: there is none that may be gone on with.
+	// Key goes on with the operation of the error. It may differ from the caller's, if that has
+	// several or none. Empty: no key may go on with it.
 	Key Key
-	// Reference stands for an operation that may be another caller's (ErrAccount), of which the error says nothing else: Key is
-	// empty. Settle, Abandon and Assign take it in the place of a key. Else it is empty.
+	// Reference stands for an operation that may belong to another caller (ErrAccount). Then Key
+	// is empty, and the error says nothing else of the operation. Settle, Abandon and Assign
+	// accept it in place of a key. Otherwise it is empty.
 	Reference string
-	// Outcome is what is known of the operation.
+	// Outcome is the knowledge about the operation.
 	Outcome Outcome
-	// State is the state of the operation's record after the call. Where the call
-	// was refused because of it (ErrKeyReused, ErrHeld, ErrSettled), it is why. Zero
-	// (pending) also where there is no record.
+	// State is the state of the operation's record as the call found it. If the call was refused
+	// because of it (ErrKeyReused, ErrHeld, ErrSettled), it is the cause. It is zero (pending)
+	// if there is no record.
 	State persist.State
-	// Attempts and Sends count this call's attempts and the sends on the wire
-	// that they made, as far as could be seen. All who waited for one call get its
-	// counts; who left before its end gets the sends that were made by then.
+	// Attempts and Sends count this call's attempts and their sends on the wire, as far as they
+	// could be seen. All callers of one call get its counts; a caller that left early gets the
+	// sends until then.
 	Attempts, Sends int
 	// Joined: another caller began the call, and has the same counts.
 	Joined bool
-	// NextAttempt, if set, is when it is worth going on; Resume does nothing before.
+	// NextAttempt is the earliest time of the next attempt, also for Resume. Zero: none is
+	// known.
 	NextAttempt time.Time
-	// Cause is why oncehttp stopped; Last is the last attempt's own error.
-	// Either may be nil.
+	// Cause is the reason for the end of the call; Last is the last attempt's own error. Either
+	// may be nil.
 	Cause, Last error
 	// Answer is the last answer, as far as it is kept; nil if there was none.
 	Answer *persist.Answer
 
-	verdict operation.Verdict
-	effect  persist.Effect
-	why     []error
+	said run.Said
 }
 
-// Effect returns what the verdict says of the operation's effect: EffectUnknown with ErrOutcomeUnknown, EffectAbsent
-// with ErrNoEffect. With ErrFinal it is the record's: EffectHappened (also after a 202), EffectRefused after a final 4xx,
-// EffectAbsent where it was settled so, else EffectUnknown. Another key, such as the next Key.Generation, is right only
-// after EffectRefused and EffectAbsent.
-func (e *Error) Effect() persist.Effect { return e.effect }
+// Effect returns the effect according to the verdict: EffectUnknown with ErrOutcomeUnknown,
+// EffectAbsent with ErrNoEffect. With ErrFinal it is the record's: EffectHappened (also
+// after a 202), EffectRefused after a final 4xx, EffectAbsent if it was settled so, else
+// EffectUnknown. Another key, such as the next Key.Generation, is right only after
+// EffectRefused and EffectAbsent.
+func (e *Error) Effect() persist.Effect { return e.inner().Effect() }
 
-// Error is one line that starts with "oncehttp: ". It holds the key, never a
-// body, a credential or a query string.
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("oncehttp: ")
-	b.WriteString(e.Op)
-	if e.Key != "" {
-		fmt.Fprintf(&b, " %q", string(e.Key))
-	}
-	if e.Reference != "" {
-		b.WriteString(" " + e.Reference)
-	}
-	b.WriteString(": " + e.sentinel().Error())
-	if e.verdict == operation.Final && e.effect != EffectUnknown {
-		b.WriteString(" (" + string(e.effect) + ")")
-	}
-	for _, why := range e.why {
-		b.WriteString(", " + why.Error())
-	}
-	switch {
-	case e.Attempts == 1:
-		b.WriteString(" after 1 attempt")
-	case e.Attempts > 1:
-		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
-	}
-	if e.Answer != nil {
-		fmt.Fprintf(&b, ", last answer %d", e.Answer.Status)
-	}
-	if !e.NextAttempt.IsZero() {
-		b.WriteString(", not due before " + e.NextAttempt.UTC().Format(time.RFC3339))
-	}
-	if e.Cause != nil {
-		b.WriteString(": " + oneLine(asAnother(e.Cause)))
-	}
-	if e.hasLast() {
-		b.WriteString("; last attempt: " + oneLine(asAnother(e.Last)))
-	}
-	return b.String()
-}
+// Error returns one line that starts with "oncehttp: ". It contains the key, and no body,
+// credential or query string.
+func (e *Error) Error() string { return e.inner().Error() }
 
-func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
-}
+// Is reports whether target is e's verdict, or one of its causes.
+func (e *Error) Is(target error) bool { return e.inner().Is(target) }
 
-// hasLast reports whether Last says something that Cause does not.
-func (e *Error) hasLast() bool {
-	return e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last))
-}
+// Timeout reports whether a time limit ended the call: the deadline of its context, a limit
+// of Policy, or one of the network. net/http, os.IsTimeout and url.Error call it.
+func (e *Error) Timeout() bool { return e.inner().Timeout() }
 
-// Is reports whether target is e's verdict, or one of the sentinels that say why.
-func (e *Error) Is(target error) bool {
-	return target == e.sentinel() || slices.Contains(e.why, target)
-}
+// Temporary reports whether another try is safe and may help: nothing happened
+// (ErrNoEffect), and a time limit ended the call, or the network reports a temporary error.
+// Many SDKs then try again by themselves.
+func (e *Error) Temporary() bool { return e.inner().Temporary() }
 
-// sentinel returns the verdict as an error.
-func (e *Error) sentinel() error {
-	switch e.verdict {
-	case operation.NoEffect:
-		return ErrNoEffect
-	case operation.Final:
-		return ErrFinal
-	}
-	return ErrOutcomeUnknown
-}
+// Unwrap returns Cause and Last, if they are set. One of them may hold a verdict about
+// another operation, as the cause of an errgroup's context. It keeps its text, and matches
+// nothing: its verdict is not the verdict of e.
+func (e *Error) Unwrap() []error { return e.inner().Unwrap() }
 
-// Unwrap gives Cause and Last, those that are set. One that holds a verdict on
-// another operation, as the cause of an errgroup's context may, says what it says
-// and matches nothing: what became of that one is not what became of this one.
-func (e *Error) Unwrap() []error {
-	var errs []error
-	if e.Cause != nil {
-		errs = append(errs, asAnother(e.Cause))
-	}
-	if e.hasLast() {
-		errs = append(errs, asAnother(e.Last))
-	}
-	return errs
-}
-
-// asAnother keeps the text alone of an error that holds a verdict of this package: it is not this operation's.
-func asAnother(err error) error {
-	var other *Error
-	said := errors.As(err, &other)
-	for _, verdict := range []error{
-		ErrNoEffect, ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrInFlight, ErrKeyReused, ErrKeyExpired, ErrStoredError,
-		ErrDuplicate, ErrRedirected, ErrHeld, ErrSettled, ErrFinal, ErrAbandoned, ErrAnswerGone, ErrStale,
-	} {
-		said = said || errors.Is(err, verdict)
-	}
-	if said {
-		return aboutAnother{err}
-	}
-	return err
-}
-
-// aboutAnother is an error about another operation; only its text shows.
-type aboutAnother struct{ err error }
-
-// Error is the text alone.
-func (a aboutAnother) Error() string { return a.err.Error() }
-
-// subject is the operation that an error is about, as far as the failed call knows it.
-type subject struct {
-	key      Key
-	state    persist.State
-	standing operation.Standing
-	known    operation.Knowledge
-	sent     bool // it may have been handed to the network before
-	// reference stands for an operation that may be another caller's, of which nothing else is said; else "".
-	reference string
-}
-
-// nothing is the subject of a call under key that began nothing, where nothing stands either.
-func nothing(key Key) subject {
-	return subject{key: key, standing: operation.None, known: operation.Unread}
-}
-
-// unclear is the subject where it is not known how the operation under key stands.
-func unclear(key Key) subject { return subject{key: key, sent: true} }
-
-// subjectOf is the subject that has a record. The record must be durable if it is final.
-func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
-	return subject{
-		key: Key(rec.Key), state: rec.State, standing: operation.StandingOf(rec), known: known,
-		sent: rec.MaybeSent || rec.Sends > 0,
+// inner converts the error for package run.
+func (e *Error) inner() *run.Error {
+	return &run.Error{
+		Op: e.Op, Key: string(e.Key), Reference: e.Reference, Outcome: run.Outcome(e.Outcome), State: e.State, Attempts: e.Attempts, Sends: e.Sends,
+		Joined: e.Joined, NextAttempt: e.NextAttempt, Cause: e.Cause, Last: e.Last, Answer: e.Answer, Said: e.said,
 	}
 }
 
-// newError makes every Error: of the call op about an operation, for which package operation has the verdict. why are
-// the sentinels that say why; ErrNotSent does not count where the operation may have been sent.
-func newError(op string, about subject, cause error, why ...error) *Error {
-	verdict := operation.Judge(about.standing, about.known)
-	e := &Error{
-		Op: op, Key: about.key, Reference: about.reference, State: about.state, Cause: cause,
-		Outcome: OutcomeUnknown, verdict: verdict, effect: verdict.Effect(about.standing),
+// errorOf converts an error of package run. It returns any other error as it is.
+func errorOf(err error) error {
+	if err == nil { // before e, which escapes
+		return nil
 	}
-	if verdict != operation.Unknown && !(about.standing == operation.None && about.sent) {
-		e.Outcome = outcomeOf(about.standing)
-	}
-	for _, is := range why {
-		if is != nil && !(is == ErrNotSent && about.sent) {
-			e.why = append(e.why, is)
-		}
-	}
-	return e
-}
-
-// own returns a copy of an error of a call for one of those who waited for it: of its own, under the name of its own call.
-func own(err error, op string, joined bool) error {
-	shared, ok := err.(*Error)
-	if !ok {
+	var e *run.Error
+	if !errors.As(err, &e) {
 		return err
 	}
-	e := *shared
-	e.Op, e.Joined, e.why = op, joined, slices.Clone(shared.why)
-	if shared.Answer != nil {
-		answer := *shared.Answer
-		answer.Header, answer.Body = answer.Header.Clone(), slices.Clone(answer.Body)
-		e.Answer = &answer
+	if err != error(e) {
+		return around{err, errorOf(e)}
 	}
-	return &e
+	return &Error{
+		Op: e.Op, Key: Key(e.Key), Reference: e.Reference, Outcome: Outcome(e.Outcome), State: e.State, Attempts: e.Attempts, Sends: e.Sends,
+		Joined: e.Joined, NextAttempt: e.NextAttempt, Cause: errorOf(e.Cause), Last: errorOf(e.Last), Answer: e.Answer, said: e.Said,
+	}
 }
+
+// around is an error that wraps one of package run; about is the converted one.
+type around struct{ whole, about error }
+
+// Error is the text of the whole error.
+func (a around) Error() string { return a.whole.Error() }
+
+// Unwrap returns the converted error, and the whole one with all else that it wraps.
+func (a around) Unwrap() []error { return []error{a.about, a.whole} }

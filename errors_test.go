@@ -5,30 +5,33 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 )
 
 // TestErrorText: what an error says, to whoever reads it in a log.
 func TestErrorText(t *testing.T) {
 	t.Parallel()
 	rows := map[string]struct {
-		reply    reply
+		reply    wiretest.Reply
 		attempts int
 		closes   bool
 		says     []string
 	}{
-		"one attempt":  {reply{err: errLost}, 1, false, []string{" after 1 attempt, not due before 2000-01-01T00:00:", "; last attempt: " + errLost.Error()}},
-		"two attempts": {reply{err: errLost}, 2, false, []string{" after 2 attempts, "}},
-		"closed":       {reply{status: 503, header: "Retry-After: 9"}, 6, true, []string{"last answer 503", ": client is closed"}},
-		"lost, closed": {reply{err: errLost}, 6, true, []string{": client is closed; last attempt: " + errLost.Error()}},
+		"one attempt":  {wiretest.Reply{Err: wiretest.ErrLost}, 1, false, []string{" after 1 attempt, not due before 2000-01-01T00:00:", "; last attempt: " + wiretest.ErrLost.Error()}},
+		"two attempts": {wiretest.Reply{Err: wiretest.ErrLost}, 2, false, []string{" after 2 attempts, "}},
+		"closed":       {wiretest.Reply{Status: 503, Header: "Retry-After: 9"}, 6, true, []string{"last answer 503", ": client is closed"}},
+		"lost, closed": {wiretest.Reply{Err: wiretest.ErrLost}, 6, true, []string{": client is closed; last attempt: " + wiretest.ErrLost.Error()}},
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(t *testing.T) {
-				c, _ := newClient(t, &wire{replies: []reply{r.reply}}, func(cfg *oncehttp.Config) {
+			synctest.Test(t, func(t *testing.T) {
+				c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{r.reply}}, func(cfg *oncehttp.Config) {
 					cfg.Retry.MaxAttempts = r.attempts
 					if r.closes {
 						cfg.Retry.MinDelay = time.Second
@@ -37,8 +40,8 @@ func TestErrorText(t *testing.T) {
 				if r.closes {
 					go func() { time.Sleep(time.Nanosecond); c.Close() }()
 				}
-				_, err := c.DoKey(post(t, "{}"), "k")
-				exactlyOne(t, err)
+				_, err := c.DoKey(clienttest.Post(t, "{}"), "k")
+				clienttest.ExactlyOne(t, err)
 				for _, says := range r.says {
 					if !strings.Contains(err.Error(), says) {
 						t.Errorf("%q does not say %q", err, says)
@@ -53,19 +56,19 @@ func TestErrorText(t *testing.T) {
 // error has said until when.
 func TestResumeBeforeItIsDue(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
-		c, _ := newClient(t, w, oneAttempt)
-		_, err := c.DoKey(post(t, "{}"), "k")
+	synctest.Test(t, func(t *testing.T) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 201}}}
+		c, _ := clienttest.New(t, w, clienttest.OneAttempt)
+		_, err := c.DoKey(clienttest.Post(t, "{}"), "k")
 		var e *oncehttp.Error
 		if !errors.As(err, &e) || !e.NextAttempt.After(time.Now()) || !strings.Contains(err.Error(), "not due before") {
 			t.Fatalf("%v, want it to say when it is due", err)
 		}
-		if got := resume(t, c); len(got) != 0 || w.count() != 1 {
+		if got := clienttest.Resume(t, c); len(got) != 0 || w.Count() != 1 {
 			t.Errorf("before it is due: %v", got)
 		}
 		time.Sleep(time.Until(e.NextAttempt))
-		if got := resume(t, c)["k"]; got.err != nil || w.count() != 2 {
+		if got := clienttest.Resume(t, c)["k"]; got.Err != nil || w.Count() != 2 {
 			t.Errorf("when it is due: %+v", got)
 		}
 	})
@@ -75,15 +78,15 @@ func TestResumeBeforeItIsDue(t *testing.T) {
 // nothing of the operation that it ended.
 func TestCausesAreOthers(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		c, _ := newClient(t, &wire{replies: []reply{{status: 201, delay: time.Minute}}}, nil)
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Delay: time.Minute}}}, nil)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
 			time.Sleep(time.Second)
 			cancel(errors.Join(oncehttp.ErrNotSent, oncehttp.ErrHeld))
 		}()
-		_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
-		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrNotSent) || errors.Is(err, oncehttp.ErrHeld) {
+		_, err := c.DoKey(clienttest.Post(t, "{}").WithContext(ctx), "k")
+		if clienttest.ExactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrNotSent) || errors.Is(err, oncehttp.ErrHeld) {
 			t.Errorf("%v matches what its cause says", err)
 		}
 	})
@@ -92,13 +95,13 @@ func TestCausesAreOthers(t *testing.T) {
 // TestNoRequest is an error, and no panic.
 func TestNoRequest(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, oneAttempt)
-		_, _ = c.DoKey(post(t, "{}"), "k")
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}}}, clienttest.OneAttempt)
+		_, _ = c.DoKey(clienttest.Post(t, "{}"), "k")
 		_, keyless := c.Do(nil)
 		_, keyed := c.DoKey(nil, "k")
 		for _, r := range []struct{ err, is error }{{keyless, oncehttp.ErrNoEffect}, {keyed, oncehttp.ErrOutcomeUnknown}, {c.Enqueue(nil, "k"), oncehttp.ErrOutcomeUnknown}} {
-			if exactlyOne(t, r.err); !errors.Is(r.err, oncehttp.ErrConfig) || !errors.Is(r.err, r.is) {
+			if clienttest.ExactlyOne(t, r.err); !errors.Is(r.err, oncehttp.ErrConfig) || !errors.Is(r.err, r.is) {
 				t.Errorf("%v, want ErrConfig and %v", r.err, r.is)
 			}
 		}

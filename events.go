@@ -2,14 +2,12 @@ package oncehttp
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/request"
-	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/internal/run"
 )
 
-// EventKind says what an Event is about.
+// EventKind is the kind of an Event.
 type EventKind string
 
 // The events, in the order in which an operation meets them.
@@ -20,42 +18,41 @@ const (
 	EventWaiting  EventKind = "waiting"  // another attempt follows after Wait
 	EventFinished EventKind = "finished" // the call is over, with Outcome; a confirmed one may be recorded a moment later
 
-	// EventRecorded: a Do was answered from the journal with Status; nothing was
-	// sent. Neither EventBegun nor EventFinished comes with it.
+	// EventLeft: the call, or the pass, has given the operation back without an end, because its limiter is slow. A
+	// call goes on with it at its turn, with an EventBegun; Resume and Run do when it is due.
+	EventLeft EventKind = "left"
+	// EventRecorded: a Do was answered from the journal with Status; nothing was sent. It comes
+	// without EventBegun and EventFinished.
 	EventRecorded EventKind = "recorded"
-	// EventBlocked: Resume or Run cannot go on with an operation, and Err says why:
-	// the journal failed, Config.Reconcile failed or could not tell; of a Resume, too, what this client
-	// lacks for it: see EventUnserved.
-	// It comes again with each pass. Without a Key it is about the journal itself:
-	// a damaged record, or a sweep that failed.
+	// EventBlocked: Resume or Run cannot go on with an operation; Err is the reason: an error of the journal or of
+	// Config.Reconcile, no decision of Config.Reconcile or, for a Resume, a missing setting as in EventUnserved. It
+	// comes again with each pass. Without a Key it is about the journal: a damaged record, or a failed sweep.
 	EventBlocked EventKind = "blocked"
-	// EventUnserved: Run leaves Count operations alone that this client cannot act on, of which the oldest was begun at Oldest; Err says
-	// what is lacking: Config.Authorize, a profile, the region, the credential, the origin, a seal's key, or a newer version. It comes once
-	// when that is met, and hourly. It has no Key; Origin is set if all of them have it.
+	// EventUnserved: Run leaves Count operations alone, because this client cannot act on them; the oldest was begun at
+	// Oldest. Err names the need: Config.Authorize, a profile, the region, the credential, the origin, a seal's key, or
+	// a newer version. It comes once at first, and then once an hour. It has no Key; Origin is set if all of them have it.
 	EventUnserved EventKind = "unserved"
-	// EventListening: Run hears at once what other processes enqueue, as far as the
-	// journal can tell (persist.Notifier). It comes once that was tested, and again
-	// after an EventPolling. It is about the journal, and has no Key.
+	// EventListening: Run hears at once of operations enqueued by other processes, as far as the journal can tell
+	// (persist.Notifier). It comes after a test of that, and again after an EventPolling. It has no Key.
 	EventListening EventKind = "listening"
-	// EventPolling: Run does not hear what other processes enqueue, Err says why, and
-	// looks every Wait. It comes once, until Run hears again. It has no Key.
+	// EventPolling: Run does not hear of other processes, and looks every Wait; Err is the reason. It comes once, until
+	// Run hears again. It has no Key.
 	EventPolling EventKind = "polling"
 )
 
-// Event is one step of one operation, for metrics and traces. It holds no body,
-// no query string, and of the headers only what Account has of them.
+// Event is one step of one operation, for metrics and traces. It contains no body and no query string, and of the
+// headers only those in Account.
 type Event struct {
 	_ struct{}
 
-	// Kind says what the event is about. The fields that it does not mention are
-	// as they stood before.
+	// Kind is the kind of the event. Fields outside its description have their earlier values.
 	Kind EventKind
 	// Key is the operation's key; empty only of an event about the journal.
 	Key Key
-	// Account is the operation's account, as persist.Record.Account has it and OfAccount
-	// takes it: with Key it says which operation it is. Of several operations of one key all but the
-	// first name the headers that part them (profile.Profile.AccountHeaders), with a
-	// digest of each value. Empty of an event about the journal; it may be empty otherwise, too.
+	// Account is the operation's account, as in persist.Record.Account and for OfAccount; with Key it identifies the
+	// operation. Of several operations of one key all but the first have the headers that distinguish them
+	// (profile.Profile.AccountHeaders), with a digest of each value. Empty for an event about the journal, and for the
+	// unnamed account.
 	Account string
 	// Method is the request's method, such as "POST".
 	Method string
@@ -64,82 +61,123 @@ type Event struct {
 	Origin string
 	// Path is the request's path, without the query.
 	Path string
-	// Attempt is which attempt of this call it is, from 1 on; zero before the
-	// first.
+	// Profile is the name of the operation's profile; empty: none.
+	Profile string
+	// Trace is the trace context of the call that began the operation, as in persist.Record.Trace, for a link; empty: none.
+	Trace string
+	// Attempt is the number of this call's attempt, from 1; zero before the first.
 	Attempt int
-	// Sends counts what this call has handed to the network so far, redirect hops
-	// included.
+	// Sends is the number of this call's hand-overs to the network so far, with redirect hops.
 	Sends int
-	// Resumed: the operation was begun by an earlier call, maybe an earlier
-	// process.
+	// Resumed: an earlier call, perhaps of an earlier process, began the operation.
 	Resumed bool
-	// Status is the status of the answer: of an EventAnswered or EventFinished the
-	// last attempt's, of an EventRecorded the recorded one. Zero: there is none.
+	// Status is the status of the answer: the last attempt's for EventAnswered and EventFinished, the recorded one for
+	// EventRecorded. Zero: there is none.
 	Status int
-	// Outcome is what is known of the operation, of an EventAnswered, EventFinished
-	// or EventRecorded. A finished one that is OutcomeRefused is so for good where Err is nil.
+	// Outcome is the knowledge about the operation, in an EventAnswered, EventFinished or EventRecorded. OutcomeRefused in an
+	// EventFinished with a nil Err is final.
 	Outcome Outcome
-	// Wait is how long the next attempt is waited for (EventWaiting), or how often
-	// Run looks at the journal (EventPolling).
+	// Wait is the time until the next attempt (EventWaiting), or between two looks of Run at the journal (EventPolling).
 	Wait time.Duration
-	// Count is how many operations an EventUnserved is about; 1000 stands for that and more.
+	// Count is the number of operations of an EventUnserved; 1000 means at least 1000.
 	Count int
-	// Oldest is when the oldest of them was begun.
+	// Oldest is the begin of the oldest of them.
 	Oldest time.Time
-	// Err is the attempt's error (EventAnswered), what the call returns
-	// (EventFinished; nil with a response), why it cannot go on (EventBlocked), or
-	// why nothing is heard (EventPolling).
+	// Err is the attempt's error (EventAnswered), the call's error (EventFinished; nil with a response), or the reason of
+	// an EventBlocked, EventUnserved, EventLeft or EventPolling.
 	Err error
 }
 
-// tell tells Config.Observe of one step of the run.
-func (r *run) tell(kind EventKind, change func(*Event)) {
-	if r.cfg.Observe == nil {
-		return
-	}
-	e := Event{
-		Kind: kind, Key: Key(r.rec.Key), Account: r.rec.Account, Method: r.rec.Method, Origin: r.rec.Origin, Path: request.Path(r.rec.Target),
-		Attempt: r.drive.Attempts(), Sends: r.sends(), Resumed: !r.given.Created,
-	}
-	if change != nil {
-		change(&e)
-	}
-	work := r.call.Work()
-	work.Visit()
-	defer work.Return()
-	r.cfg.Observe(r.call.Values(), e)
-}
-
-// tellRecorded tells of an answer from the journal, if that is what res is.
-func (r *run) tellRecorded(res *result) {
-	if a := res.answer; a != nil {
-		r.tell(EventRecorded, func(e *Event) { e.Outcome, e.Status = a.result.Outcome, a.status })
+// eventOf converts an event of package run.
+func eventOf(e run.Event) Event {
+	return Event{
+		Kind: EventKind(e.Kind), Key: Key(e.Key), Account: e.Account, Method: e.Method, Origin: e.Origin, Path: e.Path, Profile: e.Profile, Trace: e.Trace,
+		Attempt: e.Attempt, Sends: e.Sends, Resumed: e.Resumed, Status: e.Status, Outcome: Outcome(e.Outcome), Wait: e.Wait,
+		Count: e.Count, Oldest: e.Oldest, Err: errorOf(e.Err),
 	}
 }
 
-// blocked tells Config.Observe that a pass cannot go on with rec; of an empty rec, that err is the journal's.
-func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
-	c.observe(ctx, Event{
-		Kind: EventBlocked, Key: Key(rec.Key), Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
-		Resumed: true, Err: err,
-	})
+// Instrument gets the begin and the end of each run of an operation and of each attempt, for the spans of a trace. Both
+// methods get the event of the begin, and return a context and a function. Both may be called concurrently, and must
+// return soon.
+//
+// The context must be derived from the given one. Its values reach all later calls of the run, or of the attempt:
+// Config.Transport, Authorize, Limiter, Observe and the journal. Its deadline and its cancellation have no effect. A nil
+// context, or one that is not derived, is not used.
+//
+// The function is called once, with the event of the end, in the same goroutine; it may be nil. A panic of a method or of
+// the function is logged, and has no other effect. A runtime.Goexit is treated as in Observe.
+//
+// There is no run for a call answered from the journal (EventRecorded), and none for a refused one. A lookup and a request
+// for a token are no attempts, and have the context of the run. Calls that wait for the same operation have one run, with
+// the values of the first call's context.
+type Instrument interface {
+	// Operation gets the begin of a run: of a Do, after its record is durable, or of one operation of a Resume or Run. begins is
+	// an EventBegun; ends is an EventFinished or EventLeft. ends.Err is set if a panic of another function ended the run.
+	Operation(ctx context.Context, begins Event) (_ context.Context, end func(ends Event))
+	// Attempt gets the begin of an attempt. ctx has the values of the run's, and AttemptFromContext finds the attempt in it.
+	// begins is an EventAttempt; ends is an EventAnswered with the attempt's own result: a later lookup may find more. Followed
+	// redirects are part of the attempt, and so are the waits for a limiter and Authorize. The body of an answer too large to
+	// keep may go on after the end.
+	Attempt(ctx context.Context, begins Event) (_ context.Context, end func(ends Event))
 }
 
-// observe tells Config.Observe of an event that is no run's, if it is set. A crash of it is logged.
-func (c *Config) observe(ctx context.Context, e Event) {
-	if c.Observe != nil {
-		c.guard(ctx, "Config.Observe has crashed", func() { c.Observe(ctx, e) })
+// instrumentOf converts Config.Instrument for package run; nil stays nil.
+func instrumentOf(i Instrument) run.Instrument {
+	if i == nil {
+		return nil
 	}
+	return instrumentInside{i}
 }
 
-// log writes one line; silent without a logger.
-func (c *Config) log(ctx context.Context, level slog.Level, msg string, key string, err error) {
-	if c.Logger == nil {
-		return
+// instrumentInside is an Instrument for package run.
+type instrumentInside struct{ of Instrument }
+
+// Operation implements run.Instrument.
+func (i instrumentInside) Operation(ctx context.Context, begins run.Event) (context.Context, func(run.Event)) {
+	within, end := i.of.Operation(ctx, eventOf(begins))
+	return within, endInside(end)
+}
+
+// Attempt implements run.Instrument.
+func (i instrumentInside) Attempt(ctx context.Context, begins run.Event) (context.Context, func(run.Event)) {
+	within, end := i.of.Attempt(ctx, eventOf(begins))
+	return within, endInside(end)
+}
+
+// Of implements run.Instrument.
+func (i instrumentInside) Of() any { return i.of }
+
+// endInside converts the function of an end for package run; nil stays nil.
+func endInside(end func(Event)) func(run.Event) {
+	if end == nil {
+		return nil
 	}
-	attrs := []slog.Attr{slog.String("key", key)}
-	if err != nil {
-		attrs = append(attrs, slog.String("error", err.Error()))
+	return func(ends run.Event) { end(eventOf(ends)) }
+}
+
+// Attempt says which send of which operation a request is.
+type Attempt struct {
+	_ struct{}
+
+	// Key is the operation's key. It is the one of its record, also where another key is on the wire.
+	Key Key
+	// Number is which attempt of this call it is, from 1 on, as Event.Attempt. A redirect that is followed belongs to its attempt.
+	Number int
+	// SendsBefore counts the earlier sends of the operation, of all process lives, as persist.Record.Sends does. Where a process may have
+	// died before it recorded its sends, it is 1 at least. So it is what OpenTelemetry calls http.request.resend_count.
+	SendsBefore int
+	// Resumed: the operation was begun by an earlier call, maybe an earlier process, as Event.Resumed.
+	Resumed bool
+}
+
+// AttemptFromContext returns what Config.Transport, and whatever it hands the request to, may know of the operation that a request
+// sends, by the context of the request. found is false for a lookup, a request for a token and an undo. What passes through as no operation keeps its
+// caller's context as it is. Config.Authorize is told nothing, since a token that is fetched there is no attempt. It panics if ctx is nil.
+func AttemptFromContext(ctx context.Context) (attempt Attempt, found bool) {
+	a, found := run.AttemptFromContext(ctx)
+	if !found {
+		return Attempt{}, false
 	}
-	c.Logger.LogAttrs(ctx, level, "oncehttp: "+msg, attrs...)
+	return Attempt{Key: Key(a.Key), Number: a.Number, SendsBefore: a.SendsBefore, Resumed: a.Resumed}, true
 }

@@ -12,27 +12,25 @@ import (
 
 type inheritedKey struct{}
 
-// InheritKey is middleware that takes the key of an inbound request, binds it to
-// its caller, and puts it into the request's context, where [InheritedKey] finds
-// it. principal says who the caller is; it must come from authentication, never
-// from the key. A request without a key passes, and its context stays without.
+// InheritKey returns middleware for the key of an inbound request. It binds the key to its
+// caller, and puts it into the request's context for [InheritedKey]. principal returns the
+// caller's name; it must come from authentication, never from the key. A request without a
+// key passes unchanged.
 //
-// A request whose key cannot be bound goes no further, since each repeat of it
-// would be a new operation: with an empty principal it is answered 403, with more
-// than one key or a malformed one 400, each as application/problem+json.
+// A request with a key that cannot be bound is refused, since each repeat would be a new
+// operation: 403 for an empty principal, 400 for two keys or a malformed one, each as
+// application/problem+json.
 //
-// The inbound key itself never goes on the wire again: another hop gets a child
-// of it (see Key.Derive), so that the operation stays idempotent at every hop
-// and no caller can name another's keys. The key is read from the header
-// Idempotency-Key; [InheritKeyBy] reads it as a profile says. It panics where principal is nil, and the
-// middleware where the handler behind it is.
+// The inbound key never goes on the wire again. Another hop gets a key made from it (see
+// Key.Derive), so that the operation stays idempotent at every hop, and no caller can name
+// another's keys. The key is read from the header Idempotency-Key; [InheritKeyBy] reads it by
+// a profile. InheritKey panics if principal is nil, and the middleware if its handler is.
 func InheritKey(principal func(*http.Request) string) func(http.Handler) http.Handler {
 	return InheritKeyBy(profile.Draft07(), principal)
 }
 
-// InheritKeyBy is [InheritKey] for an API whose callers send keys as p says: in
-// the header that p names, spelled as p has it. It panics where p is nil or
-// carries keys elsewhere than in a header.
+// InheritKeyBy is [InheritKey] for an API whose callers send keys by profile p: in its
+// header, in its spelling. It panics if p is nil, or carries keys elsewhere than in a header.
 func InheritKeyBy(p *profile.Profile, principal func(*http.Request) string) func(http.Handler) http.Handler {
 	switch {
 	case p == nil:
@@ -76,8 +74,8 @@ func refuseInbound(w http.ResponseWriter, status int, detail string) {
 	_, _ = w.Write(body) // the caller may have gone
 }
 
-// InheritedKey is the parent key that [InheritKey] or [InheritKeyBy] put into ctx, to Derive children
-// from; "" if there is none. Do never uses it by itself. It panics if ctx is nil.
+// InheritedKey returns the parent key from [InheritKey] or [InheritKeyBy], for Key.Derive;
+// "" if ctx has none. Do never uses it by itself. It panics if ctx is nil.
 func InheritedKey(ctx context.Context) Key {
 	key, _ := ctx.Value(inheritedKey{}).(Key)
 	return key

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -159,19 +161,19 @@ func inherited(p *profile.Profile, name, value string) (key oncehttp.Key) {
 // TestInheritedIsNotSent: Do never uses an inherited key by itself.
 func TestInheritedIsNotSent(t *testing.T) {
 	t.Parallel()
-	w := &wire{replies: []reply{{status: 201}}}
-	c, _ := newClient(t, w, nil)
+	w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+	c, _ := clienttest.New(t, w, nil)
 	var parent oncehttp.Key
 	h := oncehttp.InheritKey(func(*http.Request) string { return "alice" })(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		parent = oncehttp.InheritedKey(r.Context())
-		if _, err := c.Do(post(t, "{}").WithContext(r.Context())); err != nil {
+		if _, err := c.Do(clienttest.Post(t, "{}").WithContext(r.Context())); err != nil {
 			t.Error(err)
 		}
 	}))
 	req := httptest.NewRequest("POST", "/", nil)
 	req.Header.Set("Idempotency-Key", "inbound")
 	h.ServeHTTP(httptest.NewRecorder(), req)
-	if got := oncehttp.Key(w.sends[0].key); got == "inbound" || got == parent || got == "" {
+	if got := oncehttp.Key(w.Sends[0].Key); got == "inbound" || got == parent || got == "" {
 		t.Errorf("sent %q, want a key of its own", got)
 	}
 }
@@ -179,10 +181,10 @@ func TestInheritedIsNotSent(t *testing.T) {
 // TestContextKeyIsForOneRequest: a GET with the same context takes no key along.
 func TestContextKeyOnAGET(t *testing.T) {
 	t.Parallel()
-	w := &wire{replies: []reply{{status: 200}}}
-	c, _ := newClient(t, w, nil)
-	req := request(t, "GET", "https://api.example.com/", "")
-	if _, err := c.Do(req.WithContext(oncehttp.ContextWithKey(req.Context(), "k"))); err != nil || w.sends[0].key != "" {
-		t.Errorf("%v, key %q", err, w.sends[0].key)
+	w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 200}}}
+	c, _ := clienttest.New(t, w, nil)
+	req := clienttest.Request(t, "GET", "https://api.example.com/", "")
+	if _, err := c.Do(req.WithContext(oncehttp.ContextWithKey(req.Context(), "k"))); err != nil || w.Sends[0].Key != "" {
+		t.Errorf("%v, key %q", err, w.Sends[0].Key)
 	}
 }

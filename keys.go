@@ -10,10 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,34 +21,36 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/run"
 )
 
-// Key names one operation, for ever. "" is never valid: every call refuses it.
+// Key is the name of one operation. Every call refuses "".
 //
-// A key that says what business it belongs to (a [Scope]'s) protects an order,
-// however often and from wherever it is tried; a [RandomKey] protects only the
-// one call that made it and its Resume.
+// A key of the business (from a [Scope]) protects an order, however often and wherever it is
+// tried. A [RandomKey] protects the one call that made it, and its Resume.
 type Key string
 
-// RandomKey is a version 4 UUID in its text form, 122 bits of randomness. It
-// protects the one call that it is made for, and its Resume; nothing above it.
+// RandomKey returns a version 4 UUID in its text form, with 122 bits of randomness. It
+// protects the one call that it is made for, and its Resume; it does not protect a second
+// call of the program.
 func RandomKey() Key { return Key(uuid.NewString()) }
 
-// Scope is the business that keys belong to, such as "order" or "user:update".
-// It is a value: copy and share it freely. The zero Scope makes only empty keys.
+// Scope is the part of the business that keys belong to, such as "order" or "user:update".
+// It is a value, and safe for concurrent use. The zero Scope makes only empty keys.
 type Scope struct {
 	text   string // the first word, then each part behind a colon
 	broken bool   // some part was empty
 }
 
-// NewScope makes the scope of these parts, with the first word "idemp". With an
-// empty part, or none, it makes only empty keys, which every call refuses.
+// NewScope returns the scope of these parts, with the first word "idemp". With an empty part,
+// or none, it makes only empty keys, and every call refuses those.
 func NewScope(parts ...string) Scope {
 	return Scope{text: "idemp", broken: len(parts) == 0}.with(parts)
 }
 
-// Prefix is the same scope under another first word than "idemp", such as the
-// name of the application.
+// Prefix returns the scope with another first word than "idemp", such as the name of the
+// application.
 func (s Scope) Prefix(p string) Scope {
 	_, parts, _ := strings.Cut(s.text, ":")
 	return Scope{text: escapePart(p) + ":" + parts, broken: s.broken || s.text == "" || p == ""}
@@ -62,15 +64,14 @@ func (s Scope) with(parts []string) Scope {
 	return s
 }
 
-// Key is the scope's key for these parts: "idemp:order:uid123:order456". Every
-// part is percent-encoded outside A-Za-z0-9._~-, so that no two lists of parts
-// give one key. The list is that of the scope with that of the key behind it:
-// where one ends and the other begins does not show, so that
-// NewScope("user", "update").Key("1") is NewScope("user").Key("update", "1").
-// Scopes whose keys must never meet differ in their first part.
+// Key returns the scope's key for these parts: "idemp:order:uid123:order456". Bytes outside
+// A-Za-z0-9._~- are percent-encoded in every part, so that no two lists of parts have the same
+// key. The list is the scope's parts with the key's behind them: their border does not show,
+// and NewScope("user", "update").Key("1") is NewScope("user").Key("update", "1"). Scopes with
+// keys that must never meet differ in their first part.
 //
-// An empty part is the sign of a missing id, which would merge strangers: it
-// gives "", as does an empty list. Numbers go through strconv.
+// An empty part means a missing id, and would merge strangers: the key is "", as it is for an
+// empty list. Format numbers with strconv.
 func (s Scope) Key(parts ...string) Key {
 	k := s.with(parts)
 	if k.broken || s.text == "" || len(parts) == 0 {
@@ -105,10 +106,10 @@ func reserved(r rune) bool {
 	return true
 }
 
-// TimeBucket names the stretch of time that t, the time of the event, falls into:
-// a day ("20240330"), an hour ("20240330T10") or a minute ("20240330T1004"), in
-// UTC. d is one of 24*time.Hour, time.Hour and time.Minute; any other gives "",
-// and so an empty key, as does a zero t.
+// TimeBucket returns the period of t, the time of the event: a day ("20240330"), an hour
+// ("20240330T10") or a minute ("20240330T1004"), in UTC. d is 24*time.Hour, time.Hour or
+// time.Minute. For any other d, and for a zero t, it returns "", and so the key is empty.
+// For a schedule in local time use its own date: two local midnights can be one day in UTC.
 func TimeBucket(t time.Time, d time.Duration) string {
 	layouts := map[time.Duration]string{24 * time.Hour: "20060102", time.Hour: "20060102T15", time.Minute: "20060102T1504"}
 	if t.IsZero() || layouts[d] == "" {
@@ -117,30 +118,13 @@ func TimeBucket(t time.Time, d time.Duration) string {
 	return t.UTC().Format(layouts[d])
 }
 
-// Generation is the key of the n-th new try after a final refusal, spelled out
-// ("idemp:order:o1:gen=2"). Generations below 2 are the key itself: the first
-// try is generation 1. No Scope makes such a key by itself ('=' is encoded).
-func (k Key) Generation(n int) Key {
-	if k == "" || n < 2 {
-		return k
-	}
-	return k + Key(":gen="+strconv.Itoa(n))
-}
+// Generation returns the key of the n-th try after a final refusal, spelled out
+// ("idemp:order:o1:gen=2"). The first try is generation 1: below 2 the key is k. No Scope
+// makes such a key by itself ('=' is encoded).
+func (k Key) Generation(n int) Key { return Key(request.Generation(string(k), n)) }
 
-// nextGeneration returns the key of the try after k.
-func nextGeneration(k Key) Key {
-	const mark = ":gen="
-	if at := strings.LastIndex(string(k), mark); at > 0 {
-		if n, err := strconv.Atoi(string(k[at+len(mark):])); err == nil && n >= 2 && k == k[:at].Generation(n) {
-			return k[:at].Generation(n + 1)
-		}
-	}
-	return k.Generation(2)
-}
-
-// Derive is the key of a step that this operation causes, such as the next hop:
-// the same key and step give the same child, and no two pairs give one. An empty
-// step gives "".
+// Derive returns the key of a step caused by this operation, such as the next hop. The same
+// key and step have the same child, and no two pairs share one. An empty step returns "".
 func (k Key) Derive(step string) Key {
 	if k == "" || step == "" {
 		return ""
@@ -148,9 +132,9 @@ func (k Key) Derive(step string) Key {
 	return k + ":step=" + Key(escapePart(step))
 }
 
-// Opaque is a key that tells nothing: HMAC-SHA256 of k under secret, 43
-// characters of base64url. Deterministic, unguessable without the secret, and
-// free of personal data. An empty secret gives "".
+// Opaque returns a key without a meaning: HMAC-SHA256 of k under secret, in 43 characters of
+// base64url. It is deterministic, cannot be guessed without the secret, and contains no
+// personal data. An empty secret returns "".
 func (k Key) Opaque(secret []byte) Key {
 	if k == "" || len(secret) == 0 {
 		return ""
@@ -160,9 +144,8 @@ func (k Key) Opaque(secret []byte) Key {
 	return Key(base64.RawURLEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-// UUID is a version 5 UUID (RFC 9562 section 5.5) of k, for APIs that take
-// nothing else. It is deterministic, and no secret: who knows k can make it.
-// An API that insists on version 4 does not take it: see UUIDv4.
+// UUID returns a version 5 UUID (RFC 9562 section 5.5) of k, for APIs that accept only UUIDs.
+// It is deterministic, and not secret. For APIs that require version 4 see UUIDv4.
 func (k Key) UUID() Key {
 	if k == "" {
 		return ""
@@ -171,9 +154,10 @@ func (k Key) UUID() Key {
 	return Key(uuid.NewSHA1(space, []byte(k)).String())
 }
 
-// UUIDv4 is a UUID in the shape of version 4 (RFC 9562 section 5.4), made of k, for APIs that check the version. It is not
-// random, in spite of its version: it is deterministic, and no secret. A [RandomKey] that is kept with the order is the honest
-// choice where something can be kept. Its recipe is version 1, and stays: the first 128 bits of the SHA-256 of
+// UUIDv4 returns a UUID of k in the form of version 4 (RFC 9562 section 5.4), for APIs that
+// check the version. In spite of its version it is not random: it is deterministic, and not
+// secret. If the business can store a key with the order, a [RandomKey] is the honest choice.
+// The recipe is version 1, and stays: the first 128 bits of the SHA-256 of
 // "oncehttp key uuidv4 1\n" and k, with the bits of version and variant set.
 func (k Key) UUIDv4() Key {
 	if k == "" {
@@ -191,10 +175,12 @@ const (
 	shortMax = 52
 )
 
-// Short is a key of n characters out of a-z and 2-7, made of k, for APIs that take no longer one. It is deterministic, and no secret.
-// Each character has 5 bits. Fewer than 16, 80 bits, would let strangers meet: n below 16 gives "", which every call refuses. n above
-// 52 gives 52 characters. The API knows the operation by these characters alone: choose n once, and keep to it. Its recipe is version 1, and
-// stays: the base32 (RFC 4648 section 6), in lower case, of the SHA-256 of "oncehttp key short 1\n" and k.
+// Short returns a key of n characters out of a-z and 2-7, made of k, for APIs with a limit. It
+// is deterministic, and not secret. Each character has 5 bits. With fewer than 16 characters,
+// 80 bits, strangers could meet: n below 16 returns "", and every call refuses that. n above
+// 52 returns 52 characters. The API knows the operation by these characters alone: choose n
+// once, and keep it. The recipe is version 1, and stays: the base32 (RFC 4648 section 6), in
+// lower case, of the SHA-256 of "oncehttp key short 1\n" and k.
 func (k Key) Short(n int) Key {
 	if k == "" || n < shortMin {
 		return ""
@@ -204,16 +190,26 @@ func (k Key) Short(n int) Key {
 	return Key(strings.ToLower(text[:min(n, shortMax)]))
 }
 
-// KeyFromJSON returns a [Config].NewKey that makes the key of what the request's JSON body says: the scope's key for the
-// values at these JSON pointers (RFC 6901), such as "/order/id". The same business gives the same key in every process, so
-// that its record is kept like that of a key which the caller chose. New refuses an empty scope and what is no pointer.
-// Where the same request is unresolved under a generated key, from before KeyFromJSON was used, it is refused as without it (Client.Do).
+// KeyFromJSON returns a function for [Config].NewKey. It makes the key from the request's JSON
+// body: the scope's key for the values at these JSON pointers (RFC 6901), such as
+// "/order/id". The same business has the same key in every process, so that its record is kept
+// like that of a caller's own key. New refuses an empty scope, and a malformed pointer. If the
+// same request is unresolved under a generated key, begun before KeyFromJSON was used, it is
+// refused as without a key (Client.Do).
 //
-// Each pointer must lead to a string that is not empty, to a number or to a boolean. A number counts as it is spelled: 1
-// and 1.0 give two keys; 1 and "1" give one. The body is read through the request's GetBody, which http.NewRequest sets for a bytes.Buffer, a
-// bytes.Reader and a strings.Reader. Without GetBody, with a body that is not JSON, or with a value missing or there twice, the error of
-// the call is ErrKeyInvalid and nothing is sent. Where the body could not be read, or has a value twice, it is ErrOutcomeUnknown, too: an
-// operation may stand under the key. The function is safe for concurrent use.
+// Each pointer must lead to a non-empty string, a number or a boolean. A number counts as it is
+// spelled: 1 and 1.0 have two keys; 1 and "1" have one. The body is read through the request's
+// GetBody, set by http.NewRequest for a bytes.Buffer, a bytes.Reader and a strings.Reader.
+//
+// The call's error is ErrKeyInvalid, and nothing is sent, without GetBody, for a body that is not
+// JSON, and for a value that is missing or occurs twice. It is also
+//   - ErrNoKey, so that the request passes through Transport, if there is no value at any
+//     pointer, no body, or a Content-Type other than JSON with a body that is not JSON or has no
+//     GetBody;
+//   - ErrOutcomeUnknown if the body could not be read or has a value twice, since an operation
+//     may have the key.
+//
+// The function is safe for concurrent use.
 func KeyFromJSON(scope Scope, pointers ...string) func(*http.Request) (Key, error) {
 	return (&jsonKey{scope, slices.Clone(pointers)}).make
 }
@@ -224,49 +220,76 @@ type jsonKey struct {
 	pointers []string
 }
 
-// isJSONKey reports whether a NewKey is one of KeyFromJSON: its code is that of jsonKey.make. Functions have no other
-// identity, and New may not call one of the user's.
+// isJSONKey reports whether newKey comes from KeyFromJSON: its code is jsonKey.make. A function
+// has no other identity, and New may not call a user's.
 func isJSONKey(newKey func(*http.Request) (Key, error)) bool {
 	return reflect.ValueOf(newKey).Pointer() == reflect.ValueOf((*jsonKey)(nil).make).Pointer()
 }
 
-// make returns the key of a request. Of nil it only says what is wrong with the scope and the pointers.
+// make returns the key of a request. For nil it only checks the scope and the pointers.
 func (k *jsonKey) make(req *http.Request) (Key, error) {
 	if err := k.check(); err != nil || req == nil {
 		return "", err
 	}
-	made, asked := req.Context().Value(madeKeyName{}).(*madeKey)
+	made, _ := req.Context().Value(madeKeyName{}).(*madeKey)
+	if made == nil {
+		made = &madeKey{}
+	}
+	kind, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	otherType := kind != "" && !request.IsJSON(kind)
 	body, err := bodyAgain(req)
-	if err != nil {
-		if asked {
-			made.unread = true
-		}
+	switch {
+	case err == nil:
+	case otherType && errors.Is(err, errNoGetBody): // a stream of something else
+		made.unread = true
+		return "", fmt.Errorf("%w: %w", ErrNoKey, err)
+	default:
+		made.unread = true
 		return "", err
 	}
 	if !json.Valid(body) {
+		if len(body) == 0 || otherType {
+			return "", fmt.Errorf("%w: the body is not JSON", ErrNoKey)
+		}
 		return "", errors.New("the body is not JSON")
 	}
-	parts := make([]string, len(k.pointers))
-	for i, pointer := range k.pointers {
-		texts := jsonpointer.Texts(body, pointer)
-		if len(texts) > 1 {
-			if asked {
-				made.unread = true
-			}
-			return "", fmt.Errorf("the body has %d values at %s; want one", len(texts), pointer)
-		}
-		if len(texts) == 0 || texts[0] == "" {
-			return "", fmt.Errorf("the body has no value at %s that a key could be made of", pointer)
-		}
-		parts[i] = texts[0]
+	parts, err := k.parts(body, made)
+	if err != nil {
+		return "", err
 	}
-	if asked {
-		made.business = true
-	}
+	made.business = true
 	return k.scope.Key(parts...), nil
 }
 
-// check refuses a scope and pointers that make no key, or one that does not say as much as it seems.
+// parts returns the values of a body at the pointers. Without a value at any of them the error
+// is ErrNoKey.
+func (k *jsonKey) parts(body []byte, made *madeKey) ([]string, error) {
+	parts := make([]string, len(k.pointers))
+	var missing []error
+	for i, pointer := range k.pointers {
+		switch texts := jsonpointer.Texts(body, pointer); {
+		case len(texts) > 1:
+			made.unread = true
+			return nil, fmt.Errorf("the body has %d values at %s; want one", len(texts), pointer)
+		case len(texts) == 0 || texts[0] == "":
+			missing = append(missing, fmt.Errorf("the body has no value at %s that a key could be made of", pointer))
+			if len(texts) > 0 {
+				parts[i] = pointer // something is there
+			}
+		default:
+			parts[i] = texts[0]
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return parts, nil
+	case !slices.ContainsFunc(parts, func(part string) bool { return part != "" }):
+		return nil, fmt.Errorf("%w: %w", ErrNoKey, missing[0])
+	}
+	return nil, missing[0]
+}
+
+// check refuses a scope and pointers that cannot make a complete key.
 func (k *jsonKey) check() error {
 	if len(k.pointers) == 0 {
 		return errors.New("KeyFromJSON: want a JSON pointer to each value that names the business, such as /order/id")
@@ -285,10 +308,12 @@ func (k *jsonKey) check() error {
 	return nil
 }
 
+var errNoGetBody = errors.New("the request has no GetBody, through which its body could be read twice")
+
 // bodyAgain reads a request's JSON body through GetBody, so that Body stays unread.
 func bodyAgain(req *http.Request) ([]byte, error) {
 	if req.GetBody == nil {
-		return nil, errors.New("the request has no GetBody, through which its body could be read twice")
+		return nil, errNoGetBody
 	}
 	r, err := req.GetBody()
 	if err != nil {
@@ -298,7 +323,7 @@ func bodyAgain(req *http.Request) ([]byte, error) {
 	return io.ReadAll(r) // of a client: bounded by MaxRequestBytes, and by the context
 }
 
-// madeKey is what a NewKey says of the key that it returned, through the context of the request that it got.
+// madeKey describes the key returned by a NewKey, through the context of its request.
 type madeKey struct {
 	business bool // the same request always gets this key
 	unread   bool // the body that names the key could not be read
@@ -306,9 +331,24 @@ type madeKey struct {
 
 type madeKeyName struct{}
 
-// ContextWithKey names the one request that is made with the context. A key in
-// the request itself must be the same. The contexts that functions of the Config, the Transport and the journal get do not have it, since
-// what they ask for is another request. It panics if ctx is nil, as context.WithValue does.
+// newKeyOf converts Config.NewKey for package run; nil stays nil.
+func newKeyOf(f func(*http.Request) (Key, error)) func(*http.Request) (run.MadeKey, error) {
+	if f == nil {
+		return nil
+	}
+	return func(req *http.Request) (run.MadeKey, error) {
+		var made madeKey
+		if req != nil { // of nil KeyFromJSON says what is wrong with it
+			req = req.WithContext(context.WithValue(req.Context(), madeKeyName{}, &made))
+		}
+		key, err := f(req)
+		return run.MadeKey{Key: string(key), Business: made.business, Unread: made.unread}, err
+	}
+}
+
+// ContextWithKey returns a context for one request under this key. A key in the request itself
+// must be the same. The contexts of functions of the Config, the Transport and the journal do
+// not have it: their requests are others. It panics if ctx is nil, as context.WithValue does.
 func ContextWithKey(ctx context.Context, key Key) context.Context {
-	return context.WithValue(ctx, inflight.RequestKey{}, key)
+	return context.WithValue(ctx, inflight.RequestKey{}, string(key))
 }

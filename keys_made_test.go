@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
 	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -90,21 +90,21 @@ func TestErrorsOfKeysNameWhatFits(t *testing.T) {
 		"lithic":           {"a key that is no UUID; a key that fits: Key.UUID()", []oncehttp.Key{key.UUID(), key.UUIDv4()}},
 		"coinbase":         {"a key that is no UUID; a key that fits: a RandomKey that is kept, or Key.UUIDv4()", []oncehttp.Key{key.UUIDv4(), oncehttp.RandomKey()}},
 	} {
-		p := named(t, name)
+		p := clienttest.Named(t, name)
 		p.Carrier = profile.Carrier{Place: profile.Header, Name: "X-Key"} // where it travels is no matter
 		c1, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Profile: p})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c1.Prepare(post(t, "{}"), key); !errors.Is(err, oncehttp.ErrKeyInvalid) || !strings.HasSuffix(err.Error(), c.want) {
+		if _, err := c1.Prepare(clienttest.Post(t, "{}"), key); !errors.Is(err, oncehttp.ErrKeyInvalid) || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 		for _, fits := range c.fits {
-			if rec, err := c1.Prepare(post(t, "{}"), fits); err != nil || rec.WireKey != string(fits) {
+			if rec, err := c1.Prepare(clienttest.Post(t, "{}"), fits); err != nil || rec.WireKey != string(fits) {
 				t.Errorf("%s: %s: %v", name, fits, err)
 			}
 		}
-		if _, err := c1.Prepare(post(t, "{}"), key.UUID()); name == "coinbase" && (err == nil || !strings.Contains(err.Error(), "no UUID of version 4")) {
+		if _, err := c1.Prepare(clienttest.Post(t, "{}"), key.UUID()); name == "coinbase" && (err == nil || !strings.Contains(err.Error(), "no UUID of version 4")) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = c1.Close()

@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
-
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -158,10 +160,10 @@ func TestWhereTheKeyComesFrom(t *testing.T) {
 		for _, method := range []string{"POST", "PUT"} {
 			t.Run(r.name+" "+method, func(t *testing.T) {
 				t.Parallel()
-				bubble(t, func(t *testing.T) {
-					w := &wire{replies: []reply{{status: 201}}}
-					c, _ := newClient(t, w, nil)
-					req := request(t, method, "https://api.example.com/", "{}")
+				synctest.Test(t, func(t *testing.T) {
+					w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+					c, _ := clienttest.New(t, w, nil)
+					req := clienttest.Request(t, method, "https://api.example.com/", "{}")
 					for name, lines := range r.header {
 						req.Header[name] = lines
 					}
@@ -175,14 +177,14 @@ func TestWhereTheKeyComesFrom(t *testing.T) {
 					_, err := do(req)
 					switch got := ""; {
 					case r.want == "":
-						exactlyOne(t, err)
-						if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, oncehttp.ErrNoEffect) || w.count() != 0 {
-							t.Errorf("%v after %d sends, want ErrKeyInvalid", err, w.count())
+						clienttest.ExactlyOne(t, err)
+						if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, oncehttp.ErrNoEffect) || w.Count() != 0 {
+							t.Errorf("%v after %d sends, want ErrKeyInvalid", err, w.Count())
 						}
 					case err != nil:
 						t.Error(err)
 					default:
-						got = w.sends[0].key
+						got = w.Sends[0].Key
 						if _, bad := uuid.Parse(got); got != r.want && !(r.want == "*" && (bad == nil) == (method == "POST")) {
 							t.Errorf("sent the key %q, want %q", got, r.want)
 						}
@@ -200,19 +202,19 @@ func TestNewKey(t *testing.T) {
 	for _, r := range []struct {
 		key  oncehttp.Key
 		fail error
-	}{{"made", nil}, {"", nil}, {"", errLost}, {"a b", nil}, {"made", errLost}} {
-		bubble(t, func(t *testing.T) {
-			w := &wire{replies: []reply{{status: 201}}}
-			c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+	}{{"made", nil}, {"", nil}, {"", wiretest.ErrLost}, {"a b", nil}, {"made", wiretest.ErrLost}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+			c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
 				cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { return r.key, r.fail }
 			})
-			_, err := c.Do(post(t, "{}"))
+			_, err := c.Do(clienttest.Post(t, "{}"))
 			if r.key == "made" && r.fail == nil {
-				if err != nil || w.sends[0].key != "made" {
-					t.Errorf("%v, sent %v", err, w.keys())
+				if err != nil || w.Sends[0].Key != "made" {
+					t.Errorf("%v, sent %v", err, w.Keys())
 				}
-			} else if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, r.fail) && r.fail != nil || w.count() != 0 {
-				t.Errorf("%+v: %v after %d sends", r, err, w.count())
+			} else if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, r.fail) && r.fail != nil || w.Count() != 0 {
+				t.Errorf("%+v: %v after %d sends", r, err, w.Count())
 			}
 		})
 	}
@@ -221,13 +223,13 @@ func TestNewKey(t *testing.T) {
 // TestRequireKey refuses what would be generated.
 func TestRequireKey(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		w := &wire{replies: []reply{{status: 201}}}
-		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.RequireKey = true })
-		if _, err := c.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0 {
-			t.Errorf("%v after %d sends", err, w.count())
+	synctest.Test(t, func(t *testing.T) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+		c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.RequireKey = true })
+		if _, err := c.Do(clienttest.Post(t, "{}")); !errors.Is(err, oncehttp.ErrKeyInvalid) || w.Count() != 0 {
+			t.Errorf("%v after %d sends", err, w.Count())
 		}
-		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+		if _, err := c.DoKey(clienttest.Post(t, "{}"), "k"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -254,11 +256,11 @@ func TestKeyRules(t *testing.T) {
 	} {
 		p := profile.Draft07()
 		p.Name, p.Key = "ruled", r.rule
-		bubble(t, func(t *testing.T) {
-			w := &wire{replies: []reply{{status: 201}}}
-			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
-			_, err := c.DoKey(post(t, "{}"), oncehttp.Key(r.key))
-			if r.ok != (err == nil) || err != nil && (!errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0) || err == nil && w.sends[0].key != r.key {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+			c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+			_, err := c.DoKey(clienttest.Post(t, "{}"), oncehttp.Key(r.key))
+			if r.ok != (err == nil) || err != nil && (!errors.Is(err, oncehttp.ErrKeyInvalid) || w.Count() != 0) || err == nil && w.Sends[0].Key != r.key {
 				t.Errorf("row %d, %q under %+v: %v", i, r.key, r.rule, err)
 			}
 		})
@@ -273,29 +275,29 @@ func TestQuotedKeys(t *testing.T) {
 	p.Name, p.Encoding = "quoted", profile.SFString
 	for key, wired := range map[string]string{`abc`: `"abc"`, `a"b\c`: `"a\"b\\c"`, `"`: `"\""`} {
 		for _, byHeader := range []bool{false, true} {
-			bubble(t, func(t *testing.T) {
-				w := &wire{replies: []reply{{status: 201}}}
-				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
-				req, do := post(t, "{}"), func(r *http.Request) (*http.Response, error) { return c.DoKey(r, oncehttp.Key(key)) }
+			synctest.Test(t, func(t *testing.T) {
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+				c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+				req, do := clienttest.Post(t, "{}"), func(r *http.Request) (*http.Response, error) { return c.DoKey(r, oncehttp.Key(key)) }
 				if byHeader {
 					req.Header.Set("Idempotency-Key", wired)
 					do = c.Do
 				}
 				resp, err := do(req)
-				if err != nil || w.sends[0].key != wired || oncehttp.ResultOf(resp).Key != oncehttp.Key(key) {
-					t.Errorf("%s: %v, sent as %v", key, err, w.keys())
+				if err != nil || w.Sends[0].Key != wired || oncehttp.ResultOf(resp).Key != oncehttp.Key(key) {
+					t.Errorf("%s: %v, sent as %v", key, err, w.Keys())
 				}
 			})
 		}
 	}
 	for _, wired := range []string{`abc`, `"abc`, `abc"`, `"a"b"`, `"a\b"`, `"a\"`, `""`, `"`, `"a" "b"`, `"a";x=1`, `"a", "b"`, `'a'`} {
-		bubble(t, func(t *testing.T) {
-			w := &wire{replies: []reply{{status: 201}}}
-			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
-			req := post(t, "{}")
+		synctest.Test(t, func(t *testing.T) {
+			w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+			c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+			req := clienttest.Post(t, "{}")
 			req.Header.Set("Idempotency-Key", wired)
-			if _, err := c.Do(req); !errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0 {
-				t.Errorf("%s: %v after %d sends, want ErrKeyInvalid", wired, err, w.count())
+			if _, err := c.Do(req); !errors.Is(err, oncehttp.ErrKeyInvalid) || w.Count() != 0 {
+				t.Errorf("%s: %v after %d sends, want ErrKeyInvalid", wired, err, w.Count())
 			}
 		})
 	}
@@ -340,25 +342,25 @@ func TestKeysElsewhere(t *testing.T) {
 		{form, "/", `{"meta[key]":"a"}`, "a", ""}, // no form
 		{form, "/", ``, "a", ""},
 	} {
-		bubble(t, func(t *testing.T) {
-			w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
-			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = r.p })
-			req := request(t, "POST", "https://api.example.com"+r.target, r.bytes)
+		synctest.Test(t, func(t *testing.T) {
+			w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 201}}}
+			c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile = r.p })
+			req := clienttest.Request(t, "POST", "https://api.example.com"+r.target, r.bytes)
 			if r.p == form && !strings.HasPrefix(r.bytes, "{") {
 				req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 			}
 			_, err := c.DoKey(req, r.call)
 			if r.want == "" {
-				if !errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0 {
-					t.Errorf("row %d: %v after %d sends, want ErrKeyInvalid", i, err, w.count())
+				if !errors.Is(err, oncehttp.ErrKeyInvalid) || w.Count() != 0 {
+					t.Errorf("row %d: %v after %d sends, want ErrKeyInvalid", i, err, w.Count())
 				}
 				return
 			}
-			if err != nil || lookup(t, c, r.want).WireKey == "" {
+			if err != nil || clienttest.Lookup(t, c, r.want).WireKey == "" {
 				t.Errorf("row %d: %v", i, err)
 			}
-			for _, s := range w.sends {
-				if s.key != "" || s.body != r.bytes || s.url != "https://api.example.com"+r.target {
+			for _, s := range w.Sends {
+				if s.Key != "" || s.Body != r.bytes || s.URL != "https://api.example.com"+r.target {
 					t.Errorf("row %d: sent %+v, want it as it was", i, s)
 				}
 			}

@@ -2,345 +2,205 @@ package oncehttp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"net/http"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/operation"
-	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/run"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Unfinished yields this account's unfinished operations, oldest first: pending and
-// held. One that is sealed, in a journal that was opened without its keys, comes as it
-// is: see persist.Record.Sealed. It waits for the records of answers that were given before it
-// was called; if ctx ends first, it yields the cause as an error. LeaseOwner is as in Lookup.
+// Unfinished yields the unfinished operations of this account, pending and held,
+// oldest first. It first waits for the records of earlier answers; if ctx ends
+// before, it yields the cause as an error. In a journal opened without its keys a
+// sealed operation has only its clear fields: see persist.Record.Sealed. LeaseOwner
+// is as in Lookup.
 func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		if err := c.checkPass(ctx, "unfinished"); err != nil {
-			yield(persist.Record{}, err)
-			return
-		}
-		ctx, leave, err := c.visit(ctx, "Unfinished")
-		if err != nil {
-			yield(persist.Record{}, fmt.Errorf("oncehttp: unfinished: %w", err))
-			return
-		}
-		defer leave()
-		yield = loopBody(c.visits, "Unfinished", yield)
-		if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
-			yield(persist.Record{}, notWaited("unfinished", err))
-			return
-		}
-		look := c.engine.looking(ctx)
-		c.cfg.Journal.List(ctx, persist.Query{
-			Account: c.account(ctx), States: []persist.State{persist.StatePending, persist.StateHeld},
-		})(func(rec persist.Record, err error) bool {
-			if c.cutting.Err() != nil {
-				yield(persist.Record{}, fmt.Errorf("oncehttp: unfinished: %w", ErrClosed))
-				return false
-			}
-			look(&rec)
-			return yield(rec, err)
-		})
+		c.inner().Unfinished(ctx)(func(rec persist.Record, err error) bool { return yield(rec, errorOf(err)) })
 	}
 }
 
-// LookupOption says more about which operation Lookup, Settle and Abandon mean, and
-// about what they write.
+// LookupOption selects the operation of Lookup, Settle, Abandon, Assign and Rekey, or
+// adds to their record.
 type LookupOption func(*chosen)
 
-// chosen is what the options say.
-type chosen struct {
-	account *string
-	note    string
-	undo    bool
-	seen    *persist.Record // nil: no AsSeen
-}
+// chosen collects the options.
+type chosen struct{ run.Chosen }
 
-// OfAccount names the account of the operation, as persist.Record.Account has it, or with the headers that select it
-// (persist.Record.ScopedAccount). It is needed where the headers that a profile
-// names in AccountHeaders (Stripe-Account) part one key into several operations.
-// An account of another client is never found.
+// OfAccount selects the operation of this account, spelled as in
+// persist.Record.Account or, with the headers that select an account, as in
+// persist.Record.ScopedAccount. It is needed where such headers (AccountHeaders of a
+// profile, as Stripe-Account) make several operations of one key. An account of
+// another client is never found.
 func OfAccount(account string) LookupOption {
-	return func(c *chosen) { c.account = &account }
+	return func(c *chosen) { c.Account = &account }
 }
 
-// WithNote keeps a note for operators in the record that Settle or Abandon ends, such
-// as why; see Resolution.Note.
+// WithNote writes a note for operators, such as the reason, into the record ended by
+// Settle or Abandon. See Resolution.Note.
 func WithNote(note string) LookupOption {
-	return func(c *chosen) { c.note = note }
+	return func(c *chosen) { c.Note = note }
 }
 
-// Undo lets Abandon ask the API to undo what the key may have done; see there.
+// Undo lets Abandon ask the API to undo the operation. See Abandon.
 func Undo() LookupOption {
-	return func(c *chosen) { c.undo = true }
+	return func(c *chosen) { c.Undo = true }
 }
 
-// AsSeen binds Settle, Abandon, Rekey or Assign to an operation as a person saw it: rec is what Lookup or Unfinished gave, or
-// the record that Config.Reconcile was asked of. Where the operation has moved since, nothing changes, and the
-// error matches ErrStale: State, HoldReason, MaybeSent, Sends or Drives are others, or somebody was sending it when it was seen.
-// What the same act wrote when it was done before has not moved it: the hold of this Rekey, or of this Abandon with Undo, and for
-// Rekey the Settle as absent before it. AsSeen names the account, too, as OfAccount(rec.Account) does.
+// AsSeen binds Settle, Abandon, Rekey or Assign to the operation as a person saw it:
+// rec comes from Lookup or Unfinished, or was given to Config.Reconcile. If the
+// operation has moved since, nothing changes, and the error matches ErrStale. It has
+// moved if State, HoldReason, MaybeSent, Sends or Drives differ, or if it was being
+// sent when it was seen. Writes of the same act do not move it: the hold of this
+// Rekey, the hold of this Abandon with Undo, and, for Rekey, the Settle as absent
+// before it. AsSeen implies OfAccount(rec.Account).
 func AsSeen(rec persist.Record) LookupOption {
-	seen := persist.Record{
-		ID: rec.ID, Seq: rec.Seq, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent,
-		Sends: rec.Sends, Drives: rec.Drives, LeaseOwner: rec.LeaseOwner,
-	}
-	return func(c *chosen) { c.seen = &seen }
+	seen := run.SeenIn(&rec)
+	return func(c *chosen) { c.Seen = seen }
 }
 
-// is reports whether the options mean this record.
-func (c *chosen) is(rec *persist.Record) bool {
-	bySeen := c.seen != nil && c.account == &c.seen.Account
-	return c.account == nil || *c.account == rec.Account || !bySeen && *c.account == rec.ScopedAccount()
-}
-
-func choose(options []LookupOption) (c chosen) {
+// choose applies the options. Of two of a kind the later one counts.
+func choose(options []LookupOption) run.Chosen {
+	var c chosen
 	for _, option := range options {
 		if option != nil {
 			option(&c)
 		}
 	}
-	if c.account == nil && c.seen != nil {
-		c.account = &c.seen.Account
-	}
-	return c
+	return c.Chosen
 }
 
-// Lookup is what the journal knows of a key of this account, once it has the answers that were given
-// before. LeaseOwner is set exactly if somebody is sending the operation, or has a lease of it that lasts: see AsSeen.
-// Every error matches ErrOutcomeUnknown. Errors: persist.ErrNotFound; the cause of ctx;
-// persist.ErrSealed where the journal has it sealed and was opened without its keys; ErrConfig if
-// several scoped accounts have an operation of this key and no OfAccount says which is meant: the
-// error names them.
+// Lookup returns the record of a key of this account, after the records of earlier
+// answers are written. LeaseOwner is set exactly if the operation is being sent, or has a
+// lease that lasts. See AsSeen.
+//
+// Every error matches ErrOutcomeUnknown. Errors: persist.ErrNotFound; the cause of
+// ctx; persist.ErrSealed for a sealed operation in a journal opened without its keys;
+// ErrConfig if several scoped accounts have an operation of this key, and there is no
+// OfAccount: the error names them.
 func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (persist.Record, error) {
-	ctx, leave, err := c.visitKey(ctx, "Lookup", "lookup", key)
-	if err != nil {
-		return persist.Record{}, err
-	}
-	defer leave()
-	return c.lookup(ctx, "lookup", key, options)
+	rec, err := c.inner().Lookup(ctx, string(key), choose(options))
+	return rec, errorOf(err)
 }
 
-// lookup is Lookup for the call of this name.
-func (c *Client) lookup(ctx context.Context, name string, key Key, options []LookupOption) (persist.Record, error) {
-	failed := func(cause error, why ...error) (persist.Record, error) {
-		return persist.Record{}, newError(name, unclear(key), cause, why...)
-	}
-	if err := c.checkCall(ctx, name, key); err != nil {
-		return persist.Record{}, err
-	}
-	chosen := choose(options)
-	if key == "" { // which selects them all
-		return failed(fmt.Errorf("the empty key: %w", persist.ErrNotFound))
-	}
-	if err := c.engine.recorded(ctx, func(id persist.ID) bool { return id.Key == string(key) }); err != nil {
-		return failed(err, waitedInVain(err))
-	}
-	if err := checkAccount(ctx); err != nil {
-		return failed(err, ErrConfig)
-	}
-	match, err := c.matching(ctx, key, c.account(ctx))
-	if err != nil {
-		return failed(err)
-	}
-	var found []persist.Record
-	for rec, err := range c.cfg.Journal.List(ctx, match.query) {
-		if err == nil {
-			err = rec.Sealed()
-		}
-		if clear, ok := sealedRecord(&rec, err); ok && ends(name) {
-			if rec, err = clear, nil; rec.Key != match.query.Key && match.query.Key != "" {
-				rec.Key = match.query.Key // the journal has a hash of it
-			}
-		}
-		if err != nil {
-			return failed(err)
-		}
-		if match.is(&rec) && chosen.is(&rec) {
-			found = append(found, rec)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return failed(persist.ErrNotFound)
-	case 1:
-		c.engine.looking(ctx)(&found[0])
-		return found[0], nil
-	}
-	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
-}
-
-// Settle says what became of an operation in doubt. Absent is final: its answer
-// is an error that matches ErrNoEffect, and the business goes on with
-// Key.Generation. EffectUnknown changes nothing. EffectAbsent needs AsSeen, since a worker may send the operation between the
-// look and the word; EffectHappened takes it.
+// Settle records the effect of an operation in doubt.
+//   - EffectHappened: it took effect. Later calls get r.Answer, or ErrFinal without
+//     one.
+//   - EffectAbsent: it did not, and never will. This is final: later calls get
+//     ErrNoEffect, and the business goes on with Key.Generation. It needs AsSeen,
+//     since a worker may send the operation after the look.
+//   - EffectUnknown changes nothing.
 //
-// A sealed operation whose key this client does not have can be settled and abandoned, too, without a note and an answer, which nobody
-// could seal.
+// Settle refuses an absence until persist.Record.SendUntil while a process without its
+// lease may still have a send on its way. An operation sealed with a missing key can be
+// settled and abandoned too, but without note and answer, which need the key.
 //
-// Errors: those of Lookup; ErrStale as AsSeen says; ErrInFlight while another call, here or in another
-// process, is running it; where it has ended already, ErrFinal, or ErrNoEffect with ErrSettled
-// (settled as absent), or ErrOutcomeUnknown with ErrAbandoned; ErrConfig for an absence without AsSeen, for an effect that is
-// none, for too long a note, and for an answer that is not final (2xx, 303, 4xx) or over
+// Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while another call of any
+// process runs the operation, or a send may be on its way; for an ended operation
+// ErrFinal, ErrNoEffect with ErrSettled (settled as absent), or ErrOutcomeUnknown with
+// ErrAbandoned; ErrConfig for an absence without AsSeen, an unknown effect, a note over
+// persist.NoteBytesMax, and an answer that is not final (2xx, 303, 4xx) or over
 // Config.MaxResponseBytes.
 func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
-	ctx, leave, err := c.visitKey(ctx, "Settle", "settle", key)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if r.Effect == EffectUnknown {
-		_, err := c.lookup(ctx, "settle", key, options)
-		return err
-	}
-	chosen := choose(options)
-	if chosen.note != "" {
-		r.Note = chosen.note
-	}
-	err = r.check(&c.cfg)
-	if err == nil && r.Effect == EffectAbsent && chosen.seen == nil {
-		err = errUnseen
-	}
-	if err != nil {
-		return c.wrong(ctx, "settle", key, options, err)
-	}
-	return c.end(ctx, "settle", key, options, func(call callers, rec persist.Record) error {
-		return resolve(call.Work().Context(ctx), c.engine, rec, r.kept(call, &c.cfg, &rec))
-	})
+	return errorOf(c.inner().Settle(ctx, string(key), r.inner(), choose(options)))
 }
 
-// errUnseen is the cause of an error for an act on an operation that nobody has seen.
-var errUnseen = errors.New("say with AsSeen as what it was seen: a worker may have sent it since")
-
-// wrong is the error of a Settle or Abandon that cannot be done as it is asked for.
-func (c *Client) wrong(ctx context.Context, name string, key Key, options []LookupOption, cause error) error {
-	rec, err := c.lookup(ctx, name, key, options)
-	if err != nil {
-		return newError(name, unclear(key), cause, ErrConfig)
-	}
-	return c.engine.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrConfig).err
-}
-
-// Abandon stops sending an operation, and proves nothing of its effect: the key
-// stays spent. It takes AsSeen. Errors: as Settle.
+// Abandon ends the sends of an operation. It proves nothing of the effect: the key stays
+// spent. It accepts AsSeen. Errors: as Settle.
 //
-// With Undo, and where the profile has a Cancel for it, the API is asked to undo what the
-// key may have done. The record is held first (persist.HoldUndo), so that nothing is sent
-// after that; once the API answered 2xx it is abandoned, and its note begins with
-// "undo answered" and the status. Even that proves no absence: APIs answer so where they find nothing, and what is late on its
-// way may still arrive. Of an operation that was never sent nothing is to be undone. More errors: ErrConfig, where the
-// profile does not say how, or credentials are missing and there is no Config.Authorize; nothing has changed then. Where
-// the API answers otherwise or not at all, the error matches ErrHeld, and the record stays held: nothing sends it and
-// Config.Reconcile is not asked of it, until an operator abandons it again, with Undo or without, or settles it. The same holds after a
-// crash meanwhile. Unfinished lists it.
+// With Undo, and with a Cancel in the profile, Abandon asks the API to undo the
+// operation. It first holds the record (persist.HoldUndo), so that nothing more is sent.
+// After a 2xx of the API the record is abandoned, and its note begins with "undo
+// answered" and the status. Even that proves no absence: an API may answer so without
+// having found anything, and a late send may still arrive. An operation without a send
+// needs no undo.
+//
+// More errors with Undo: ErrConfig if the profile has no Cancel, or the credentials are
+// missing and there is no Config.Authorize; then nothing has changed. After any other
+// answer, or none, the error matches ErrHeld, and the record stays held, as it does after
+// a crash: nothing sends it, and Config.Reconcile is not asked, until an operator
+// abandons it again, with or without Undo, or settles it. Unfinished lists it.
 func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) error {
-	ctx, leave, err := c.visitKey(ctx, "Abandon", "abandon", key)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	chosen := choose(options)
-	note := chosen.note
-	if err := (Resolution{Note: note, Effect: EffectAbsent}).check(&c.cfg); err != nil {
-		return c.wrong(ctx, "abandon", key, options, err)
-	}
-	return c.end(ctx, "abandon", key, options, func(call callers, rec persist.Record) (err error) {
-		ctx := call.Work().Context(ctx) // of a journal that waits for this call it tells so
-		if chosen.undo {
-			if rec, note, err = undo(ctx, c.engine, call, rec, chosen.note); err != nil {
-				return err
-			}
-		}
-		_ = c.engine.clock.notice(ctx, &c.cfg) // the undo may have taken a while
-		rec.State, rec.HoldReason, rec.Finished, rec.Note = persist.StateAbandoned, "", c.engine.now().Round(0), note
-		rec.NextAttempt = time.Time{}
-		err = finishNow(ctx, &c.cfg, rec)
-		if err != nil && rec.Note != chosen.note {
-			err = fmt.Errorf("the API has answered the undo, but that could not be recorded: %w", err)
-		}
-		return err
-	})
+	return errorOf(c.inner().Abandon(ctx, string(key), choose(options)))
 }
 
-// check says what is wrong with a resolution that changes something.
-func (r Resolution) check(cfg *Config) error {
-	if a := r.Answer; a != nil {
-		final := a.Status >= 200 && a.Status < 300 || a.Status == http.StatusSeeOther || a.Status >= 400 && a.Status < 500
-		switch {
-		case !final:
-			return fmt.Errorf("an answer with the status %d, which is not final", a.Status)
-		case int64(len(a.Body)) > cfg.MaxResponseBytes || request.HeaderBytes(a.Header) > cfg.MaxResponseHeaderBytes:
-			return errors.New("an answer over MaxResponseBytes or MaxResponseHeaderBytes")
-		}
-	}
-	switch {
-	case r.Effect != EffectHappened && r.Effect != EffectAbsent:
-		return fmt.Errorf("unknown effect %q", r.Effect)
-	case len(r.Note) > persist.NoteBytesMax:
-		return fmt.Errorf("a note of %d bytes, want at most %d", len(r.Note), persist.NoteBytesMax)
-	}
-	return nil
+// Assign moves an operation without an account to the account of ctx
+// (ContextWithAccount), or else to Config.Account. key is its key, or Error.Reference of
+// an error that matches ErrAccount. "Without an account" means the unnamed account and,
+// for a ctx with an account, Config.Account. Scopes made by headers stay. From then on
+// calls of the account go on with the operation, in any state, and the key is free at
+// its old place. Assign accepts AsSeen.
+//
+// Errors: those of Lookup; ErrInFlight while another call of any process runs the
+// operation; ErrKeyReused if the account has an operation of this key; ErrConfig if
+// neither ctx nor the client has an account, if several operations of the key have none
+// and there is no OfAccount, or if operations of other scopes exist beside it.
+func (c *Client) Assign(ctx context.Context, key Key, options ...LookupOption) error {
+	return errorOf(c.inner().Assign(ctx, string(key), choose(options)))
 }
 
-// kept returns the resolution of a record with its answer as it is recorded: without credentials. The answer that was given does not change.
-func (r Resolution) kept(call callers, cfg *Config, rec *persist.Record) Resolution {
-	if r.Answer != nil {
-		a := *r.Answer
-		work := call.Work()
-		work.Visit()
-		defer work.Return()
-		cfg.keepAnswer(rec, &a)
-		r.Answer = &a
-	}
-	return r
+// Rekey begins an operation without effect again, under newKey: the same request, sent by
+// Resume or Run within Config.EnqueueMaxAge, as after Enqueue. The new record has the old
+// key (persist.Record.Replaces), and reason as its note; reason must not be empty. The
+// best newKey is the key of the next try of the business, Key.Generation: then both mean
+// one operation. Rekey needs AsSeen, with the record from before the Settle as absent, or
+// from after it.
+//
+// The operation must be settled as absent, with one exception. If the profile bounds the
+// time after which its lookup is complete (profile.Reference.FoundWithin), Rekey settles
+// an unfinished operation itself. It holds the operation, so that nothing more is sent.
+// It waits until no send can be on its way (persist.Record.SendUntil), and for that time
+// of the profile. Then it asks the API. If the API finds nothing of the request's reference,
+// the operation is settled as absent; else the operation is as before, and the error has
+// the finding. The lookup needs the credentials of Config.Authorize.
+//
+// The end of ctx leaves the operation held, and the same Rekey goes on with it. If that
+// one finds something, a pending operation is pending again, and a held one is held with
+// persist.HoldUnclear: use Settle. Until the same Rekey is called again, or a person
+// settles or abandons the operations, they stay held (persist.HoldRekey, HoldRekeyHeld):
+// nothing sends them, and Config.Reconcile is not asked.
+//
+// A new operation in place of one with a generated key counts as one, too: the same
+// request without a key is refused while the new operation is unresolved.
+//
+// A second Rekey with the same keys returns nil while the new operation goes on, and
+// after it took place; one held because it was never sent in time is sent now.
+//
+// Errors: those of Lookup for key; ErrStale, as in AsSeen; ErrConfig without AsSeen, for
+// an unusable reason or newKey, and if the journal no longer has the request or the
+// request itself contains its key; ErrOutcomeUnknown while the operation is not settled,
+// with ErrInFlight while a call runs it, with ErrHeld while it is held; ErrFinal, or
+// ErrOutcomeUnknown with ErrAbandoned, if it ended otherwise; ErrKeyReused if newKey
+// belongs to another operation, or if the operation goes on under a third key, named by
+// the error. If the new operation ended without an effect, was abandoned, or is held for
+// another reason, the errors are those of Enqueue with newKey.
+func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, options ...LookupOption) error {
+	return errorOf(c.inner().Rekey(ctx, string(key), string(newKey), reason, choose(options)))
 }
 
-// sealedRecord returns what stands in clear of a record whose seal's key is not there, as err says; ok is false if that is not so.
-func sealedRecord(rec *persist.Record, err error) (clear persist.Record, ok bool) {
-	if e := new(persist.UnreadError); errors.As(err, &e) && errors.Is(err, persist.ErrSealed) {
-		return e.Record, true
-	}
-	return *rec, rec.Carrier == persist.CarrierSealed
+// Sweep drops answers and forgets keys, of every account in the journal, as far as the
+// records allow, and returns the number of changed records. See Config.KeepAnswer and
+// Config.KeepKey. A record is kept as its own client's Config says. Run sweeps once an hour.
+func (c *Client) Sweep(ctx context.Context) (int, error) {
+	n, err := c.inner().Sweep(ctx)
+	return n, errorOf(err)
 }
 
-// ends reports whether a call of this name ends operations: it needs only what stands in clear.
-func ends(name string) bool { return name == "settle" || name == "abandon" }
-
-// errSealedWords is the cause of an error for words on an operation that its seal would have to hide.
-var errSealedWords = errors.New("it is sealed with a key that this client does not have: end it without a note and an answer, or with that key")
-
-// resolve records a resolution, durably.
-func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) error {
-	_ = e.clock.notice(ctx, e.cfg) // where the journal cannot be asked, nothing can be recorded either
-	if rec.Carrier == persist.CarrierSealed && (r.Note != "" || r.Answer != nil) {
-		return newError("settle", unclear(Key(rec.Key)), errSealedWords, ErrConfig)
-	}
-	now := e.now().Round(0)
-	rec.State, rec.HoldReason, rec.Effect, rec.Finished, rec.Note = persist.StateSettled, "", r.Effect, now, r.Note
-	rec.LeaseOwner, rec.NextAttempt = "", time.Time{}
-	rec.Answer = nil // that of a held operation is not the operation's
-	if r.Answer != nil {
-		rec.Answer = r.Answer
-		if rec.Answer.At.IsZero() {
-			a := *r.Answer
-			a.At = now
-			rec.Answer = &a
-		}
-	}
-	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.cfg, rec) })
+// Keeping has the times of a Prune.
+type Keeping struct {
+	// KeepAnswer is the time from the end of an operation to the loss of its answer. Zero:
+	// as the record says. Negative: none.
+	KeepAnswer time.Duration
+	// KeepKey is the time from the end of an operation to the loss of its key. Zero: as the
+	// record says. Negative: as long as the answer. Other values: at least the window of each
+	// profile, as in Config.KeepKey.
+	KeepKey time.Duration
 }
 
-// finishNow is Finish, durable on return: a person was told that it is done. A generated key may have been told to the caller that
-// this person helps.
-func finishNow(ctx context.Context, cfg *Config, rec persist.Record) error {
-	rec.KeyTold = rec.Generated
-	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey)
-	if err := cfg.Journal.Finish(ctx, rec); err != nil {
-		return err
-	}
-	return cfg.Journal.Flush(ctx)
+// Prune is Sweep with times that replace those of the records, also of other clients and
+// accounts. A lost answer is not replayed. A forgotten key is new: the next call with it may
+// take effect once more. Errors: ErrConfig for a Keeping that no Config could have.
+func (c *Client) Prune(ctx context.Context, keep Keeping) (int, error) {
+	n, err := c.inner().Prune(ctx, keep.KeepAnswer, keep.KeepKey)
+	return n, errorOf(err)
 }

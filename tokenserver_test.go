@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
@@ -70,7 +72,7 @@ func (s *tokenServer) token(req *http.Request) (*http.Response, error) {
 	body := fmt.Sprintf(`{"access_token":%q,"expires_in":600}`, token)
 	switch step {
 	case "lost":
-		return nil, errLost
+		return nil, wiretest.ErrLost
 	case "cut":
 		return answerOf(req, 200, nil, body[:len(body)-3]), nil
 	}
@@ -100,7 +102,7 @@ func withTokens(t *testing.T, server *tokenServer) (*oncehttp.Client, persist.Jo
 	server.valid, server.effects = map[string]time.Time{}, map[string]int{}
 	access := newAccessTokens("https://login.example.com/token")
 	access.http.Transport = server
-	return newClient(t, server, func(cfg *oncehttp.Config) {
+	return clienttest.New(t, server, func(cfg *oncehttp.Config) {
 		cfg.Journal, cfg.Authorize, cfg.Observe = memory.New(), access.authorize, access.observe
 	})
 }
@@ -109,13 +111,13 @@ func withTokens(t *testing.T, server *tokenServer) (*oncehttp.Client, persist.Jo
 // operation takes effect once, one token serves all workers, and no request for a token is an operation.
 func TestAccessTokens(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		server := &tokenServer{script: []string{"lost", "cut", "throttle", "throttle"}}
 		c, j := withTokens(t, server)
 		const n = 20
 		enqueue := func(from int) {
 			for i := range n {
-				req := request(t, "POST", "https://api.example.com/payments", "{}")
+				req := clienttest.Request(t, "POST", "https://api.example.com/payments", "{}")
 				req.Header.Set("Authorization", "Bearer of-the-caller")
 				if err := c.Enqueue(req, oncehttp.Key(fmt.Sprintf("order%d", from+i))); err != nil {
 					t.Fatal(err)
@@ -167,11 +169,11 @@ func TestAccessTokens(t *testing.T) {
 // TestAccessTokenRevoked: a token that the API refuses before its time is thrown away, and the next attempt fetches another.
 func TestAccessTokenRevoked(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		server := &tokenServer{}
 		c, _ := withTokens(t, server)
 		do := func(key oncehttp.Key) error {
-			resp, err := c.DoKey(request(t, "POST", "https://api.example.com/payments", "{}"), key)
+			resp, err := c.DoKey(clienttest.Request(t, "POST", "https://api.example.com/payments", "{}"), key)
 			if err == nil {
 				_ = resp.Body.Close()
 			}
@@ -196,7 +198,7 @@ func TestAccessTokenRevoked(t *testing.T) {
 // TestAccessTokenWaits: who waits for the fetch of another leaves when its own context ends.
 func TestAccessTokenWaits(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		access := newAccessTokens("https://login.example.com/token")
 		access.http.Transport = never{}
 		for range 2 {

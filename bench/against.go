@@ -59,7 +59,7 @@ func runAgainst(b *bench) error {
 		}
 		sides = append(sides, s)
 	}
-	for _, c := range []cell{{delayUsual, 64, 0}, {delayUsual, 256, 0}, {0, 64, 0}, {0, 1, 0}} {
+	for _, c := range []cell{{delay: delayUsual, workers: 64}, {delay: delayUsual, workers: 256}, {workers: 64}, {workers: 1}} {
 		if err := b.compareCell(c, sides, server.payURL(c.delay)); err != nil {
 			return err
 		}

@@ -91,13 +91,16 @@ func plainContender() *contender {
 }
 
 // onceContender is oncehttp on a bolt journal. With own keys, each operation has a
-// business key, which is not in the order of time; else a key is generated.
-func onceContender(dir string, ownKeys bool) (*contender, error) {
+// business key, which is not in the order of time; else a key is generated. With same, all callers send the same bytes.
+func onceContender(dir string, ownKeys, same bool) (*contender, error) {
 	name := "oncehttp + bolt"
 	if !ownKeys {
 		name = "oncehttp + bolt, generated keys"
 	}
-	journal, err := bolt.Open(filepath.Join(dir, fmt.Sprintf("once-%t.db", ownKeys)), bolt.Options{})
+	if same {
+		name += ", the same bytes"
+	}
+	journal, err := bolt.Open(filepath.Join(dir, fmt.Sprintf("once-%t-%t.db", ownKeys, same)), bolt.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +113,11 @@ func onceContender(dir string, ownKeys bool) (*contender, error) {
 	return &contender{
 		name: name,
 		do: func(url string, n int64) error {
-			req, err := newPayment(url, n)
+			number := n
+			if same {
+				number = 1
+			}
+			req, err := newPayment(url, number)
 			switch {
 			case err != nil:
 				return err

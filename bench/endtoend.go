@@ -23,6 +23,7 @@ type cell struct {
 	delay   time.Duration
 	workers int
 	target  float64 // of plain net/http's throughput, or 0
+	raw     float64 // of that around which a raw log begins and ends records
 }
 
 func (c cell) group() string {
@@ -63,7 +64,7 @@ func onField(b *bench, run func(f *field) error) error {
 func runEndToEnd(b *bench) error {
 	return onField(b, func(f *field) error {
 		d := pick(b, 1500*time.Millisecond, 60*time.Millisecond)
-		for _, c := range []cell{{delayUsual, 64, 0.95}, {delayUsual, 256, 0.90}, {0, 64, 0.60}} {
+		for _, c := range []cell{{delayUsual, 64, 0.95, 0.97}, {delayUsual, 256, 0.90, 0.97}, {0, 64, 0.60, 0.80}} {
 			if err := f.runCell(c, b.rounds, d); err != nil {
 				return err
 			}
@@ -91,23 +92,22 @@ func runWorkers(b *bench) error {
 const (
 	plainAt = iota
 	onceAt
-	_
-	_
+	generatedAt
+	sameAt
+	rawAt
 	peersAt // from here on
 )
 
 // openContenders opens all contenders, in the order of their places.
 func openContenders(b *bench, dir string) ([]*contender, error) {
-	once, err := onceContender(dir, true)
-	if err != nil {
-		return nil, err
+	contenders := []*contender{plainContender()}
+	for _, o := range []struct{ ownKeys, same bool }{{true, false}, {false, false}, {false, true}} {
+		once, err := onceContender(dir, o.ownKeys, o.same)
+		if err != nil {
+			return contenders, err
+		}
+		contenders = append(contenders, once)
 	}
-	contenders := []*contender{plainContender(), once}
-	generated, err := onceContender(dir, false)
-	if err != nil {
-		return contenders, err
-	}
-	contenders = append(contenders, generated)
 	raw, err := rawContender(dir)
 	if err != nil {
 		return contenders, err
@@ -179,6 +179,8 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 		return nil
 	}
 	f.atLeast(c.group()+": oncehttp + bolt of plain net/http", "", c.target, rates[onceAt].over(rates[plainAt]))
+	f.atLeast(c.group()+": oncehttp + bolt of the raw log", "", c.raw, rates[onceAt].over(rates[rawAt]))
+	f.atLeast(c.group()+": the same bytes of distinct ones, generated keys", "", 0.95, rates[sameAt].over(rates[generatedAt]))
 	for i, l := range f.contenders[peersAt:] {
 		if l.missing {
 			continue

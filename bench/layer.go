@@ -60,6 +60,12 @@ func layerContenders() ([]*contender, error) {
 	if err != nil {
 		return nil, err
 	}
+	through, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Transport: stubTransport{}})
+	if err != nil {
+		return nil, err
+	}
+	passing := clientContender("oncehttp Transport, no operation: it passes", (&http.Client{Transport: through.Transport()}).Do)
+	passing.close = through.Close
 	inbound, cancel := context.WithCancel(context.Background())
 	orders := oncehttp.NewScope("order")
 	return []*contender{
@@ -87,6 +93,7 @@ func layerContenders() ([]*contender, error) {
 		clientContender("failsafehttp", failsafe.Do),
 		restyContender2(resty2.New().SetTransport(stubTransport{}).SetRetryCount(4)),
 		restyContender3(resty3.New().SetTransport(stubTransport{}).SetRetryCount(4)),
+		passing,
 	}, nil
 }
 
@@ -205,6 +212,8 @@ func runLayer(b *bench) error {
 		// Whole ones, as Go's own benchmarks count them: a journal's map grows now and then.
 		b.atMost("oncehttp with journal, "+what+": allocations beyond go-retryablehttp's StandardClient", "", 0, allocs[2+i].minus(allocs[1]).rounded())
 	}
+	passing := len(names) - 1
+	b.atMost("oncehttp's Transport, a request that is no operation: time beyond plain net/http", "ns", 1000, times[passing].minus(times[0]))
 	if b.profile == "" {
 		return nil
 	}

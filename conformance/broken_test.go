@@ -9,21 +9,20 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
 )
 
-// The flags of TestBroken. Without any of them each broken server is judged with one seed, in
-// virtual time; with more than one seed each is judged once more with its cases one by one. The gate does
-//
-//	go test ./conformance -run TestBroken -args -seeds 3
+// The flags of TestBroken. Without any of them each broken server is judged in virtual time, with three seeds in CI and with
+// one elsewhere; with more than one seed each is judged once more with its cases one by one.
 //
 // With -named it is judged by the cases that name it and by what those depend on,
 // which is quick enough for many seeds:
 //
 //	go test ./conformance -run TestBroken -args -named -seeds 20
 var (
-	seedsFlag = flag.Int("seeds", 0, "with how many seeds each broken server is judged, its cases beside each other; 0: one")
+	seedsFlag = flag.Int("seeds", testrun.N(1, 3), "with how many seeds each broken server is judged, its cases beside each other")
 	namedFlag = flag.Bool("named", false, "judge by the cases that name the broken server, and by what those depend on")
 	bugFlag   = flag.String("bug", "*", "which broken servers are judged, with * for any characters")
 )
@@ -125,7 +124,7 @@ func TestBroken(t *testing.T) {
 		if !conformance.GlobMatch(*bugFlag, b.name) || *namedFlag && len(b.names) == 0 {
 			continue
 		}
-		for seed := range uint64(max(*seedsFlag, 1)) {
+		for seed := range uint64(*seedsFlag) {
 			all = append(all, trying{b, true, seed + 1, 16}, trying{b, false, seed + 1, 16})
 		}
 		if *seedsFlag > 1 && !*namedFlag {

@@ -30,8 +30,9 @@ type Case struct {
 	// Alone: nothing else runs beside it.
 	Alone bool `json:"alone,omitempty"`
 
-	ownLoss bool // its impact and fix speak of a success that is told of what has not happened
-	early   bool // it waits for long and disturbs no other case: it begins before all others
+	ownLoss bool          // its impact and fix speak of a success that is told of what has not happened
+	lasts   time.Duration // how long it may send, beside what it waits for
+	early   bool          // it waits for long and disturbs no other case: it begins before all others
 	run     func(*trial)
 }
 
@@ -110,6 +111,7 @@ func (c *Case) Limit(o Options) time.Duration {
 			limit += 2 * max(o.Settle, comeBack) // until it is back
 		}
 	}
+	limit += 2 * c.lasts
 	if c.Alone {
 		limit += 2 * o.Settle // it sends many requests
 	}
@@ -151,9 +153,9 @@ func IDs() []string {
 	return ids
 }
 
-// Find returns the case, or the relation of the search, with that id; false if there is none.
+// Find returns the case, the relation of the search, or the case of volume with that id; false if there is none.
 func Find(id string) (Case, bool) {
-	all := slices.Concat(Cases(), Relations())
+	all := slices.Concat(Cases(), Relations(), Volumes())
 	i := slices.IndexFunc(all, func(c Case) bool { return c.ID == id })
 	if i < 0 {
 		return Case{}, false

@@ -17,8 +17,8 @@ const (
 	// whose answers take longer than burstSlow: it waits, and does not compete.
 	burstLanes = 5
 	burstSlow  = 40 * time.Millisecond
-	// burstLimited is how many rounds may be kept out by a limit on the rate of
-	// requests before there are no more.
+	// burstLimited is the most rounds kept out by a limit on the rate of requests,
+	// or by a short queue of connections, before the case gives up.
 	burstLimited = 5
 )
 
@@ -32,10 +32,11 @@ type round struct {
 
 func (b *round) wide() bool { return b.width == burstWidth }
 
-// limited reports whether a limit on the rate of requests kept the round out.
-func (b *round) limited() bool {
+// keptOut reports whether a limit on the rate of requests kept the round out, or the server closed all its connections.
+func (b *round) keptOut() bool {
 	return !slices.ContainsFunc(b.answers, (*answer).outcome) &&
-		slices.ContainsFunc(b.answers, func(a *answer) bool { return a.throttled })
+		(slices.ContainsFunc(b.answers, func(a *answer) bool { return a.throttled }) ||
+			!slices.ContainsFunc(b.answers, func(a *answer) bool { return !a.closed() }))
 }
 
 // bursts plays rounds until one shows a violation.
@@ -49,7 +50,7 @@ func bursts(x *trial) {
 		n += len(rounds)
 		counts := x.countRounds(rounds)
 		for i, b := range rounds {
-			if b.limited() {
+			if b.keptOut() {
 				limited++
 				x.pause(time.Second)
 				continue
@@ -67,7 +68,7 @@ func bursts(x *trial) {
 		}
 	}
 	if clean == 0 {
-		x.inconclusive("a limit on the rate of requests kept every burst out")
+		x.inconclusive("a limit on the rate of requests, or a short queue of connections, kept every burst out")
 		return
 	}
 	x.want(true, "", "%d rounds without a find (%d of %d, %d of %d at once); no proof that there is none", clean, clean-narrow, burstWidth, narrow, burstNarrow)

@@ -72,9 +72,10 @@ func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *op
 		x.inconclusive("the operation was to fail (--fail-query, --crash-query) and was answered %s", failed)
 		return
 	}
-	again := x.until(op, "after the failure", x.r.o.Settle, false)
+	again := x.while(func(a *answer) bool { return open(a) && !closedAgain(failed, a) },
+		func() *answer { return x.do(op, "after the failure") }, x.r.o.Settle)
 	p := x.r.o.Profile
-	fine := again.outcome() || again.kind == broken || again.status == failed.status && failed.status != 0
+	fine := again.outcome() || again.kind == broken || again.status == failed.status && failed.status != 0 || closedAgain(failed, again)
 	if again.kind == poisoned {
 		x.want(true, "", "%s, as the profile declares", again)
 		return

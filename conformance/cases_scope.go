@@ -59,31 +59,31 @@ func scopeCases() []Case {
 // elsewhere sends the same key and body as something else: it may be refused or
 // executed, but not answered with what the first was answered. That it is refused
 // says nothing unless a request with a key of its own is taken there; flag names
-// what to look at where it is not.
-func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool) {
+// what to look at where it is not, and control is the answer to that request, if it was sent.
+func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool, control *answer) {
 	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
-		return false
+		return false, control
 	}
 	a := x.do(op.with(change), "the same key elsewhere")
 	if a.kind == noAnswer {
 		x.inconclusive("the other request met no answer: %s", a)
-		return false
+		return false, control
 	}
 	if a.kind == done {
 		x.ownAnswer(op, first, a)
-		return true
+		return true, control
 	}
-	control := x.do(x.changedOperation(change), "a key of its own, to compare")
+	control = x.do(x.changedOperation(change), "a key of its own, to compare")
 	if control.kind != done {
 		x.refusedOnly(op, a)
 		x.inconclusive("nothing can be said: with a key of its own the other request is answered %s; look at %s", control, flag)
-		return false
+		return false, control
 	}
 	x.refusedOnly(op, a)
 	x.find(VerdictPass, fmt.Sprintf("%s, and %s with a key of its own", a, control))
-	return true
+	return true, control
 }
 
 // refusedOnly checks that what was refused elsewhere has had no effect beside
@@ -135,15 +135,23 @@ func otherMethod(x *trial) {
 	if len(methods) == 0 {
 		x.inconclusive("--other-method names the method of every operation")
 	}
+	var unserved []string
+	before := len(x.findings)
 	for i, method := range methods {
-		before := len(x.findings)
-		decided := x.elsewhere("--other-method, which names a method that the server takes here", func(dup *operation) { dup.method = method })
+		decided, control := x.elsewhere("--other-method, which names a method that the server takes here", func(dup *operation) { dup.method = method })
 		if decided || x.failed() {
 			return
+		}
+		if control != nil && slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, control.status) {
+			unserved = append(unserved, fmt.Sprintf("%s: %d", method, control.status))
 		}
 		if i < len(methods)-1 {
 			x.findings, x.reason = x.findings[:before], ""
 		}
+	}
+	if x.r.o.OtherMethod == "" && len(unserved) == len(methods) && len(methods) > 0 {
+		x.findings, x.reason = x.findings[:before], ""
+		x.skip("no other method is served here (%s); --other-method names one", strings.Join(unserved, ", "))
 	}
 }
 

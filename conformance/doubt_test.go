@@ -81,17 +81,20 @@ func TestDeadDelay(t *testing.T) {
 	})
 }
 
-// A method that is not served is no evidence, and the flag that helps is named.
+// Where no other method is served the case is skipped. One that is named and not served is no evidence, and the flag is named.
 func TestOtherMethodUnserved(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) {
 		rep := only(t, choices{}, quirk{}, nil, "scope/other-method")
-		if c := find(t, rep, "scope/other-method"); c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "--other-method") {
-			t.Errorf("got %s %q, want inconclusive and the flag", c.Verdict, c.Reason)
+		if c := find(t, rep, "scope/other-method"); c.Verdict != conformance.VerdictSkip || !strings.Contains(c.Reason, "--other-method") || rep.ExitStatus() == 4 {
+			t.Errorf("got %s %q, status %d; want it skipped with the flag", c.Verdict, c.Reason, rep.ExitStatus())
 		}
 		named := func(o *conformance.Options) { o.OtherMethod = http.MethodPut }
 		if c := find(t, only(t, choices{updates: true}, quirk{}, named, "scope/other-method"), "scope/other-method"); c.Verdict != conformance.VerdictPass {
 			t.Errorf("PUT: got %s %q, want a pass", c.Verdict, c.Reason)
+		}
+		if c := find(t, only(t, choices{}, quirk{}, named, "scope/other-method"), "scope/other-method"); c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "--other-method") {
+			t.Errorf("PUT where it is not served: got %s %q, want inconclusive and the flag", c.Verdict, c.Reason)
 		}
 	})
 }

@@ -13,11 +13,13 @@ import (
 const (
 	historiesDefault = 300
 	shrinksMax       = 120   // sequences that are tried to find a shorter one
-	pursuitMax       = 1_500 // requests of them
+	pursuitMax       = 3_000 // requests of them
 	confirmations    = 3
 	confirmationsOdd = 40 // plays at most, until one that fails sometimes has failed so often
 	sometimesTries   = 10 // plays of a sequence that fails sometimes
 	findingsMax      = 12
+	oddMax           = 12 // contradictions that did not come again
+	oddTimes         = 3  // how often one is odd before the search goes on without it
 	// exploreLimit bounds the answers of one sequence, in answers that do not come.
 	exploreLimit = 4
 )
@@ -29,29 +31,39 @@ type search struct {
 	tried     map[string]int // sequences that were judged, by relation
 	untaken   map[string]int // sequences that the target did not take, by relation
 	results   []Result       // of findings
+	free      freedoms       // what the server does where it is free
+	odd       map[string]int // how often a contradiction did not come again, by id
 	histories int
+	begun     time.Time
 }
 
 // explore draws sequences, plays them, and shortens and confirms what fails.
 func (r *runner) explore(ctx context.Context, chosen []Case) {
-	s := &search{runner: r, tried: map[string]int{}, untaken: map[string]int{}}
-	s.drawer = drawer{seed: r.seed, known: r.related}
+	s := &search{runner: r, begun: time.Now(), free: freedoms{}, odd: map[string]int{}, tried: map[string]int{}, untaken: map[string]int{}}
+	s.drawer = drawer{seed: r.seed, known: r.related, order: r.order}
 	for _, c := range chosen {
 		if r.unfit(&c) == "" {
 			s.drawer.ids = append(s.drawer.ids, strings.TrimPrefix(c.ID, exploredIDs))
 		}
 	}
 	s.drawer.delays = slices.Contains(s.drawer.ids, "overlap")
-	for number := 0; number < r.o.Histories && len(s.drawer.ids) > 0 && s.goesOn(ctx); {
+	for number := 0; number < r.o.Histories && len(s.drawer.ids) > 0 && s.inTime() && s.goesOn(ctx); {
 		number = s.batch(ctx, number)
 	}
 	s.conclude(chosen)
 }
 
+// inTime reports whether Options.For is not over.
+func (s *search) inTime() bool { return s.o.For == 0 || time.Since(s.begun) < s.o.For }
+
 // goesOn reports whether more may be sent and found.
 func (s *search) goesOn(ctx context.Context) bool {
 	plain := slices.ContainsFunc(s.drawer.found, func(ids []string) bool { return len(ids) == 0 || len(ids) == 1 && ids[0] == "repeat" })
-	return ctx.Err() == nil && !plain && len(s.results) < findingsMax && s.effectsLeft()
+	found := 0
+	for _, r := range s.results {
+		found += count(r.Verdict != VerdictInconclusive)
+	}
+	return ctx.Err() == nil && !plain && found < s.o.MaxFindings && len(s.results)-found < oddMax && s.effectsLeft()
 }
 
 // effectsLeft reports whether enough of Options.MaxEffects and MaxRequests is left: a quarter of each is kept for findings.
@@ -118,11 +130,12 @@ func (s *search) playOne(ctx context.Context, a *attempt) {
 	defer a.x.end()
 	if a.p, a.did = a.x.playOut(a.sequence); a.did {
 		a.x.judgePlayed(a.p)
+		a.x.judgeFreedoms(a.p, s.free)
 		a.did = ctx.Err() == nil && !a.x.over()
 	}
 }
 
-// count notes which relations a sequence has tried.
+// count notes which relations a sequence has tried, and what it shows of the server's freedoms.
 func (s *search) count(a *attempt) {
 	if !a.did {
 		return
@@ -135,8 +148,11 @@ func (s *search) count(a *attempt) {
 	case a.failed():
 		return // another relation may be the one that it contradicts
 	}
-	for _, id := range a.relations() {
+	for _, id := range a.relations(s.order) {
 		counts[id]++
+	}
+	for _, o := range a.p.observe(a.x) {
+		s.free.note(o.change, o.freedom)
 	}
 }
 
@@ -152,7 +168,7 @@ func (s *search) pursue(ctx context.Context, a *attempt) {
 		tries = sometimesTries
 	}
 	shortest := s.shorten(ctx, short, tries)
-	c := s.finding(shortest.relations())
+	c := s.finding(shortest.relations(s.order))
 	var failed []*attempt
 	played := 0
 	for ; len(failed) < confirmations && played < max(confirmations, confirmationsOdd*count(tries > 1)); played++ {
@@ -183,10 +199,12 @@ func (s *search) again(ctx context.Context, drawn *sequence, tries int) (*attemp
 
 // report1 adds the result of a finding.
 func (s *search) report1(a *attempt, failed, tries int) {
-	ids := a.relations()
-	s.drawer.found = append(s.drawer.found, ids)
-	s.coverAlso(ids)
+	ids := a.relations(s.order)
 	c := s.finding(ids)
+	if s.odd[c.ID]++; failed >= confirmations || s.odd[c.ID] >= oddTimes {
+		s.drawer.found = append(s.drawer.found, ids)
+		s.coverAlso(ids)
+	}
 	a.x.c = &c
 	result := a.x.result()
 	result.Actual += ": " + a.p.tell(s.runner)
@@ -196,6 +214,7 @@ func (s *search) report1(a *attempt, failed, tries int) {
 		result.Reason = "odd: " + sometimes(failed, tries, a.x.took) + ": " + result.Actual
 		result.Findings = append(result.Findings, Finding{Verdict: VerdictInconclusive, Text: result.Reason})
 	}
+	s.results = slices.DeleteFunc(s.results, func(r Result) bool { return r.ID == result.ID && r.Verdict == VerdictInconclusive })
 	if !slices.ContainsFunc(s.results, func(r Result) bool { return r.ID == result.ID }) {
 		s.results = append(s.results, result)
 	}
@@ -226,6 +245,9 @@ func (s *search) conclude(chosen []Case) {
 		result := s.skipped(&c, s.notTried(&c, id))
 		if result.Reason == "" {
 			text := "no contradiction in " + plural(s.tried[id], "sequence")
+			if f, settled := s.free.settled(id); settled {
+				text += ": the request is " + f.String()
+			}
 			result.Verdict, result.Findings = VerdictPass, []Finding{{VerdictPass, text}}
 			result.Witness = s.learnt.witness
 		}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -36,14 +37,14 @@ func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	}
 	gate := &gate{}
 	if s.slow {
-		gate = x.r.steering.hold(p.op, x.r.o.Hold)
+		gate = x.r.steering.hold(p.op, p.holds(x))
 	}
 	defer gate.release()
 	if rel, failing := x.r.related[s.fails]; failing {
 		x.makeFail(p.op, rel.id)
 	}
 	for _, change := range s.changes() {
-		if p.as[change] = p.differing(x, change); p.as[change] == nil {
+		if p.as[change] = p.differing(x, p.op, change); p.as[change] == nil {
 			return p, false
 		}
 	}
@@ -62,6 +63,19 @@ func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	p.resolve(x)
 	return p, x.ctx.Err() == nil && !x.over()
 }
+
+// holds is how long the operation is at work: longer if a request comes after a pause, while it is.
+func (p *played) holds(x *trial) time.Duration {
+	for _, a := range p.acts {
+		if a.beside && a.pause {
+			return x.r.o.Hold + x.pauseLength()
+		}
+	}
+	return x.r.o.Hold
+}
+
+// pauseLength is how long a pause is.
+func (x *trial) pauseLength() time.Duration { return min(pauseWait, 2*x.r.o.Settle) }
 
 // makeFail makes the handler of an operation fail as the relation says.
 func (x *trial) makeFail(op *operation, id string) {
@@ -91,11 +105,7 @@ func (s *sequence) changes() []string {
 // prepare makes the operation, with every member that one of its requests has another value of.
 func (p *played) prepare(x *trial) bool {
 	p.op = x.newOperation()
-	for _, id := range p.changes() {
-		if rel := x.r.related[id]; rel.key != nil {
-			p.op.key = rel.key(p.op.key)
-		}
-	}
+	p.op.key = p.keyFrom(x.r, p.op.key)
 	for _, id := range p.changes() {
 		if rel := x.r.related[id]; rel.member != "" && rel.one != "" {
 			p.op.body = withMember(p.op.body, rel.member, rel.one)
@@ -108,10 +118,20 @@ func (p *played) prepare(x *trial) bool {
 	return !x.over()
 }
 
-// differing is the operation's request with that difference; nil: there is none.
-func (p *played) differing(x *trial, change string) *operation {
+// keyFrom makes the first request's key out of a fresh one.
+func (p *played) keyFrom(r *runner, fresh string) string {
+	for _, id := range p.changes() {
+		if rel := r.related[id]; rel.key != nil {
+			fresh = rel.key(fresh)
+		}
+	}
+	return fresh
+}
+
+// differing is a request with that difference from op; nil: there is none.
+func (p *played) differing(x *trial, op *operation, change string) *operation {
 	rel, possible := x.r.related[change], true
-	return p.op.with(func(dup *operation) {
+	return op.with(func(dup *operation) {
 		switch {
 		case rel.member != "" && rel.one == "":
 			dup.body = withMember(dup.body, rel.member, rel.two)
@@ -133,13 +153,16 @@ func (op *operation) orNil(possible bool) *operation {
 	return op
 }
 
-// group sends the acts from first to end, each but the first while the one before is at work.
+// group sends the acts from first to end: one by itself, the others while the server works on the first (slow), or all at the same moment.
 func (p *played) group(x *trial, first, end int, gate *gate) {
 	a := p.acts[first]
 	if a.pause {
-		x.pause(min(pauseWait, 2*x.r.o.Settle))
+		x.pause(x.pauseLength())
 	}
 	p.sendOthers(x, first)
+	if a.failing {
+		defer x.failBeside()()
+	}
 	if end-first == 1 && a.copies < 2 {
 		p.single(x, first)
 		return
@@ -149,6 +172,20 @@ func (p *played) group(x *trial, first, end int, gate *gate) {
 		return
 	}
 	p.atOnce(x, first, end)
+}
+
+// failBeside begins another operation that is at work for a while and fails then. The function that it returns waits for the failure.
+func (x *trial) failBeside() func() {
+	op := x.newOperation()
+	x.r.steering.hold(op, x.r.o.Hold)
+	x.r.steering.fail(op, http.StatusInternalServerError, 0)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		x.once(op, withLength, "another operation, which fails")
+	}()
+	x.pause(x.r.o.Hold / leadPart)
+	return func() { <-over }
 }
 
 // sendOthers sends other operations before an act.
@@ -180,189 +217,8 @@ func (p *played) given() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.change == "" && s.outcome() })
 }
 
-// send writes one request as its act says.
-func (p *played) send(x *trial, a move, op *operation, lane, note string) *answer {
-	l := p.open(x, a, lane)
-	p.write(l, a, op, note)
-	if a.ends != "" {
-		return p.leave(x, l, a)
-	}
-	return p.receive(x, l, a)
-}
-
-// leave ends a request whose client does not read the answer, once the server may be at work.
-func (p *played) leave(x *trial, l *link, a move) *answer {
-	wait := leaveWait
-	if p.slow {
-		wait = x.r.o.Hold / leadPart
-	}
-	x.pause(wait)
-	got := l.leave(a.ends != "leaves")
-	x.pause(leaveWait) // so that the server has seen it
-	return got
-}
-
-// leaveWait is how long a client waits before it leaves.
-const leaveWait = 10 * time.Millisecond
-
-// open opens a connection, or takes the one that is kept.
-func (p *played) open(x *trial, a move, lane string) *link {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l := p.kept; l != nil && slices.Contains(a.forms, "connection") {
-		p.kept = nil
-		return l
-	}
-	return x.dial(lane)
-}
-
-// receive reads the answer, and keeps the connection if its form says so.
-func (p *played) receive(x *trial, l *link, a move) *answer {
-	got := l.receive()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if slices.Contains(a.forms, "connection") && got.err == nil && p.kept == nil {
-		p.kept = l
-		return got
-	}
-	x.park(l)
-	return got
-}
-
-// write writes a request in its form: all of it, or as much as its end lets out.
-func (p *played) write(l *link, a move, op *operation, note string) {
-	l.load(formed(op, a.forms), framingOf(a.forms))
-	l.note = note
-	switch {
-	case a.ends == "cut":
-		l.write(len(op.body)/2 + 1)
-	case slices.Contains(a.forms, "expect"):
-		l.write(l.headOnly())
-		l.awaitContinue(100 * time.Millisecond)
-		l.write(0)
-	case slices.Contains(a.forms, "slices"):
-		l.write(len(op.body)/2 + 1)
-		l.x.pause(5 * time.Millisecond)
-		l.write(0)
-	default:
-		l.write(0)
-	}
-}
-
-func framingOf(forms []string) framing {
-	switch {
-	case slices.Contains(forms, "chunked"):
-		return chunked
-	case slices.Contains(forms, "expect"):
-		return expecting
-	}
-	return withLength
-}
-
-// formed is the request with header fields as its form says.
-func formed(op *operation, forms []string) *operation {
-	return op.with(func(dup *operation) {
-		dup.backwards = slices.Contains(forms, "field-order")
-		dup.lowerNames = slices.Contains(forms, "field-names")
-		if slices.Contains(forms, "more-fields") {
-			dup.extra = append(dup.extra, [2]string{"Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
-				[2]string{"X-Attempt", "2"}, [2]string{"Accept-Language", "de"})
-		}
-	})
-}
-
-// overlap sends a group whose first act is slow: the others come while it is at work.
-func (p *played) overlap(x *trial, first, end int, gate *gate) {
-	again := p.given()
-	lead := p.launch(x, first, "1", again)
-	<-lead.written
-	all := []*launched{lead}
-	for n := 1; n < p.acts[first].copies; n++ {
-		all = append(all, p.launch(x, first, "1", again))
-	}
-	if gate.entered != nil {
-		x.awaitEntry(gate, &sending{over: lead.over}, x.r.o.Hold)
-	}
-	for at := first + 1; at < end; at++ {
-		if gate.entered == nil {
-			x.pause(time.Duration(float64(x.r.o.Hold) * p.acts[at].part))
-		}
-		for range max(p.acts[at].copies, 1) {
-			all = append(all, p.launch(x, at, "2", again))
-		}
-	}
-	if gate.entered != nil {
-		x.pause(followersGrace)
-		gate.release()
-	}
-	p.collect(all)
-}
-
-// launched is a request that was sent in the background.
-type launched struct {
-	*sent
-	written, over chan struct{}
-}
-
-// launch sends one act in the background.
-func (p *played) launch(x *trial, at int, lane string, again bool) *launched {
-	a := p.acts[at]
-	f := &launched{sent: &sent{act: at, change: a.change, op: p.as[a.change], again: again}, written: make(chan struct{}), over: make(chan struct{})}
-	go func() {
-		defer close(f.over)
-		l := p.open(x, a, lane)
-		p.write(l, a, f.op, p.note(x.r, at))
-		close(f.written)
-		if a.ends != "" {
-			f.answer = p.leave(x, l, a)
-			return
-		}
-		f.answer = p.receive(x, l, a)
-	}()
-	return f
-}
-
-// collect waits for requests that were sent in the background.
-func (p *played) collect(all []*launched) {
-	for _, f := range all {
-		<-f.over
-		f.amid, f.again = true, false // it may have come while another was at work
-		p.sends = append(p.sends, f.sent)
-	}
-}
-
-// atOnce writes a group but for the last byte of each request, and then the last bytes in
-// one go.
-func (p *played) atOnce(x *trial, first, end int) {
-	var gates []*link
-	var all []*launched
-	for at := first; at < end; at++ {
-		for range max(p.acts[at].copies, 1) {
-			a := p.acts[at]
-			a.forms = slices.DeleteFunc(slices.Clone(a.forms), func(form string) bool { return form == "connection" })
-			l := x.dial("at once")
-			op := p.as[a.change]
-			l.load(formed(op, a.forms), framingOf(a.forms))
-			l.note = p.note(x.r, at)
-			l.write(1)
-			gates = append(gates, l)
-			all = append(all, &launched{sent: &sent{act: at, change: a.change, op: op}, over: make(chan struct{})})
-		}
-	}
-	var wait sync.WaitGroup
-	for i, l := range gates {
-		wait.Go(func() {
-			defer close(all[i].over)
-			l.write(0)
-			all[i].answer = p.receive(x, l, move{})
-		})
-	}
-	wait.Wait()
-	p.collect(all)
-}
-
-// resolve asks for the first request's outcome at the end, and, where that is refused, for those
-// of the requests that may have come first.
+// resolve repeats the first request at the end, until it has an outcome. If it gets none, each changed request is repeated that the server may have
+// taken first under the key; a change that has a key of its own (apart) cannot have come first.
 func (p *played) resolve(x *trial) {
 	last := move{copies: 1}
 	ask := func(change string, patient bool) *sent {
@@ -372,7 +228,12 @@ func (p *played) resolve(x *trial) {
 		}
 		op := p.as[change]
 		s := &sent{act: len(p.acts), change: change, op: op, again: change == "" && p.given()}
-		s.answer = x.untilBy(func() *answer { return p.send(x, last, op, "", p.note(x.r, len(p.acts))) }, limit, p.fails == "")
+		settled := p.fails == "" && (s.again || !p.mayFail()) // a server error is no outcome then
+		waiting := func(a *answer) bool {
+			crashed := p.fails == "crash" && a.closed()
+			return open(a) && !crashed || settled && a.kind == broken
+		}
+		s.answer = x.while(waiting, func() *answer { return p.send(x, last, op, "", p.note(x.r, len(p.acts))) }, limit)
 		return s
 	}
 	p.sends = append(p.sends, ask("", true))

@@ -17,19 +17,20 @@ type sequence struct {
 
 // move is one request of a sequence.
 type move struct {
-	change string   // a relation in which it differs from the first request; "": in none
-	forms  []string // relations of its form
-	ends   string   // leaves, reset or cut; "": its answer is read
-	copies int      // it is sent so many times at once; 0 is once
-	beside bool     // while the act before it is at work
-	part   float64  // of the hold that has passed then
-	pause  bool     // after a pause
-	others int      // after so many other operations
+	change  string   // a relation in which it differs from the first request; "": in none
+	forms   []string // relations of its form
+	ends    string   // leaves, reset or cut; "": its answer is read
+	copies  int      // it is sent so many times at once; 0 is once
+	beside  bool     // while the act before it is at work
+	part    float64  // of the hold that has passed then
+	pause   bool     // after a pause
+	others  int      // after so many other operations
+	failing bool     // another operation fails behind it, which was at work before
 }
 
 // plain reports whether the act is a repeat and nothing else.
 func (a *move) plain() bool {
-	return a.change == "" && len(a.forms) == 0 && a.ends == "" && a.copies < 2 && !a.beside && !a.pause && a.others == 0
+	return a.change == "" && len(a.forms) == 0 && a.ends == "" && a.copies < 2 && !a.beside && !a.pause && a.others == 0 && !a.failing
 }
 
 // clone returns a copy that shares nothing.
@@ -42,8 +43,8 @@ func (s *sequence) clone() *sequence {
 	return &dup
 }
 
-// relations lists the ids of all relations in the sequence, each once, in the order of a report.
-func (s *sequence) relations() []string {
+// relations lists the ids of all relations in the sequence, each once, in the order that all of them have.
+func (s *sequence) relations(order []string) []string {
 	if s.only != "" {
 		return []string{s.only}
 	}
@@ -58,15 +59,16 @@ func (s *sequence) relations() []string {
 		met["overlap"] = met["overlap"] || a.beside && s.slow
 		met["pause"] = met["pause"] || a.pause
 		met["others"] = met["others"] || a.others > 0
+		met["others-fail"] = met["others-fail"] || a.failing
 		if i > 0 && a.plain() {
 			plain++
 		}
 	}
 	met["repeat"] = plain > 0
 	var ids []string
-	for _, rel := range relations() {
-		if met[rel.id] {
-			ids = append(ids, rel.id)
+	for _, id := range order {
+		if met[id] {
+			ids = append(ids, id)
 		}
 	}
 	return ids
@@ -76,6 +78,7 @@ func (s *sequence) relations() []string {
 type drawer struct {
 	seed   uint64
 	known  map[string]relation
+	order  []string // of all relations, as in a report
 	ids    []string // of relations that may be drawn
 	delays bool     // operations can be slow
 	found  [][]string
@@ -84,7 +87,8 @@ type drawer struct {
 // drawTries is how often another sequence is drawn where one holds what was found.
 const drawTries = 20
 
-// draw returns the sequence with that number; nil if each that was drawn holds what was found before.
+// draw returns the sequence with that number; nil if each that was drawn holds what was found before. Of three
+// sequences two have many changes and few ways, so that all pairs are met soon, and one is short and free.
 func (d *drawer) draw(number int) *sequence {
 	ways, changes := d.pools()
 	pool := slices.Concat(ways, changes)
@@ -93,14 +97,77 @@ func (d *drawer) draw(number int) *sequence {
 	}
 	for try := range uint64(drawTries) {
 		random := rand.New(rand.NewPCG(d.seed, uint64(number)<<8|try))
-		s := &sequence{acts: make([]move, 1+random.IntN(3))}
-		chosen := append([]string{pool[number%len(pool)]}, d.more(ways, changes, random)...)
-		d.mixAll(s, chosen, random)
+		s := &sequence{acts: make([]move, 1)}
+		if number%3 == 2 {
+			s.acts = make([]move, 1+random.IntN(3))
+			d.mixAll(s, append([]string{pool[number%len(pool)]}, d.more(ways, changes, random)...), random)
+		} else {
+			d.pair(s, number/3*2+number%3, ways, changes, random)
+		}
 		if !d.holdsFound(s) {
 			return s
 		}
 	}
 	return nil
+}
+
+// batchMost is how many changes a sequence of pairs has.
+const batchMost = 8
+
+// pair puts a way, and sometimes one or two more, into a sequence with a batch of changes: number goes round all ways, and each
+// way meets all changes in turn.
+func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *rand.Rand) {
+	round, chosen := number, []string{}
+	if n := len(ways); n > 0 {
+		round = number / n
+		chosen = append(chosen, ways[number%n])
+		switch {
+		case round%2 == 1: // in every other round each way meets another one
+			chosen = append(chosen, ways[(number+round/2+1)%n])
+		case random.IntN(4) == 0:
+			chosen = append(chosen, ways[random.IntN(n)])
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b string) int { return count(b == "overlap") - count(a == "overlap") }) // a pause may be put into it
+	for _, id := range d.batch(number, round, changes) {
+		d.add(s, func(dup *sequence) {
+			if random.IntN(4) == 0 {
+				dup.acts = append(dup.acts, move{})
+			}
+			dup.acts = append(dup.acts, move{change: id})
+		})
+	}
+	for _, id := range chosen {
+		d.add(s, func(dup *sequence) { d.mix(dup, id, random) })
+	}
+}
+
+// batch returns some of the changes, the next ones in each round. At most one of them is of keys.
+func (d *drawer) batch(number, round int, changes []string) []string {
+	if len(changes) == 0 {
+		return nil
+	}
+	way := uint64(number - round) // the same in each round, but for its offset
+	order := rand.New(rand.NewPCG(d.seed, ^way)).Perm(len(changes))
+	var ids []string
+	keyed := false
+	for i := range min(batchMost, len(changes)) {
+		id := changes[order[(round*batchMost+i)%len(order)]]
+		if d.known[id].key != nil && keyed {
+			continue
+		}
+		keyed = keyed || d.known[id].key != nil
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// add changes a sequence unless it would then hold what was found before.
+func (d *drawer) add(s *sequence, change func(*sequence)) {
+	dup := s.clone()
+	if change(dup); !d.holdsFound(dup) {
+		*s = *dup
+	}
 }
 
 // pools parts the relations that may be drawn in those of how a request is sent and those of what it says. What is a
@@ -109,13 +176,18 @@ func (d *drawer) pools() (ways, changes []string) {
 	for _, id := range d.ids {
 		switch {
 		case d.holdsFound(&sequence{acts: []move{{}}, only: id}):
-		case d.known[id].bearing == sameForm || d.known[id].bearing == course:
+		case d.isWay(id):
 			ways = append(ways, id)
 		default:
 			changes = append(changes, id)
 		}
 	}
 	return ways, changes
+}
+
+// isWay reports whether a relation is of how requests are sent.
+func (d *drawer) isWay(id string) bool {
+	return d.known[id].bearing == sameForm || d.known[id].bearing == course || id == failsFirst
 }
 
 // more draws up to two relations of how requests are sent, and up to three of what they say: each of the
@@ -141,14 +213,14 @@ func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
 	keyed := false
 	for _, id := range ids {
 		rel := d.known[id]
-		if rel.bearing == sameForm || rel.bearing == course || keyed && rel.key != nil {
+		if d.isWay(id) || keyed && rel.key != nil {
 			continue
 		}
 		keyed = keyed || rel.key != nil
 		d.differ(s, id, random)
 	}
 	for _, id := range ids {
-		if b := d.known[id].bearing; b == sameForm || b == course {
+		if d.isWay(id) {
 			d.mix(s, id, random)
 		}
 	}
@@ -156,7 +228,7 @@ func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
 
 // holdsFound reports whether all relations of an earlier finding are in the sequence.
 func (d *drawer) holdsFound(s *sequence) bool {
-	ids := s.relations()
+	ids := s.relations(d.order)
 	return slices.ContainsFunc(d.found, func(found []string) bool {
 		return !slices.ContainsFunc(found, func(id string) bool { return !slices.Contains(ids, id) })
 	})
@@ -168,7 +240,9 @@ func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	case d.known[id].bearing == sameForm:
 		d.form(s, id, random)
 	case id == "repeat":
-		s.acts = append(s.acts, move{}, move{})
+		for range 2 + random.IntN(3) {
+			s.acts = slices.Insert(s.acts, min(d.place(s, random), len(s.acts)), move{forms: d.anyForm(random)})
+		}
 	case id == "large-5k", id == "large-60k":
 		s.size = id
 	case id == "leaves", id == "reset", id == "cut":
@@ -176,17 +250,90 @@ func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	case id == "overlap":
 		s.slow = true
 		ends := []string{"", "", "", "leaves", "reset"}[random.IntN(5)]
-		a := move{copies: 1 + random.IntN(3), ends: ends, beside: true, part: random.Float64() * 1.1}
-		s.acts = slices.Insert(s.acts, 1+random.IntN(len(s.acts)), a)
+		at := d.place(s, random)
+		a := move{copies: 1 + random.IntN(3), ends: ends, forms: d.anyForm(random), beside: true, part: random.Float64() * 1.1, pause: d.draws("pause") && random.IntN(4) == 0}
+		s.acts = slices.Insert(s.acts, at, a)
+		for range random.IntN(3) {
+			s.acts = slices.Insert(s.acts, at+1, move{forms: d.anyForm(random), beside: true, part: random.Float64() / 4})
+		}
+		d.meet(s, random)
 	case id == "at-once":
 		s.acts[random.IntN(len(s.acts))].copies = 2 + random.IntN(7)
 	case id == "pause":
-		d.later(s, random).pause = true
+		d.pause(s, random)
+	case id == failsFirst:
+		d.failFirst(s, random)
+	case id == "others-fail":
+		s.acts[random.IntN(len(s.acts))].failing = true
+		s.acts = append(s.acts, move{})
 	case id == "others":
 		d.later(s, random).others = []int{1 + random.IntN(12), manyOthers}[random.IntN(2)]
 	default: // it fails
 		s.fails = id
 	}
+}
+
+// meet lets the requests that differ come while the first is at work, in most sequences.
+func (d *drawer) meet(s *sequence, random *rand.Rand) {
+	if random.IntN(4) == 0 || s.acts[0].change != "" {
+		return
+	}
+	var beside, others []move
+	for _, a := range s.acts[1:] {
+		if a.change == "" || a.ends != "" {
+			others = append(others, a)
+			continue
+		}
+		a.beside, a.part = true, random.Float64()/4
+		beside = append(beside, a)
+	}
+	s.acts = slices.Concat(s.acts[:1], beside, others)
+}
+
+// failFirst lets a request fail before all others, some of which wait for it.
+func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
+	first := []move{{change: failsFirst}, {}}
+	if s.slow = s.slow || d.delays; s.slow {
+		first[1] = move{beside: true, copies: 2 + random.IntN(3), part: random.Float64() / 4}
+	}
+	s.acts = append(first, s.acts...)
+}
+
+// anyForm is one form of a request, or none.
+func (d *drawer) anyForm(random *rand.Rand) []string {
+	id := d.ids[random.IntN(len(d.ids))]
+	for range 4 {
+		if d.known[id].bearing == sameForm && id != "connection" {
+			return []string{id}
+		}
+		id = d.ids[random.IntN(len(d.ids))]
+	}
+	return nil
+}
+
+// draws reports whether a relation may be drawn.
+func (d *drawer) draws(id string) bool { return slices.Contains(d.ids, id) }
+
+// place is where a request is put behind the first: just behind it, or anywhere.
+func (d *drawer) place(s *sequence, random *rand.Rand) int {
+	if random.IntN(2) == 0 {
+		return 1
+	}
+	return 1 + random.IntN(len(s.acts))
+}
+
+// pause puts a pause before a request: often before one that meets another at work, if there is one.
+func (d *drawer) pause(s *sequence, random *rand.Rand) {
+	at := slices.IndexFunc(s.acts, func(a move) bool { return a.beside })
+	if at > 0 && s.slow && random.IntN(2) == 0 {
+		s.acts[at].pause = true
+		return
+	}
+	if random.IntN(2) == 0 {
+		s.acts = append(s.acts, move{pause: true})
+		return
+	}
+	d.later(s, random).pause = true
 }
 
 // manyOthers is how many other operations come between two requests in some sequences.
@@ -195,11 +342,11 @@ const manyOthers = 120
 // form gives one request, all of them, or all but the first a form.
 func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 	from, to := 0, len(s.acts)
-	switch random.IntN(3) {
+	switch random.IntN(6) {
 	case 0:
 		from = random.IntN(len(s.acts))
 		to = from + 1
-	case 1:
+	case 1, 2:
 		s.acts = append(s.acts, move{})
 		from, to = 1, len(s.acts)
 	}
@@ -229,7 +376,7 @@ func (d *drawer) later(s *sequence, random *rand.Rand) *move {
 	if len(s.acts) == 1 {
 		s.acts = append(s.acts, move{})
 	}
-	a := &s.acts[1+random.IntN(len(s.acts)-1)]
+	a := &s.acts[min(d.place(s, random), len(s.acts)-1)]
 	if a.beside {
 		a = &s.acts[1]
 		a.beside = false

@@ -15,8 +15,10 @@ import (
 // judgePlayed adds to the trial what is wrong with the answers and effects of a sequence. It
 // skips one whose requests the target does not take at all.
 func (x *trial) judgePlayed(p *played) {
-	if !p.wasTaken() && p.fails == "" && !x.takenFresh(p, nil) {
-		x.skip("the target does not take such a request")
+	if !p.wasTaken() && !p.mayFail() && !x.takenFresh(p, "", nil) {
+		if x.judgeCount(p); x.worst() == VerdictPass { // what nobody was told of may have happened all the same
+			x.skip("the target does not take such a request")
+		}
 		return
 	}
 	x.judgeOutcomes(p, "")
@@ -39,16 +41,21 @@ func (p *played) wasTaken() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.outcome() })
 }
 
-// takenFresh reports whether the target takes the request in these forms under a key and with a reference of its own.
-func (x *trial) takenFresh(p *played, forms []string) bool {
+// takenFresh reports whether the target takes the request with that difference, in these forms, under a key and with a
+// reference of its own.
+func (x *trial) takenFresh(p *played, change string, forms []string) bool {
 	fresh := x.newOperation()
+	fresh.key = p.keyFrom(x.r, fresh.key)
 	op := p.op.with(func(dup *operation) {
 		dup.body = bytes.ReplaceAll(dup.body, []byte(dup.ref), []byte(fresh.ref))
 		dup.body = bytes.ReplaceAll(dup.body, []byte(dup.key), []byte(fresh.key))
 		dup.key, dup.ref = fresh.key, fresh.ref
 	})
 	op.fillKey(x.r)
-	return p.send(x, move{copies: 1, forms: forms}, op, "", "the same under a key of its own").outcome()
+	if change != "" {
+		op = p.differing(x, op, change)
+	}
+	return op != nil && p.send(x, move{copies: 1, forms: forms}, op, "", "the same under a key of its own").outcome()
 }
 
 // judgeOutcomes holds the outcomes of the requests with one difference against each other.
@@ -79,7 +86,7 @@ func (x *trial) unprotected(p *played, change string) bool {
 // to come again.
 func (x *trial) judgeAmid(p *played) {
 	first, ok := p.outcomeOf("")
-	if !ok || p.othersOutcome() || p.fails != "" {
+	if !ok || p.othersOutcome() || p.mayFail() {
 		return
 	}
 	for _, s := range p.sends {
@@ -101,16 +108,20 @@ func (x *trial) judgeRepeats(p *played) {
 		if !s.again || s.change != "" || s.outcome() || p.endsEarly(s.act) {
 			continue
 		}
-		var forms []string
-		if s.act < len(p.acts) {
-			forms = p.acts[s.act].forms
-		}
-		if len(forms) > 0 && !x.takenFresh(p, forms) {
+		if forms := p.formsOf(s); len(forms) > 0 && !x.takenFresh(p, "", forms) {
 			continue // not in this form, whatever the key
 		}
 		x.spared(unresolved(s.answer), false, "the outcome that was given before", "%s", s)
 		return
 	}
+}
+
+// formsOf lists the forms of a send.
+func (p *played) formsOf(s *sent) []string {
+	if s.act >= len(p.acts) {
+		return nil
+	}
+	return p.acts[s.act].forms
 }
 
 // endsEarly reports whether the act's client leaves before its answer.
@@ -171,16 +182,19 @@ func (x *trial) judgeEnd(p *played) {
 	last := p.ending()
 	switch {
 	case last.outcome():
-	case p.fails != "" && last.kind != busy:
-	case p.fails != "":
+	case p.mayFail() && last.kind != busy:
+	case p.mayFail():
 		x.spared(stuck, false, "an outcome, or the failure again", "%s", last)
 	case p.othersOutcome(), p.refusedFirst() && unresolved(last.answer) == denied:
 	case last.again: // judgeRepeats has said it
-	case last.kind == refused && !x.takenFresh(p, nil):
+	case last.kind == refused && !x.takenFresh(p, "", nil):
 	default:
 		x.spared(unresolved(last.answer), false, "the outcome in the end", "%s", last)
 	}
 }
+
+// mayFail reports whether a request of the sequence is made to fail: its failure may be kept.
+func (p *played) mayFail() bool { return p.fails != "" || slices.Contains(p.changes(), failsFirst) }
 
 // ending is the first request's last send.
 func (p *played) ending() *sent {
@@ -256,7 +270,7 @@ func (p *played) mostEffects(x *trial) int {
 		if refusal || p.endsEarly(s.act) && p.acts[s.act].ends == "cut" {
 			continue
 		}
-		if b := x.r.related[s.change].bearing; s.change != "" && (b == apart || b == free) {
+		if b := x.r.related[s.change].bearing; s.change != "" && (b == apart || b == free) && s.change != failsFirst {
 			extra[s.change]++
 			if !x.unprotected(p, s.change) {
 				extra[s.change] = 1

@@ -11,7 +11,7 @@ func (s *search) shorten(ctx context.Context, a *attempt, tries int) *attempt {
 	best, shrinks, most := a, 0, s.spent.Load()+pursuitMax
 	for again := true; again; {
 		again = false
-		for _, shorter := range best.shorter() {
+		for _, shorter := range best.shorter(s.related["amount"].covers) {
 			if shrinks++; shrinks > shrinksMax || s.spent.Load() > most || ctx.Err() != nil {
 				return best
 			}
@@ -35,13 +35,22 @@ func (s *sequence) racy() bool {
 	return slices.ContainsFunc(s.acts, func(a move) bool { return a.beside || a.copies > 1 })
 }
 
-// shorter lists the sequences with one part less, those with an act less first.
-func (s *sequence) shorter() []*sequence {
+// shorter lists the sequences with one part less, those with half of the acts first, then those with an act less.
+// amount lists what an amount shows as well: a finding is told of that.
+func (s *sequence) shorter(amount []string) []*sequence {
 	var all []*sequence
 	less := func(change func(*sequence)) {
 		dup := s.clone()
 		change(dup)
 		all = append(all, dup)
+	}
+	for size := len(s.acts) / 2; size > 1; size /= 2 { // many at once, while there are many
+		for from := len(s.acts) - size; from >= 0; from -= size {
+			less(func(dup *sequence) {
+				dup.acts = slices.Delete(dup.acts, from, from+size)
+				dup.acts[0].beside = false
+			})
+		}
 	}
 	for i := len(s.acts) - 1; i >= 0 && len(s.acts) > 1; i-- {
 		less(func(dup *sequence) {
@@ -59,23 +68,13 @@ func (s *sequence) shorter() []*sequence {
 		less(func(dup *sequence) { dup.slow = false })
 	}
 	for i := range s.acts {
-		all = append(all, s.plainer(i)...)
+		all = append(all, s.plainer(i, amount)...)
 	}
 	return all
 }
 
-// amountCovers lists what differs wherever an amount does: a finding that an amount shows as well is told of that.
-func amountCovers() []string {
-	for _, rel := range bodyRelations() {
-		if rel.id == "amount" {
-			return rel.covers
-		}
-	}
-	return nil
-}
-
 // plainer lists the sequences in which one act has a part less.
-func (s *sequence) plainer(at int) []*sequence {
+func (s *sequence) plainer(at int, amount []string) []*sequence {
 	var all []*sequence
 	less := func(applies bool, change func(*move)) {
 		if applies {
@@ -89,12 +88,13 @@ func (s *sequence) plainer(at int) []*sequence {
 	less(a.copies > 1, func(a *move) { a.copies = 0 })
 	less(a.copies > 2, func(a *move) { a.copies = 2 })
 	less(a.pause, func(a *move) { a.pause = false })
+	less(a.failing, func(a *move) { a.failing = false })
 	less(a.others > 0, func(a *move) { a.others = 0 })
 	less(a.others > 1, func(a *move) { a.others /= 2 })
 	less(a.others > 1, func(a *move) { a.others-- })
 	less(a.ends != "", func(a *move) { a.ends = "" })
 	less(a.change != "", func(a *move) { a.change = "" })
-	less(slices.Contains(amountCovers(), a.change), func(a *move) { a.change = "amount" })
+	less(slices.Contains(amount, a.change), func(a *move) { a.change = "amount" })
 	for i := range a.forms {
 		less(true, func(a *move) { a.forms = slices.Delete(a.forms, i, i+1) })
 	}

@@ -28,6 +28,9 @@ func (s *sequence) words(r *runner, a move) string {
 	if a.pause {
 		text += ", after a pause"
 	}
+	if a.failing {
+		text += ", while another operation is at work that fails then"
+	}
 	if a.others > 0 {
 		text += ", after " + plural(a.others, "other operation")
 	}

@@ -24,6 +24,17 @@ type Event struct {
 // JudgeHistory judges a history, first without the short cuts that find what can
 // be said in a sentence.
 func JudgeHistory(history []Event, effects int) (legal, legalWithout bool) {
+	events := eventsOf(history)
+	r := judgeHistory(events, effects)
+	return r.legal && r.known, checkModel(events, effects) == porcupine.Ok
+}
+
+// LegalAsItStands asks the checker alone for the whole history, of which nothing is left out.
+func LegalAsItStands(history []Event, effects int) bool {
+	return porcupine.CheckOperations(keyModel(), operationsOf(eventsOf(history), effects))
+}
+
+func eventsOf(history []Event) []event {
 	zero := time.Now()
 	var events []event
 	for _, e := range history {
@@ -33,8 +44,7 @@ func JudgeHistory(history []Event, effects int) (legal, legalWithout bool) {
 		}
 		events = append(events, made)
 	}
-	r := judgeHistory(events, effects)
-	return r.legal && r.known, checkModel(events, effects) == porcupine.Ok
+	return events
 }
 
 // GlobMatch is the matching of --run and --skip.
@@ -179,4 +189,18 @@ func RunHandlerOver(ctx context.Context, middleware func(http.Handler) http.Hand
 		serve(wrapped)
 		return "127.0.0.1:1", func() {}, dial, nil
 	})
+}
+
+// SettledFreedom notes observations of one relation, each a letter: s, r or o for the same, refused or its own. It returns the
+// letter that is settled then, or "".
+func SettledFreedom(seen string) string {
+	const letters = "sro"
+	f := freedoms{}
+	for i := range len(seen) {
+		f.note("query", freedom(1+strings.IndexByte(letters, seen[i])))
+	}
+	if is, settled := f.settled("query"); settled {
+		return letters[is-1 : is]
+	}
+	return ""
 }

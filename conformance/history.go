@@ -20,6 +20,9 @@ type event struct {
 	name      string // of the outcome; "": it names none
 }
 
+// lost reports whether a request was not answered: it may have run at any time since.
+func (e event) lost() bool { return e.fate == maybe && e.ret.IsZero() }
+
 // fate is what an answer says of the operation's outcome.
 type fate uint8
 
@@ -163,9 +166,17 @@ func plainViolation(history []event, effects int) (string, harm) {
 
 // reduce leaves out outcomes that constrain nothing: of those with one name, the
 // first to return says by when the effect has happened, and the first to be
-// called may stand for the one that had it. It keeps the search small.
+// called may stand for the one that had it. Of the requests that were not answered
+// the first to be called may stand for all: each may do nothing, and the first may do
+// whatever one of the others may. It keeps the search small.
 func reduce(history []event) []event {
-	kept := slices.DeleteFunc(slices.Clone(history), func(e event) bool { return e.fate == outcome })
+	kept := slices.DeleteFunc(slices.Clone(history), func(e event) bool { return e.fate == outcome || e.lost() })
+	for i, e := range history {
+		if e.lost() && !slices.ContainsFunc(history, func(other event) bool { return other.lost() && other.call.Before(e.call) }) {
+			kept = append(kept, history[i])
+			break
+		}
+	}
 	first := map[string]event{}
 	soonest := map[string]event{}
 	for _, e := range history {

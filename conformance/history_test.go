@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,6 +77,58 @@ func TestHistoryWide(t *testing.T) {
 		if legal, alone := conformance.JudgeHistory(stray, -1); legal || alone {
 			t.Fatalf("seed %d: got %v and %v with a second outcome, want illegal", seed, legal, alone)
 		}
+	}
+}
+
+// A burst of which most requests were reset, as by a server with a short queue, is judged, and a stray answer in it still seen.
+func TestHistoryLost(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(5) {
+		draw := rand.New(rand.NewPCG(seed, 2))
+		history := correctBurst(draw, 20)
+		for range 44 {
+			history = append(history, ev(draw.IntN(1200), forever, "maybe", ""))
+		}
+		if legal, alone := conformance.JudgeHistory(history, 1); !legal || !alone {
+			t.Fatalf("seed %d: got %v and %v for a correct burst, want legal", seed, legal, alone)
+		}
+		if _, alone := conformance.JudgeHistory(append(history, ev(2000, 2010, "waiting", "")), 1); alone {
+			t.Fatalf("seed %d: in-progress after the outcome is legal, want it not to be", seed)
+		}
+	}
+}
+
+// What is left out of a history before it is checked makes no difference.
+func TestHistoryReduced(t *testing.T) {
+	t.Parallel()
+	legals := 0
+	for seed := range uint64(500) {
+		draw := rand.New(rand.NewPCG(seed, 3))
+		var history []conformance.Event
+		for range 1 + draw.IntN(5) {
+			call := draw.IntN(100)
+			ret := call + 1 + draw.IntN(60)
+			fate := []string{"outcome", "waiting", "maybe", "maybe"}[draw.IntN(4)]
+			if fate == "maybe" && draw.IntN(3) > 0 {
+				ret = forever
+			}
+			name := ""
+			if fate == "outcome" {
+				name = []string{"", "a", "a", "b"}[draw.IntN(4)]
+			}
+			history = append(history, ev(call, ret, fate, name))
+		}
+		effects := draw.IntN(4) - 1
+		slices.SortFunc(history, func(a, b conformance.Event) int { return int(a.Call - b.Call) })
+		_, got := conformance.JudgeHistory(history, effects)
+		want := conformance.LegalAsItStands(history, effects)
+		legals += oneIf(want)
+		if got != want {
+			t.Errorf("seed %d: %v with %d effects: got %v, want %v as for the whole", seed, history, effects, got, want)
+		}
+	}
+	if legals < 60 || legals > 440 {
+		t.Errorf("%d of 500 are legal, want some of both", legals)
 	}
 }
 

@@ -3,10 +3,12 @@ package conformance_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -207,6 +209,25 @@ func oddLimits() []odd {
 			}},
 			change: func(o *conformance.Options) { o.Profile.Key.Format = profile.UUID },
 		}, {
+			name: "a handler that crashes closes the connection",
+			q: quirk{front: func(c *call) bool {
+				crash := c.r.URL.Query().Get("crash") != ""
+				if crash {
+					c.hangUp()
+				}
+				return crash
+			}},
+		}, {
+			name: "a chunked body closes the connection",
+			q: quirk{front: func(c *call) bool {
+				chunked := len(c.r.TransferEncoding) > 0
+				if chunked {
+					c.hangUp()
+				}
+				return chunked
+			}},
+			change: func(o *conformance.Options) { o.Skip = []string{"soak/**", "net/truncated-does-not-claim"} },
+		}, {
 			name: "chunked bodies are refused",
 			q: quirk{front: func(c *call) bool {
 				if len(c.r.TransferEncoding) > 0 {
@@ -245,6 +266,51 @@ func oddLimits() []odd {
 				o.KeyHeader, o.Skip = "X-Request-ID", []string{"replay/other-headers"} // which changes X-Request-Id
 			},
 		},
+	}
+}
+
+// hangUp closes the connection without an answer.
+func (c *call) hangUp() {
+	if conn, _, err := http.NewResponseController(c.w).Hijack(); err == nil {
+		_ = conn.Close() // the client sees it
+	}
+}
+
+// A server whose queue of connections is short drops most of a burst, and now and then all of it. What is left is judged.
+func TestShortQueue(t *testing.T) {
+	t.Parallel()
+	s := &sample{choices: choices{wait: true}, entries: map[string]*entry{}, effects: map[string]int{}, notes: map[string]any{}}
+	var mu sync.Mutex
+	atWork, numbers, bursts := 0, map[string]int{}, map[string]bool{}
+	come := func(key string, by int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, known := numbers[key]; !known {
+			numbers[key] = len(numbers)
+		}
+		atWork += by
+		bursts[key] = bursts[key] || atWork > 4
+		return atWork
+	}
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("Idempotency-Key")
+		full := come(key, 1) > 20
+		defer come(key, -1)
+		body, err := io.ReadAll(r.Body) // the last byte comes when all are there
+		mu.Lock()
+		drop := full || err != nil || bursts[key] && numbers[key]%3 == 1
+		mu.Unlock()
+		if drop {
+			(&call{w: w, r: r}).hangUp()
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		s.ServeHTTP(w, r)
+	}))
+	o := sampleOptions(url)
+	o.Profile, o.Run, o.Rounds = choices{wait: true}.declare(), []string{"inflight/burst"}, 6
+	if rep := run(t, o); find(t, rep, "inflight/burst").Verdict != conformance.VerdictPass {
+		t.Errorf("want a pass\n%s", text(rep))
 	}
 }
 

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -130,8 +131,16 @@ type Options struct {
 	// shortened, tried again, and reported. The results are those of Relations, and of findings that need
 	// several of them. Elsewhere than on loopback it needs MaxEffects.
 	Explore bool
-	// Histories is how many sequences Explore draws. Zero: 300.
+	// Histories is how many sequences Explore draws. Zero: 300, or as many as For lets.
 	Histories int
+	// For is how long Explore draws sequences. Timeout is counted on top. Zero: until there are Histories.
+	For time.Duration
+	// MaxFindings ends the search once it has found so many contradictions. Zero: 12.
+	MaxFindings int
+
+	// Volume runs other cases in their place: thousands of keys, bodies, bytes and connections, for what shows by
+	// number alone. PlanVolume says how much it sends. Elsewhere than on loopback it needs MaxEffects.
+	Volume bool
 
 	// Run and Skip choose cases by id, with * for any characters: "scope/**".
 	// Empty Run is all of them.
@@ -142,7 +151,7 @@ type Options struct {
 	Rounds int
 	// Seed repeats the random parts of a run. Zero: chosen, and reported.
 	Seed uint64
-	// Timeout bounds the whole run. Zero: 2 min.
+	// Timeout bounds the whole run but for what For adds. Zero: 2 min.
 	Timeout time.Duration
 	// AnswerTimeout bounds each request. Zero: 10 s.
 	AnswerTimeout time.Duration
@@ -195,7 +204,11 @@ func (o Options) withDefaults() Options {
 	}
 	setDefault(&o.IDPointer, idDefault)
 	setDefault(&o.Rounds, roundsDefault)
-	setDefault(&o.Histories, historiesDefault)
+	if o.For == 0 {
+		setDefault(&o.Histories, historiesDefault)
+	}
+	setDefault(&o.Histories, math.MaxInt)
+	setDefault(&o.MaxFindings, findingsMax)
 	setDefault(&o.Timeout, timeoutDefault)
 	setDefault(&o.AnswerTimeout, answerDefault)
 	setDefault(&o.MaxRequests, requestsDefault)
@@ -204,6 +217,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Settle, settleDefault)
 	setDefault(&o.EffectWait, effectDefault)
 	setDefault(&o.Repeat, 1)
+	if o.Volume {
+		setDefault(&o.Reruns, -1) // a case asks again by itself
+	}
 	setDefault(&o.Reruns, rerunsDefault)
 	return o
 }

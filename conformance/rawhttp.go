@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -247,6 +248,12 @@ func (l *link) close() {
 	}
 }
 
+// How a connection ended, in words.
+const (
+	closedText = "the connection was closed"
+	resetText  = "the connection was reset"
+)
+
 // errorText is an error in a few words, without addresses.
 func errorText(err error) string {
 	var timeout interface{ Timeout() bool }
@@ -258,9 +265,9 @@ func errorText(err error) string {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "timeout"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection was closed"
-	case strings.Contains(err.Error(), "connection reset"):
-		return "the connection was reset"
+		return closedText
+	case strings.Contains(err.Error(), "connection reset"), errors.Is(err, syscall.EPIPE):
+		return resetText
 	case strings.Contains(err.Error(), "refused"):
 		return "the connection was refused"
 	}

@@ -96,7 +96,7 @@ func formRelations() []relation {
 	return []relation{
 		form("connection", "on one connection with others"), form("chunked", "in chunks"), form("expect", "with Expect: 100-continue"),
 		form("slices", "in two pieces"), form("field-order", "with its header fields in another order"), form("field-names", "with lower-case header names"),
-		form("more-fields", "with header fields of another client"),
+		form("more-fields", "with header fields of another client"), form("accept", "that accepts another type"), form("closing", "with Connection: close"),
 	}
 }
 
@@ -109,6 +109,7 @@ func courseRelations() []relation {
 		step("repeat", "again", "A repeat gets the first outcome, however often it comes, and has no effect."),
 		step("pause", "after a pause", "A repeat after a pause gets the first outcome, and has no effect."),
 		step("others", "after other operations", "A repeat gets the first outcome, whatever other keys were used since, and they get theirs."),
+		step("others-fail", "while another operation fails", "A request gets its outcome, and keeps it, whatever fails beside it.", NeedDelay, NeedFail),
 		step("large-5k", "with a body of 5 KiB", "A request with a large body is protected as any other.", NeedJSON),
 		step("large-60k", "with a body of 60 KiB", "A request with a large body is protected as any other.", NeedJSON),
 		step("overlap", "while the one before is at work", "A repeat of a request that is at work waits or is told to, and has no effect.", NeedDelay),

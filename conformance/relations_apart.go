@@ -30,7 +30,14 @@ func apartRelations() []relation {
 		rel.rule = "A request " + words + " is the same operation, refused, or one of its own: the first one keeps its one effect and its outcome."
 		return rel
 	}
+	failing := either(failsFirst, "that fails with 500", func(r *runner, op *operation) bool {
+		r.steering.fail(op, http.StatusInternalServerError, 0)
+		return true
+	})
+	failing.needs = []Need{NeedFail}
+	failing.rule = "A request that fails keeps its failure, or frees the key: of those that come after it or wait for it one is executed at most."
 	return []relation{
+		failing,
 		apartFrom("path", "to another path", func(r *runner, op *operation) bool { op.setPath(r.o.SecondPath); return true }, NeedPath),
 		apartFrom("method", "with another method", changeMethod),
 		apartFrom("caller", "of another caller", func(_ *runner, op *operation) bool { op.stranger = true; return true }, NeedPrincipal),
@@ -44,6 +51,9 @@ func apartRelations() []relation {
 		either("content-type", "with a charset in its Content-Type", func(_ *runner, op *operation) bool { op.contentType += "; charset=utf-8"; return true }),
 	}
 }
+
+// failsFirst is the relation of a request that fails, under a key whose others do not.
+const failsFirst = "fails-first"
 
 // changeMethod sends the request with Options.OtherMethod, or with PATCH or PUT.
 func changeMethod(r *runner, op *operation) bool {

@@ -63,6 +63,7 @@ type runner struct {
 	made      time.Time           // when the run was made
 	owners    owners              // of the names of effects
 	related   map[string]relation // all relations by id; empty unless Options.Explore
+	order     []string            // their ids, as in a report
 	extra     []Result            // findings of the search that need more than one relation
 
 	trials sync.WaitGroup // those that are at work, or wait for late effects
@@ -86,6 +87,7 @@ func newRunner(o Options) (*runner, error) {
 	if r.o.Explore {
 		for _, rel := range relations() {
 			r.related[rel.id] = rel
+			r.order = append(r.order, rel.id)
 		}
 	}
 	target, err := url.Parse(r.o.URL)
@@ -139,7 +141,7 @@ func (r *runner) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	began := time.Now()
-	inner, cancel := context.WithTimeoutCause(ctx, r.o.Timeout, errRunTime)
+	inner, cancel := context.WithTimeoutCause(ctx, r.o.Timeout+r.o.For, errRunTime)
 	defer cancel()
 	if err := r.probe(inner, chosen); err != nil {
 		return nil, err

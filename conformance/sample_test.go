@@ -110,9 +110,9 @@ func (s *sample) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(s.delay)
 	body, err := io.ReadAll(r.Body)
 	c := &call{sample: s, w: w, r: r, body: body}
-	var members map[string]any
+	var members struct{ Reference any } // another spelling of the name is read, too, which nobody sends
 	if json.Unmarshal(body, &members) == nil {
-		c.ref, _ = members["reference"].(string)
+		c.ref, _ = members.Reference.(string)
 	}
 	switch {
 	case err != nil:

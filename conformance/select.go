@@ -28,7 +28,7 @@ func (o Options) selected() ([]Case, error) {
 	for _, c := range all {
 		switch {
 		case len(o.Run) > 0 && !matchAny(o.Run, c.ID), matchAny(o.Skip, c.ID):
-		case o.Quick && !o.Explore && !quick(&c):
+		case o.Quick && !o.Explore && !o.Volume && !quick(&c):
 		default:
 			chosen = append(chosen, c)
 		}
@@ -39,10 +39,13 @@ func (o Options) selected() ([]Case, error) {
 	return chosen, nil
 }
 
-// book is what these options choose from: the cases, or the relations of the search.
+// book is what these options choose from: the cases, the relations of the search, or the cases of volume.
 func (o Options) book() []Case {
-	if o.Explore {
+	switch {
+	case o.Explore:
 		return Relations()
+	case o.Volume:
+		return Volumes()
 	}
 	return Cases()
 }

@@ -132,12 +132,20 @@ func (x *trial) until(op *operation, note string, limit time.Duration, alsoServe
 
 // untilBy is until with any function that sends the request once.
 func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErrors bool) *answer {
+	return x.while(func(a *answer) bool { return open(a) || alsoServerErrors && a.kind == broken }, send, limit)
+}
+
+// open reports whether an answer leaves open what becomes of the request: it is in progress, or there is no answer.
+func open(a *answer) bool { return a.kind == busy && !a.replayed || a.kind == noAnswer }
+
+// while sends a request again, with growing pauses, while the answer is such that one has to wait. After limit, or when the case
+// ends, it returns the last answer.
+func (x *trial) while(waiting func(*answer) bool, send func() *answer, limit time.Duration) *answer {
 	begun := time.Now()
 	wait, deadline := 5*time.Millisecond, begun.Add(limit)
 	for {
 		a := send()
-		waiting := a.kind == busy && !a.replayed || a.kind == noAnswer || alsoServerErrors && a.kind == broken
-		if !waiting || x.over() || time.Now().Add(wait).After(deadline) || !x.pause(wait) {
+		if !waiting(a) || x.over() || time.Now().Add(wait).After(deadline) || !x.pause(wait) {
 			return a
 		}
 		if time.Since(begun) > patience {
@@ -146,6 +154,18 @@ func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErro
 		}
 		wait = min(2*wait, 500*time.Millisecond)
 	}
+}
+
+// closedAgain reports whether the server closed the connection of a request without an answer, as it did before: so a handler
+// that crashes looks in many languages.
+func closedAgain(before, a *answer) bool {
+	return before.closed() && a.closed()
+}
+
+// closed reports whether the server closed the connection before an answer.
+func (a *answer) closed() bool {
+	text := errorText(a.err)
+	return a.status == 0 && (text == closedText || text == resetText)
 }
 
 // over reports whether nothing can be sent any more: a budget is used up, or the transport failed.

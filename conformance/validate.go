@@ -148,7 +148,7 @@ func (o *Options) checkNumbers() error {
 		option string
 		value  int64
 	}{
-		{"Rounds", int64(o.Rounds)}, {"Histories", int64(o.Histories)}, {"Timeout", int64(o.Timeout)}, {"AnswerTimeout", int64(o.AnswerTimeout)},
+		{"Rounds", int64(o.Rounds)}, {"Histories", int64(o.Histories)}, {"For", int64(o.For)}, {"MaxFindings", int64(o.MaxFindings)}, {"Timeout", int64(o.Timeout)}, {"AnswerTimeout", int64(o.AnswerTimeout)},
 		{"MaxRequests", int64(o.MaxRequests)}, {"MaxEffects", int64(o.MaxEffects)}, {"Parallel", int64(o.Parallel)}, {"Hold", int64(o.Hold)},
 		{"Settle", int64(o.Settle)}, {"EffectWait", int64(o.EffectWait)}, {"Repeat", int64(o.Repeat)}, {"Window", int64(o.Window)},
 	} {
@@ -159,23 +159,29 @@ func (o *Options) checkNumbers() error {
 	return nil
 }
 
-// checkExplore refuses a search that nothing bounds where effects may be real, and what does not go with one.
+// checkExplore refuses a search, and volume, that nothing bounds where effects may be real, and what does not go with them.
 func (o *Options) checkExplore() error {
 	u, err := url.Parse(o.URL)
 	switch {
-	case !o.Explore:
+	case !o.Explore && o.For > 0:
+		return usage("For", "it bounds a search, and there is none (Explore)")
+	case o.Explore && o.Volume:
+		return usage("Volume", "it goes without Explore")
+	case !o.Explore && !o.Volume:
 		return nil
 	case err != nil:
 		return usage("URL", "%q is not a URL", o.URL)
 	case !isLoopback(u.Hostname()) && o.MaxEffects == 0:
-		return usage("MaxEffects", "there is none, and a search elsewhere than on loopback needs one (Explore)")
+		return usage("MaxEffects", "there is none, and elsewhere than on loopback it is needed (Explore, Volume)")
 	case o.Quick:
-		return usage("Quick", "it chooses among cases, and Explore plays none")
+		return usage("Quick", "it chooses among cases, and Explore and Volume play none of them")
+	case o.Volume && PlanVolume(*o).Effects < volumeEffectsLeast:
+		return usage("Volume", "it needs a bound of %d effects and three times as many requests at least (MaxEffects, MaxRequests)", volumeEffectsLeast)
 	}
 	return nil
 }
 
 // render fills a template in.
 func render(template, ref, key string) string {
-	return strings.NewReplacer("{ref}", ref, "{key}", key).Replace(template)
+	return strings.ReplaceAll(strings.ReplaceAll(template, "{ref}", ref), "{key}", key) // neither holds the other's mark
 }

@@ -44,11 +44,11 @@ func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 }
 
 // SweepAt returns the earliest time at which a Sweep without Prune may change the record; ever is false if none will. A journal can
-// keep an index by it, which Finish, MarkReported and Sweep change.
+// keep an index by it, which Finish, MarkReported, MarkDelivered and Sweep change.
 func (r *Record) SweepAt() (at time.Time, ever bool) {
 	kept := r.KeepKey
 	switch {
-	case !r.State.Final():
+	case !r.State.Final(), r.Owed():
 		return time.Time{}, false
 	case !r.Swept:
 		kept = cmp.Or(r.KeepAnswer, r.Window)
@@ -66,7 +66,7 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 // record goes whole; strip, that it becomes a tombstone, or the tombstone of a
 // chosen key: see Record.Strip.
 func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
-	if !r.State.Final() {
+	if !r.State.Final() || r.Owed() {
 		return false, false
 	}
 	keepAnswer, keepKey := l.keeping(r)
@@ -92,7 +92,7 @@ func (r *Record) Strip() {
 	if r.Answer != nil {
 		r.Status = r.Answer.Status
 	}
-	r.Header, r.Body, r.Answer, r.Omitted, r.History = nil, nil, nil, nil, nil
+	r.Header, r.Body, r.Answer, r.Omitted, r.History, r.Trace = nil, nil, nil, nil, nil, ""
 	if r.KeyTold && (r.Swept || !r.Unreported) {
 		r.Generated, r.Unreported, r.KeyTold = false, false, false
 	}

@@ -340,6 +340,17 @@ type Notifier interface {
 	Listen(ctx context.Context, heard func(err error)) error
 }
 
+// Results is a journal that finds what is owed to oncehttp.Config.OnResult (Query.Owed) without reading the others. It is optional:
+// find it with [As].
+type Results interface {
+	// MarkDelivered clears Record.OwedFrom of the record with this ID if it is at this revision, which it raises. It reports
+	// whether it did: false where the record has changed since, owes nothing, or is not there.
+	//
+	// Visible to every later call at once. Durable as a MarkReported, or sooner. If a crash loses it, the result is owed again.
+	// Errors: ErrUncertain, ErrClosed, ErrCorrupt, the context's, or the journal's own.
+	MarkDelivered(ctx context.Context, id ID, revision uint64) (delivered bool, err error)
+}
+
 // Prober is a journal whose records others can begin in transactions of their own, which Get does not see before the commit. It
 // is optional: find it with [As]. Without one, what Get does not find is taken as absent.
 type Prober interface {

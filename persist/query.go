@@ -34,6 +34,8 @@ type Query struct {
 	// AnyUnresolved selects the same records whatever their Fingerprint.
 	// Journals answer it without reading the others.
 	AnyUnresolved bool
+	// Owed, if set, selects records with Record.Owed. Journals that are [Results] answer it without reading the others.
+	Owed bool
 	// After resumes a listing: only records with a greater Seq.
 	After uint64
 }
@@ -52,6 +54,8 @@ func (q *Query) Match(r *Record) bool {
 	case len(q.States) > 0 && !slices.Contains(q.States, r.State):
 		return false
 	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):
+		return false
+	case q.Owed && !r.Owed():
 		return false
 	case q.Needs != "" && r.Needs().String() != q.Needs:
 		return false
@@ -74,6 +78,9 @@ func (q *Query) matchUnresolved(r *Record) bool {
 func (r *Record) unresolved() bool {
 	return r.Generated && (r.Unreported || !r.State.Final())
 }
+
+// Owed reports whether the record's state, an end or a hold, is owed to oncehttp.Config.OnResult.
+func (r *Record) Owed() bool { return !r.OwedFrom.IsZero() && r.State != StatePending }
 
 func (q *Query) matchAccount(account string) bool {
 	if q.AllAccounts || account == q.Account {

@@ -78,7 +78,7 @@ type Pauses struct {
 
 // Record is one operation in a journal.
 //
-// The fields of a request (Header, Body) and of an answer are dropped by Sweep;
+// The fields of a request (Header, Body, Trace) and of an answer are dropped by Sweep;
 // everything else that identifies the operation, and KeptFields, is frozen by Begin.
 type Record struct {
 	ID
@@ -100,6 +100,12 @@ type Record struct {
 	// (oncehttp.KeyFromJSON). Whoever ends the operation sets KeyTold, so that it is kept
 	// as if a caller had chosen it. Frozen by Begin.
 	Business bool
+	// Results: its end and each new hold are owed to oncehttp.Config.OnResult, whoever writes them. Frozen by Begin.
+	Results bool
+	// OwedFrom is the time from which the record's state is owed to oncehttp.Config.OnResult; zero: nothing is owed. Update and
+	// Finish store it, [Results] clears it, and until then no Sweep changes the record. Only where Results is set. A pending record
+	// owes nothing.
+	OwedFrom time.Time
 	// PlainHTTP: begun by a caller that sees plain HTTP (StandardClient).
 	PlainHTTP bool
 
@@ -190,6 +196,12 @@ type Record struct {
 	// Recipe says what the fingerprint is taken over: a version, with what the client that began the operation adds to the credentials,
 	// then the names of the headers that take part.
 	Recipe string
+
+	// Trace is the trace context of the call that began the operation, so that a later one can be linked to it: a traceparent of W3C in
+	// version 00 and, if there was one, a semicolon and the tracestate. It is made of whatever well-known headers the request had (B3,
+	// Sentry, Datadog), none of which is in Header. Nothing sends it. Frozen by Begin and dropped by Sweep; empty if there was none. At
+	// most TraceBytesMax.
+	Trace string
 
 	// Created is when the operation was begun. This and all other times of a record are by
 	// the journal's clock where the journal is a [Claimer], else by that of the client.
@@ -287,6 +299,9 @@ const (
 	// AttemptErrorBytesMax is how long the error of an attempt may be.
 	AttemptErrorBytesMax = 200
 )
+
+// TraceBytesMax is how long Record.Trace may be: a traceparent, a semicolon, and a tracestate of 512 bytes.
+const TraceBytesMax = 55 + 1 + 512
 
 // CarrierSealed is the Carrier of a record that package persist/seal has sealed: only with its key can it be read,
 // sent or settled. CarrierName is then the id of that key.

@@ -17,8 +17,8 @@ var ErrTaken = errors.New("persist: the key is taken")
 //
 // Otherwise roll back. The error matches ErrTaken and one verdict. ErrFinal: another request has the key and has ended, or the
 // same one was refused (Record.Answer) or mismatched. ErrNoEffect: the same request was settled as absent. ErrOutcomeUnknown:
-// another request has the key, or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do,
-// which may forget it; Enqueue of the request, outside of a transaction, goes on with the last two. It is ErrOutcomeUnknown, too,
+// the requests cannot be compared, since they were read with other SecretHeaders or SecretParameters; another request has the key;
+// or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do, which may forget it; Enqueue of the request, outside of a transaction, goes on with the last two. It is ErrOutcomeUnknown, too,
 // whatever r is, where r was begun with other credentials than rec, so that it may be another account's. Where r or rec is sealed, the
 // error is that of Record.Sealed, with ErrOutcomeUnknown: call it with what was unsealed.
 //
@@ -43,6 +43,8 @@ func (r *Record) CheckRepeat(rec *Record) error {
 		verdict = ErrOutcomeUnknown
 	case !same:
 		why, verdict = "by a client that knows other headers that select an account, so that the requests cannot be compared", ErrOutcomeUnknown
+	case r.ID == rec.ID && r.isIncomparable(rec):
+		why, verdict = "by a request that was read with other SecretHeaders or SecretParameters, or by another version, so that the two cannot be compared", ErrOutcomeUnknown
 	case r.ID != rec.ID || !bytes.Equal(r.Fingerprint, rec.Fingerprint):
 		why = "by another request"
 		if effect == EffectRefused || effect == EffectAbsent {
@@ -66,6 +68,12 @@ func (r *Record) CheckRepeat(rec *Record) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w %s: account %q, key %q", verdict, ErrTaken, why, r.Account, r.Key)
+}
+
+// isIncomparable reports whether the fingerprints of two records cannot tell their requests apart: they have different recipes, and their contents,
+// which every version compares, do not differ.
+func (r *Record) isIncomparable(rec *Record) bool {
+	return r.Recipe != rec.Recipe && !bytes.Equal(r.Fingerprint, rec.Fingerprint) && (r.Content == "" || rec.Content == "" || r.Content == rec.Content)
 }
 
 // mayBeAnothers reports whether r may be another account's than rec. Where their credentials cannot be compared, a key that a caller

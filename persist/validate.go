@@ -43,6 +43,8 @@ func (r *Record) validateState() error {
 		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
 	case r.Unreported && !(r.Generated && r.State.Final()):
 		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
+	case !r.OwedFrom.IsZero() && !r.Results:
+		return fmt.Errorf("%w: a result is owed, and Results is not set", ErrInvalid)
 	case r.KeyTold && !(r.Generated && r.State.Final()):
 		return fmt.Errorf("%w: state %v, generated key %t, but its key was told", ErrInvalid, r.State, r.Generated)
 	}
@@ -59,6 +61,8 @@ func (r *Record) validateBounds() error {
 		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), note)
 	case len(r.SealedNeeds) > NeedsBytesMax, r.SealedNeeds != "" && r.Carrier != CarrierSealed:
 		return fmt.Errorf("%w: SealedNeeds of %d bytes, want at most %d, and none in a record that is not sealed", ErrInvalid, len(r.SealedNeeds), NeedsBytesMax)
+	case len(r.Trace) > TraceBytesMax:
+		return fmt.Errorf("%w: a trace of %d bytes, want at most %d", ErrInvalid, len(r.Trace), TraceBytesMax)
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	}

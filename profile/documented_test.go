@@ -32,7 +32,8 @@ func documented() map[string]words {
 			"should_retry": `Stripe-Should-Retry: "true" sends again, "false" stops`,
 			"stored":       "2xx: yes; 4xx: 402 with /error/type = card_error; 5xx: yes",
 		},
-		"stripe-v2": {"window": "30d", "methods": "POST, DELETE", "stored": "2xx: yes; 4xx: unknown; 5xx: no"},
+		// One page for v1 and v2: "up to 255 characters long"; the mark is that of v1.
+		"stripe-v2": {"key": "1 to 255 bytes", "replay": "Idempotent-Replayed: true", "window": "30d", "methods": "POST, DELETE", "stored": "2xx: yes; 4xx: unknown; 5xx: no"},
 		// docs.adyen.com/development-resources/api-idempotency; CheckoutService-v72.json, Idempotency-Key and IOEXCEPTION_RECEIVED.
 		"adyen": {
 			"endpoints": "",
@@ -80,6 +81,28 @@ func documented() map[string]words {
 		"lithic-payments": {"carrier": "JSON body at /token", "key": "36 to 36 bytes, a UUID", "methods": "POST", "window": "24h, a cap that nobody promised"},
 		// dist/betting.yaml TransferBase.reference: lower case, digits, - and _; minimum 16.
 		"paystack": {"carrier": "JSON body at /reference", "key": "16 to 255 bytes, of a-z0-9-_"},
+		// circle-nodejs-sdk src/generated: the requests that have an idempotencyKey, "UUID v4".
+		"circle": {
+			"endpoints": "POST /v1/addressBook/recipients, POST /v1/businessAccount/banks/cubix, POST /v1/businessAccount/banks/pix, POST /v1/businessAccount/banks/wires, POST /v1/businessAccount/payouts, POST /v1/businessAccount/transfers, POST /v1/businessAccount/wallets/addresses/deposit, POST /v1/businessAccount/wallets/addresses/recipient, POST /v1/exchange/quotes, POST /v1/exchange/trades, POST /v1/paymentIntents, POST /v1/paymentIntents/{id}/refund, POST /v1/payouts, POST /v2/reserveManagement/dailyCustodyBalances",
+			"carrier":   "JSON body at /idempotencyKey", "key": "1 to 255 bytes, a UUID of version 4", "methods": "POST",
+		},
+		// docs.wise.com/api-reference: balancecreate, balancemovement and cardordercreate require X-idempotence-uuid.
+		"wise-balances": {
+			"endpoints": "POST /v4/profiles/{profileId}/balances, POST /v2/profiles/{profileId}/balance-movements, POST /v3/spend/profiles/{profileId}/card-orders",
+			"carrier":   "header X-idempotence-uuid", "key": "36 to 36 bytes, a UUID", "window": "1h, a cap that nobody promised", "mismatch": "", "stored": "",
+		},
+		// "24 hours after the initial request"; "All POST APIs"; "will return the original response".
+		"bridge": {"carrier": "header Idempotency-Key", "methods": "POST", "window": "24h", "mismatch": "", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
+		// "any POST request"; "the same result, including any 400 or 500 errors"; "after 24 hours".
+		"easyship": {"carrier": "header Idempotency-Key", "methods": "POST", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: yes"},
+		// "X-Qonto-Idempotency-Key"; "expire after 30 minutes"; "even if the request body differs".
+		"qonto": {"carrier": "header X-Qonto-Idempotency-Key", "window": "30m", "mismatch": "", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
+		// "up to 255 bytes"; "24 hours"; "Idempotent-Replayed: true"; the Api-Version-Date has to match.
+		"whop": {"carrier": "header Idempotency-Key", "key": "1 to 255 bytes", "methods": "POST", "window": "24h", "fingerprint": "Api-Version-Date", "replay": "Idempotent-Replayed: true", "mismatch": ""},
+		// "POST (Create calls) and PATCH (Update calls)"; "irrespective of status code".
+		"solid": {"carrier": "header idempotency-key", "methods": "POST, PATCH", "window": "1h, a cap that nobody promised", "unclear": "409", "stored": "2xx: yes; 4xx: unknown; 5xx: yes"},
+		// "X-GCS-Idempotence-Key"; "24 hours"; 409 while the first has not finished; the mark of "all subsequent requests".
+		"worldline-connect": {"carrier": "header X-GCS-Idempotence-Key", "key": "1 to 40 bytes", "window": "24h", "in_progress": "409", "replay": "X-GCS-Idempotence-Request-Timestamp"},
 		// resend.json: maxLength 256; the page: the last 24 hours, POST /emails and /emails/batch.
 		"resend": {"endpoints": "POST /emails, POST /emails/batch", "carrier": "header Idempotency-Key", "key": "1 to 256 bytes", "methods": "POST", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
 		// "less than 255 characters"; "All POST and PATCH requests"; "24 hours"; "saved regardless of whether it succeeded or failed".

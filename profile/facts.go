@@ -213,20 +213,16 @@ func (p *Profile) Unknown() []string {
 	if p.Carrier.Place == Nowhere {
 		return nil
 	}
-	sure := func(field string) bool {
-		c := p.Sources[field].Confidence
-		return c == Primary || c == Excerpt
-	}
 	var unknown []string
 	for _, need := range []struct {
 		name string
 		sure bool
 	}{
-		{"carrier", p.Carrier.Name != "" && sure("Carrier")},
-		{"window", p.Window.Published == Yes && sure("Window")},
-		{"in_progress", len(p.InProgress) > 0 && sure("InProgress")},
-		{"mismatch", len(p.Mismatch) > 0 && sure("Mismatch") || len(p.AlreadyDone) > 0 && sure("AlreadyDone")},
-		{"stored.server_error", p.Stored.ServerError != Unknown && sure("Stored")},
+		{"carrier", p.Carrier.Name != "" && p.sure("Carrier")},
+		{"window", p.Window.Published == Yes && p.sure("Window")},
+		{"in_progress", len(p.InProgress) > 0 && p.sure("InProgress")},
+		{"mismatch", len(p.Mismatch) > 0 && p.sure("Mismatch") || len(p.AlreadyDone) > 0 && p.sure("AlreadyDone")},
+		{"stored.server_error", p.Stored.ServerError != Unknown && p.sure("Stored")},
 	} {
 		if !need.sure {
 			unknown = append(unknown, need.name)
@@ -235,8 +231,10 @@ func (p *Profile) Unknown() []string {
 	return unknown
 }
 
-// Complete reports whether the API takes keys and nothing is Unknown.
-func (p *Profile) Complete() bool { return p.Carrier.Place != Nowhere && len(p.Unknown()) == 0 }
+// Complete reports whether the API takes keys, the profile is ready, and nothing is Unknown.
+func (p *Profile) Complete() bool {
+	return p.Carrier.Place != Nowhere && len(p.Unknown()) == 0 && len(p.NotReady()) == 0
+}
 
 // MarshalText spells a fact as String does.
 func (f Fact) MarshalText() ([]byte, error) { return []byte(f.String()), nil }

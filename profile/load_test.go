@@ -238,7 +238,7 @@ func TestConfidence(t *testing.T) {
 	}
 }
 
-// TestComplete: exactly carrier, window, in_progress, mismatch and kept errors, from a primary or excerpted source, are needed.
+// TestComplete: exactly carrier, window, in_progress, mismatch and kept errors, from a primary or excerpted source, are needed of a ready profile.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	facts := map[string]string{
@@ -246,10 +246,10 @@ func TestComplete(t *testing.T) {
 		"window":      `{"floor": "24h", "published": "yes"}`,
 		"in_progress": `[{"status": [409]}]`,
 		"mismatch":    `[{"status": [422]}]`,
-		"stored":      `{"server_error": "no"}`,
+		"stored":      `{"success": "yes", "server_error": "no"}`,
 	}
 	with := func(but, confidence string) *profile.Profile {
-		text := ""
+		text := `, "methods": {"value": ["POST"], "source": "primary"}`
 		for name, value := range facts {
 			c := "primary"
 			if name == but {

@@ -36,9 +36,10 @@ func TestProvidersPage(t *testing.T) {
 
 const pageHead = `# What is known of each API
 
-Each row is a profile: ` + "`--profile NAME`, `profile.ByName`" + `. It is *complete* where carrier, window, in-progress answer, mismatch and whether
-errors are kept are known from a primary source or an official page; of the others the blanks are unknown, which makes the client more
-careful. A window with a question mark is promised by nobody, and a row is marked *old* where a source of it is of more than two years before the newest. The letter
+Each row is a profile: ` + "`--profile NAME`, `profile.ByName`" + `. It is *ready* where a primary source or an official page says where the key travels,
+where keys count, and that a repeat takes no effect twice; *complete* where window, in-progress answer, mismatch and whether errors are kept are known so, too;
+*partial* where a source lacks for one of the first, and *refused* where not even the place of the key is known, so that no client takes it. Blanks are unknown, which makes the
+client more careful. A window with a question mark is promised by nobody, and a row is marked *old* where a source of it is of more than two years before the newest. The letter
 behind a fact is its confidence: A the specification or the vendor's own source, B an official page seen in part, C a third party's word
 or a page that was replaced since, D a choice of this project that nobody has promised. What only C says is held: nothing is concluded
 from such an answer. The package comment of ` + "`profile`" + ` has the whole rule. Facts of more than one product are the strictest of them.
@@ -101,8 +102,8 @@ func tableRow(p *profile.Profile, at time.Time) string {
 		mismatch = "already done: " + cells["already_done"]
 	}
 	var marks []string
-	if p.Complete() {
-		marks = append(marks, "complete")
+	if p.Carrier.Place != profile.Nowhere {
+		marks = append(marks, string(p.State()))
 	}
 	if len(p.OldFacts(at)) > 0 {
 		marks = append(marks, "old")
@@ -135,7 +136,7 @@ func section(p *profile.Profile) string {
 			continue
 		case s.Use != "":
 			text += "- " + name + ", as only a weak source says: " + escaped(s.Text) + " (" + s.Use + ")\n"
-		case s.Name == "key", s.Name == "body", s.Name == "methods", s.Name == "unclear", s.Name == "poisoned", s.Name == "business_conflict", s.Name == "should_retry", s.Name == "min_delay", s.Name == "reconcile":
+		case s.Name == "key", s.Name == "body", s.Name == "methods", s.Name == "endpoints", s.Name == "verdicts", s.Name == "unclear", s.Name == "poisoned", s.Name == "business_conflict", s.Name == "should_retry", s.Name == "min_delay", s.Name == "reconcile":
 			text += "- " + name + ": " + escaped(s.Text) + "\n"
 		case s.Name == "notes":
 			for _, note := range p.Notes {

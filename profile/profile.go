@@ -158,8 +158,8 @@ func (f Fact) String() string {
 // Place is where in a request the key travels.
 type Place string
 
-// The places. In Body, Form and Query a key is checked against what the request
-// already holds, never inserted.
+// The places. In Body, Form and Query the request holds the key already, or the
+// client puts it there if its Config.InsertKey says so.
 const (
 	Header Place = "header" // Carrier.Name is a header
 	Body   Place = "body"   // Carrier.Name is a JSON pointer into the body

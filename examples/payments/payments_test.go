@@ -8,8 +8,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/oncehttptest"
 )
 
 // asProgram makes the test binary be the program, which starts itself again.
@@ -47,6 +50,26 @@ func TestProgram(t *testing.T) {
 	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// An order is charged once: its answer is lost, the next process dies while it waits for one, and the third one charges it
+// again.
+func TestChargeOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kit, o := oncehttptest.New(t, oncehttptest.Config{}), order{User: "u1", Order: "o1", Amount: 4200, Currency: "EUR"}
+		kit.LoseAnswer()
+		kit.Next(mockserver.Fault{Kind: mockserver.HangAfter})
+		go func() { _, _ = chargeOne(kit.Client(), kit.URL, o) }()
+		kit.Pass(policy().MaxDelay * 10) // it waits for its second answer
+		source, err := chargeOne(kit.Crash(), kit.URL, o)
+		if err != nil || source != oncehttp.SourceReplay || kit.Sends(keyOf(o)) != 3 || kit.Effects(keyOf(o)) != 1 {
+			t.Errorf("from the %v, %v; %d sends, %d effects", source, err, kit.Sends(keyOf(o)), kit.Effects(keyOf(o)))
+		}
+		if source, err := chargeOne(kit.Client(), kit.URL, o); err != nil || source != oncehttp.SourceJournal {
+			t.Errorf("again: from the %v, %v", source, err)
+		}
+	})
 }
 
 func TestVerdict(t *testing.T) {

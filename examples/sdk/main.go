@@ -1,6 +1,7 @@
 // Sdk is stripe-go on top of oncehttp: every POST of the SDK is in the journal,
 // with the SDK's own key, before it is sent. It talks to stripe-mock, which it
-// starts by itself.
+// starts by itself. openai.go and slack.go have the lines for an SDK made by Stainless and for
+// one whose API knows no keys.
 //
 //	cd examples/sdk && go run .
 package main

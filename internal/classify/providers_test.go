@@ -77,6 +77,8 @@ func saidAtoL() map[string][]said {
 		},
 		"braintree":    {{"key in progress, or other values", answer(200, `{"errors":[{"extensions":{"errorClass":"VALIDATION"}}]}`), held, ""}},
 		"checkout-com": {{"concurrent", answer(409, ``), inFlight, ""}, {"validation is not kept", answer(422, `{}`), final, again}},
+		"bridge":       {{"past the window", answer(422, `{"code":"x"}`), final, again}},
+		"easyship":     {{"a 500, which is kept", answer(500, `{}`), again, ""}},
 		"circle":       {{"other request", answer(409, `{}`), held, ""}},
 		"coinbase": {
 			{"other payload", answer(422, `{"errorType":"idempotency_error"}`), mismatched, "mismatch, held"},
@@ -141,6 +143,13 @@ func saidMtoZ() map[string][]said {
 			{"an error in a 200", answer(200, `{"success":false,"processId":"CBCFED6580B4E076","reasons":[{"code":53100320,"message":"'termType' value should be one of: TERMED, EVERGREEN"}]}`), held, ""},
 			{"done", answer(200, `{"success":true,"orderNumber":"O-1"}`), stored, ""},
 		},
+		"qonto": {{"repeat, whatever its body", answer(200, `{"id":"x"}`), stored, ""}},
+		"solid": {{"conflict in its database, kept", answer(409, `{"errorCode":"EC_QLDB_OCC_ERROR_RETRY","sysMessage":"qldb occ error please retry"}`), held, ""}},
+		"whop": {
+			{"other request, or a bad one", answer(400, `{}`), final, again}, {"a refusal, given again", answer(400, `{}`, replayed, "true"), stored, ""},
+		},
+		"worldline-connect": {{"running", answer(409, `{"errorId":"x"}`), inFlight, ""}, {"a repeat", answer(201, `{}`, "X-GCS-Idempotence-Request-Timestamp", "1420000000000"), stored, ""},
+			{"a refusal, given again", answer(402, `{}`, "X-GCS-Idempotence-Request-Timestamp", "1420000000000"), stored, ""}},
 		"plaid": {{"may exist all the same", answer(500, `{}`), again, ""}},
 		"razorpay-payouts": {{"other values", answer(400, `{"error":{"code":"BAD_REQUEST_ERROR","description":"Different request body sent for the same Idempotency Header.","source":"business"}}`), mismatched, "mismatch, held"},
 			{"other bad request", answer(400, `{"error":{"code":"BAD_REQUEST_ERROR","description":"Idempotency key is missing. Include idempotency header and key in the request."}}`), final, again}, {"send again", answer(502, `{}`), again, ""}},
@@ -159,7 +168,7 @@ func saidMtoZ() map[string][]said {
 		},
 		"square":    {{"other values", answer(400, `{"errors":[{"category":"INVALID_REQUEST_ERROR","code":"IDEMPOTENCY_KEY_REUSED"}]}`), held, ""}},
 		"stripe":    {{"in use", answer(409, `{"error":{"code":"idempotency_key_in_use"}}`), inFlight, ""}, {"other values", answer(400, `{"error":{"type":"idempotency_error"}}`), mismatched, "mismatch, held"}},
-		"stripe-v2": {{"failed, runs again", answer(500, `{}`), again, ""}},
+		"stripe-v2": {{"failed, runs again", answer(500, `{}`), again, ""}, {"replay", answer(201, `{}`, replayed, "true"), stored, ""}},
 		"ucp":       {{"conflict, maybe other body", answer(409, `{"code":"idempotency_conflict"}`), held, ""}},
 		"wechat-pay": {
 			{"number used", answer(400, `{"code":"OUT_TRADE_NO_USED"}`), held, ""},

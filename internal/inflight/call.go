@@ -30,6 +30,7 @@ type Call[R any] struct {
 	inDoubt   bool
 	ended     bool
 	firstLeft bool // the caller that started it has left
+	left      bool // a caller has left, which was told that the outcome is unknown
 	waits     bool // for the end of previous: nothing was run yet
 	abandoned bool // everybody left while it waited: it runs nothing
 	recording bool // see Recording

@@ -108,12 +108,12 @@ func (c *Call[R]) admit(e Entry, by *Work) *Caller[R] {
 	return caller
 }
 
-// Running reports whether a call is under way with the operation, and whether the operation was in doubt before.
+// Running reports whether a call is under way with the operation. inDoubt: the operation was in doubt before, or a caller has left that call unsure.
 func (t *Table[R]) Running(id persist.ID) (running, inDoubt bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	call := t.calls[id]
-	return call != nil, call != nil && call.inDoubt
+	return call != nil, call != nil && (call.inDoubt || call.left)
 }
 
 // Operation returns the operation of the call that is under way with this ID; nil if there is none.
@@ -285,7 +285,7 @@ func (c *Caller[R]) leave() (stays bool) {
 	if c.first && call.recording {
 		return true
 	}
-	call.firstLeft = call.firstLeft || c.first
+	call.left, call.firstLeft = true, call.firstLeft || c.first
 	for at := &call.callers; *at != nil; at = &(*at).next {
 		if *at == c {
 			*at = c.next

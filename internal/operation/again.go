@@ -2,6 +2,6 @@ package operation
 
 import "github.com/oncehttp/oncehttp/persist"
 
-// MayAskAgain reports whether the server may be asked, under the same key, for an answer that is recorded without its body. Not for that
-// of a refusal: if the server did not keep it after all, it would act, of an operation whose caller was told that it was refused.
+// MayAskAgain reports whether the server may be asked again, under the same key, for an answer recorded without its body. A refusal is not asked
+// for again: a server without a copy of it would act, after callers were told of the refusal. (Invariants 14 and 30.)
 func MayAskAgain(a *persist.Answer) bool { return a.Stored && a.Effect() == persist.EffectHappened }

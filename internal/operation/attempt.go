@@ -7,20 +7,22 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides what comes before an attempt, and what follows from its result.
+// This file decides the steps of an attempt, and the consequences of its result.
 
-// Sent is the result of a request: of a send of the operation, of a lookup, or of one for a token.
+// Sent is the result of a request: a send of the operation, a lookup, or a request for a token.
 type Sent struct {
 	Answer Answer        // zero: there is none
 	Sends  int           // with those of redirects; a request for a token is none
-	Unsent bool          // it is proved that nothing was sent, or there was no request
-	TooOld bool          // it was not sent, since it was too late for the first send when it would have left
-	Hint   time.Duration // the wait that the answer asks for
-	Down   time.Time     // the origin takes no connections, and may be tried again then; zero: it does, or that is not known
+	Unsent bool          // nothing was sent, by proof, or there was no request
+	TooOld bool          // it was not sent: the time for the first send was over just before
+	Hint   time.Duration // the answer's wait (Retry-After)
+	Error  uint64        // stands for what a 500 says that the API may keep under the key; zero: it is none
+	Down   time.Time     // the origin takes no connections before this time; zero: it does, or it is not known
 }
 
-// beginAttempt decides what comes first.
+// beginAttempt decides the first step of an attempt.
 func (d *Drive) beginAttempt() {
+	d.looked = false
 	if d.given.AskFirst && d.history.InDoubt() && !d.given.AskedAgain {
 		d.step = AskFirst
 		return
@@ -28,7 +30,7 @@ func (d *Drive) beginAttempt() {
 	d.beginSend()
 }
 
-// beginSend decides what comes before a send, once nothing has to be asked first.
+// beginSend decides the first step toward a send, after any question to the API.
 func (d *Drive) beginSend() {
 	if d.op.WantsToken() {
 		d.step = CheckToken
@@ -37,15 +39,15 @@ func (d *Drive) beginSend() {
 	d.step, d.after = Check, Send
 }
 
-// Asked takes the finding of a lookup by the business reference, and the result of its request. asked is false where the request has no
-// such reference: then nothing was asked.
+// Asked takes the finding of a lookup by the business reference, and the result of its request. asked is false for a request without such a
+// reference: then nothing was asked.
 func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 	if !asked {
 		finding = classify.FindingUnclear
 	}
 	v, settled := Found(finding)
 	if d.step == AskDuplicate {
-		d.duplicateAsked(v, settled, sent, asked)
+		d.duplicateAsked(v, sent, asked)
 		return
 	}
 	halted := d.count(sent)
@@ -54,6 +56,7 @@ func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 	}
 	switch {
 	case finding == classify.FindingNone || !asked:
+		d.looked = asked
 		d.beginSend()
 	case settled:
 		d.judgeFirst(v, sent, halted)
@@ -65,7 +68,7 @@ func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 // judgeFirst takes the verdict of a lookup before a send. It counts as an attempt.
 func (d *Drive) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
 	same := v.AlreadyDone
-	if d.given.OtherFacts && v.Kind != classify.KindUnknown {
+	if d.given.OtherFacts {
 		v, _ = UnderOtherFacts(v, 0, false)
 		same = false
 	}
@@ -80,13 +83,13 @@ func (d *Drive) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
 	d.goOn()
 }
 
-// Checked takes whether the journal said what time it is, and who has the operation, and the time now.
+// Checked takes the result of a check. sure: the journal told the time, and the lease is this client's. (Invariants 7, 8, 10 and 35.)
 func (d *Drive) Checked(sure bool, now time.Time) {
 	if d.step == CheckToken {
 		d.step = FetchToken
 		if sure && d.op.TooOld(now) {
 			d.stop = TooOld
-			d.skip(expired())
+			d.skip(d.late())
 		}
 		return
 	}
@@ -96,7 +99,7 @@ func (d *Drive) Checked(sure bool, now time.Time) {
 		d.skip(Proof{})
 	case !d.history.InDoubt() && d.op.TooOld(now):
 		d.stop = TooOld
-		d.skip(expired())
+		d.skip(d.late())
 	case d.history.InDoubt() && !d.op.Protected: // of an earlier process, or asked again for its answer
 		d.skip(Proof{Hold: persist.HoldNoKey})
 	case clock == OutOfWindow && !WindowOver(now.Sub(d.op.FirstSent), d.op.Window): // for this client alone
@@ -115,8 +118,8 @@ func (d *Drive) Checked(sure bool, now time.Time) {
 	}
 }
 
-// MayLeave returns the reason why a send must not leave now, or GoesOn. It is asked once Limiter, turn and Authorize have let it go; first
-// reports whether nothing of this attempt was sent yet.
+// MayLeave returns the reason against a send at this moment, or GoesOn. It is asked after Limiter, turn and Authorize; first: nothing of this
+// attempt was sent yet. (Invariant 8.)
 func (d *Drive) MayLeave(now time.Time, first bool) Stop {
 	switch {
 	case first && !d.history.InDoubt() && d.op.TooOld(now):
@@ -127,22 +130,31 @@ func (d *Drive) MayLeave(now time.Time, first bool) Stop {
 	return GoesOn
 }
 
-// skip ends the drive without the attempt that was about to be made: with fallback, unless an earlier final answer counts.
+// late returns the proof of an operation never sent, after the time for its first send. An operation begun by this call has no more to expect,
+// unless an Enqueue has promised a send of it.
+func (d *Drive) late() Proof {
+	if d.given.Created && !d.op.Enqueued {
+		return Proof{Kind: ProvesUnsent}
+	}
+	return expired()
+}
+
+// skip ends the drive before its next attempt: with fallback, unless an earlier final answer counts.
 func (d *Drive) skip(fallback Proof) {
 	known, earlierCounts := d.history.Add(classify.Verdict{Kind: classify.KindNotSent})
-	if earlierCounts && known.Kind == classify.KindFinal {
+	if known.Kind == classify.KindFinal {
 		d.proof = ProofOf(known)
 		d.goOn()
 		return
 	}
-	if earlierCounts && fallback.Kind == ProvesUnsent { // that is not true of the one that was refused
+	if earlierCounts && fallback.Kind == ProvesUnsent { // not true of the refused attempt
 		fallback.Kind = ProvesRefusal
 	}
 	d.answer, d.proof = Answer{}, fallback
 	d.goOn()
 }
 
-// TokenFetched takes whether there is a token, whether it may help to ask once more, and the result of the request, if there was one.
+// TokenFetched takes the result of a request for a token. ok: there is a token; again: another request may help.
 func (d *Drive) TokenFetched(ok, again bool, sent Sent) {
 	halted := d.count(sent)
 	d.hint = sent.Hint
@@ -154,7 +166,24 @@ func (d *Drive) TokenFetched(ok, again bool, sent Sent) {
 	d.skip(Proof{Kind: ProvesUnsent, Again: again && !halted})
 }
 
-// TokenKept takes whether the journal has the token, with the mark of a send that follows.
+// MayKeepToken reports whether the token may be written now. It is asked just before the write; sure: the journal told the time. If it reports
+// false, the drive ends without the token. A written token, with MaybeSent, lets the next drive send, also after the time for the first
+// send. (Invariants 7 and 8.)
+func (d *Drive) MayKeepToken(sure bool, now time.Time) bool {
+	switch {
+	case !sure:
+		d.stop = Unsure
+		d.skip(Proof{})
+	case !d.history.InDoubt() && d.op.TooOld(now):
+		d.stop = TooOld
+		d.skip(d.late())
+	default:
+		return true
+	}
+	return false
+}
+
+// TokenKept takes the result of the write. ok: the journal has the token, with MaybeSent.
 func (d *Drive) TokenKept(ok bool) {
 	if ok {
 		d.step, d.after = Check, Send
@@ -169,17 +198,17 @@ func (d *Drive) Sent(v classify.Verdict, sent Sent) {
 	d.sends += sent.Sends
 	d.hint = sent.Hint
 	d.verdict, d.own = v, sent.Answer
-	switch answered := sent.Answer.ID != 0; {
-	case answered && v.AlreadyDone:
+	switch {
+	case v.AlreadyDone:
 		d.step = LookUp
-	case answered && v.Reason == classify.ReasonDuplicate && d.history.InDoubt():
+	case v.Reason == classify.ReasonDuplicate && d.history.InDoubt():
 		d.step = AskDuplicate
 	default:
 		d.judge(v, sent)
 	}
 }
 
-// LookedUp takes the answer of the resource that an already-done answer names; none where that could not be had.
+// LookedUp takes the answer of the resource named by an already-done answer; none if the lookup failed.
 func (d *Drive) LookedUp(sent Sent) {
 	d.sends += sent.Sends
 	if sent.Answer.ID == 0 {
@@ -188,16 +217,15 @@ func (d *Drive) LookedUp(sent Sent) {
 	d.judge(d.verdict, sent)
 }
 
-// duplicateAsked judges an answer that said that the business reference was used before. Of an operation in doubt, an earlier attempt may have
-// used it.
-func (d *Drive) duplicateAsked(v classify.Verdict, settled bool, sent Sent, asked bool) {
+// duplicateAsked judges the answer "this business reference was used before". An earlier attempt of an operation in doubt may have used it.
+func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	hint := d.hint
 	d.count(sent)
 	d.hint = max(hint, sent.Hint)
 	switch {
 	case !asked:
 		v = d.verdict
-	case settled && v.AlreadyDone:
+	case v.AlreadyDone:
 		d.judge(v, Sent{Answer: sent.Answer})
 		return
 	}
@@ -218,7 +246,7 @@ func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	if d.given.AskedAgain && v.Kind == classify.KindFinal {
 		v.Again = false // the operation is decided, whatever the server advises
 	}
-	d.doubtBefore = d.history.InDoubt()
+	d.doubtBefore = d.history.InDoubt() && !d.timedOutOnly(sent.Answer.Status)
 	known, earlierCounts := d.history.Add(v)
 	d.proof = ProofOf(known)
 	if d.noteOrigin(sent) {
@@ -231,21 +259,37 @@ func (d *Drive) judge(v classify.Verdict, sent Sent) {
 		d.answer = sent.Answer
 	}
 	d.verdict, d.own = classify.Verdict{}, Answer{}
+	d.noteError(sent.Error)
 	if sent.TooOld {
 		d.stop = TooOld
-		d.skip(expired())
+		d.skip(d.late())
 		return
 	}
 	d.goOn()
 }
 
-// count counts the sends of a request beside the operation itself, and reports whether the drive stops since the origin is down.
+// noteError counts equal errors in a row that the API may keep under the key.
+func (d *Drive) noteError(said uint64) {
+	if said != d.said {
+		d.said, d.equal = said, 0
+	}
+	if said != 0 {
+		d.equal++
+	}
+}
+
+// timedOutOnly reports whether only answers 408, with this one, put the operation in doubt: to a caller of plain HTTP they are as one.
+func (d *Drive) timedOutOnly(status int) bool {
+	return status == 408 && d.answer.Status == 408 && !d.doubtBefore
+}
+
+// count counts the sends of a request beside the operation itself. halted: the origin is down, and the drive stops.
 func (d *Drive) count(sent Sent) (halted bool) {
 	d.sends += sent.Sends
 	return d.noteOrigin(sent)
 }
 
-// noteOrigin notes whether the origin was reached. halted: it was not, and this drive ends then.
+// noteOrigin notes the state of the origin. halted: it was not reached, and this drive stops.
 func (d *Drive) noteOrigin(sent Sent) (halted bool) {
 	d.unreached = !sent.Down.IsZero()
 	d.reached = d.reached || !sent.Unsent
@@ -256,7 +300,7 @@ func (d *Drive) noteOrigin(sent Sent) (halted bool) {
 	return false
 }
 
-// goOn decides what follows an attempt.
+// goOn decides the step after an attempt.
 func (d *Drive) goOn() {
 	if d.proof.Again {
 		d.step = Draw
@@ -265,7 +309,7 @@ func (d *Drive) goOn() {
 	d.conclude()
 }
 
-// Drawn is all that a wait depends on, beside the drive itself.
+// Drawn holds everything behind a wait, beside the drive itself.
 type Drawn struct {
 	Scheduled time.Duration // drawn by the policy's schedule
 	Elapsed   time.Duration // since the drive began
@@ -273,19 +317,19 @@ type Drawn struct {
 	GivenUp   bool          // the call was given up, or is draining
 }
 
-// Drawn takes all that a wait depends on.
+// Drawn takes everything behind a wait, and decides on wait or stop.
 func (d *Drive) Drawn(drawn Drawn, now time.Time) {
 	p := Plan{
 		Client: &d.client, Now: now, Started: now.Add(-drawn.Elapsed), Deadline: drawn.Deadline,
 		WindowEnd: d.op.FirstSent.Add(d.op.Window - d.client.Margin(d.op.Window)),
-		Attempts:  d.attempts, InFlight: d.inFlight, Hint: d.hint,
+		Attempts:  d.Spent().Attempts, InFlight: d.Spent().InFlight, Errors: d.equal, Hint: d.hint,
 		Scheduled: ClampDelay(drawn.Scheduled, d.given.LeastDelay, d.client.MaxDelay),
 	}
 	if !d.op.MaybeSent { // it still waits for its token
 		p.WindowEnd = d.op.SendBefore
 	}
 	if d.history.InDoubt() {
-		p.LastAsk = p.WindowEnd.Add(-d.op.Window / 10)
+		p.LastAsk = lastAsk(now, d.op.NextAttempt, p.WindowEnd, d.op.Window)
 	}
 	d.wait, d.next, d.stop = p.Next()
 	if d.stop == GoesOn && drawn.GivenUp {
@@ -301,12 +345,12 @@ func (d *Drive) Drawn(drawn Drawn, now time.Time) {
 	d.conclude()
 }
 
-// KeepsAnswer reports whether the answer may still be returned after the step Wait. Any other may be closed before it.
+// KeepsAnswer reports whether the answer may still be returned after the step Wait. Any other answer may be closed before it.
 func (d *Drive) KeepsAnswer() bool {
 	return d.proof.Kind == ProvesEnd || d.proof.Kind == ProvesRefusal
 }
 
-// Waited takes whether the wait was over, or was cut short since the call was given up, or is draining.
+// Waited takes the result of the step Wait. over is false if the wait was cut: the call was given up, or is draining.
 func (d *Drive) Waited(over bool) {
 	if over {
 		d.beginAttempt()

@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Client is the part of a Config by which a client drives. All of it is data.
+// Client is the part of a Config behind the decisions of a drive. All of it is data.
 type Client struct {
 	MaxAttempts, MaxInFlight   int
 	MaxElapsed, AttemptTimeout time.Duration
@@ -19,63 +19,68 @@ type Client struct {
 type Given struct {
 	Created    bool // this drive has begun the record
 	Pass       bool // Resume or Run drives, no caller with the key
-	AskedAgain bool // the operation is confirmed, and asked again for an answer that was too large to keep
-	OtherFacts bool // the client's profile of that name and version states other facts than the record's
-	AskFirst   bool // what is in doubt is asked for by its business reference before it is sent again
+	AskedAgain bool // the operation is confirmed, and its answer, too large to keep, is asked for again
+	OtherFacts bool // the client's profile and the record's differ in their facts
+	AskFirst   bool // an operation in doubt is asked for by its business reference before another send
 	StopIfDown bool // the drive ends as soon as the origin takes no connections
-	OwnKey     bool // nobody else can know the key, which was generated at random
+	OwnKey     bool // the key was generated at random: nobody else can know it
 	Late       bool // the journal may be told of an end after the callers
 	Doubted    bool // an earlier attempt may have had an effect
 	Refused    bool // earlier attempts were sent, and the last of them was refused
-	// LeastDelay is the least wait between attempts that the API asks for.
+	Spent      Spent
+	// LeastDelay is the API's least wait between attempts.
 	LeastDelay time.Duration
 }
 
-// Step is the next thing that has to be done for a drive.
+// Spent counts the use of a call's bounds by its earlier drives: in between, the call has left its operation to others.
+type Spent struct{ Attempts, InFlight, Sends int }
+
+// Step is the next thing to do for a drive.
 type Step uint8
 
-// The steps. Each names the method that takes its result.
+// The steps. Each names the method for its result.
 const (
 	Over         Step = iota // nothing: the drive is over, and Report says how
 	AskFirst                 // ask the API by the business reference, before another send: Asked
-	CheckToken               // look at the clock, before a token is asked for: Checked
+	CheckToken               // look at the clock, before a request for a token: Checked
 	FetchToken               // ask for a token: TokenFetched
-	KeepToken                // write the token, with the mark that the operation may have been sent, durably: TokenKept
-	Check                    // look at the clock and at the lease: Checked
+	KeepToken                // write the token and MaybeSent, durably: MayKeepToken, then TokenKept; or Limited
+	Check                    // look at the clock and at the lease: Checked, or Limited
 	Send                     // send: Sent
-	LookUp                   // get the resource that an already-done answer names: LookedUp
-	AskDuplicate             // ask whose the business reference is that was used before: Asked
+	LookUp                   // get the resource named by an already-done answer: LookedUp
+	AskDuplicate             // ask for the owner of a used business reference: Asked
 	Draw                     // draw a wait: Drawn
-	Wait                     // wait, for Drive.Wait: Waited
-	LookForPlace             // does the record keep the first place of its key, for records of other scopes: PlaceFound
+	Wait                     // wait, for Drive.Wait: Waited, or Limited
+	LookForPlace             // look for records of other scopes beside the first place of its key: PlaceFound
 	Write                    // write Change into the journal, or forget the record: Written
-	Flush                    // make durable all that was written: Flushed
-	LookForOther             // has somebody begun the operation anew: OtherFound
+	Flush                    // make all earlier writes durable: Flushed
+	LookForOther             // look for a new begin under the forgotten key: OtherFound
 )
 
-// Stop is a limit or an event that stopped a drive. The zero value is none: the proof itself ended it, or it goes on.
+// Stop is a limit or an event at the end of a drive. The zero value is none: the proof itself ended the drive, or it goes on.
 type Stop uint8
 
-// The reasons why a drive stops although another attempt might help.
+// The reasons of a stop before a helpful attempt.
 const (
 	GoesOn         Stop = iota
-	AttemptsSpent       // as many attempts as the policy allows
+	AttemptsSpent       // the policy's attempts are used
 	InFlightSpent       // answered as still in flight too often
+	ErrorRepeats        // the API gives the same error, and may keep it under the key
 	ElapsedSpent        // the policy's time is over
 	DeadlineNear        // the next wait would overrun the caller's deadline
-	LongRetryAfter      // the server asks for a longer wait than the policy allows
-	WindowNear          // the next wait would overrun the window
+	LongRetryAfter      // the server's wait is beyond the policy's limit
+	WindowNear          // the window is over, or the next wait would overrun it
 	ClockBack           // the clock stands before the first send
 	OriginDown          // the origin takes no connections
 	TooOld              // past SendBefore
 	WindowHere          // the window leaves no time for this client's own limits
-	Unsure              // the journal did not say what time it is, or who has the operation
-	GivenUp             // the call was given up, or is draining
+	Unsure              // the journal did not tell the time, or the owner of the lease
+	GivenUp             // the call was given up, or is draining, or its limiter takes long
 	JournalFailed       // the journal did not take the end
 )
 
-// Drive is one drive over one operation: it decides, and does nothing. Whoever drives does the step of Step, and passes
-// the result to the method that the step names, until the step is Over. The zero value is over.
+// Drive is one drive over one operation. It decides, and does nothing. The driver does the step of Step, and passes the result to the method named
+// by the step, until the step is Over. The zero value is over.
 //
 // A Drive is a comparable value. One goroutine uses it.
 type Drive struct {
@@ -84,38 +89,42 @@ type Drive struct {
 	given  Given
 
 	step  Step
-	after Step    // the step that Check is for
+	after Step    // the step behind Check
 	write Writing // of the step Write
 
-	history     classify.History // what all attempts together prove
+	history     classify.History // the proof of all attempts together
 	doubtBefore bool             // an attempt before the last one may have had an effect
 	proof       Proof
 	stop        Stop
+	limited     bool   // the limiter takes long, see Limited
+	looked      bool   // the attempt has asked by the business reference, and found nothing
 	answer      Answer // the answer that counts
-	own         Answer // while it is followed up: the operation's own answer
+	own         Answer // the operation's own answer, during a lookup after it
 	verdict     classify.Verdict
 	unread      bool // the answer settles nothing since this client has other facts
 
 	attempts  int
 	sends     int
 	inFlight  int           // answers that said "still being processed"
-	unreached bool          // the latest attempt found no server that takes connections
+	said      uint64        // what the latest error says, see Sent.Error
+	equal     int           // how often in a row
+	unreached bool          // the latest attempt found no server
 	reached   bool          // something was sent, if only a request for a token
-	hint      time.Duration // the wait that the latest answer asks for
+	hint      time.Duration // the latest answer's wait
 	wait      time.Duration // before the next attempt
-	next      time.Time     // when it is worth going on after a stop
+	next      time.Time     // the earliest useful time after a stop
 
-	hold   persist.HoldReason // that the last Change has
+	hold   persist.HoldReason // the hold of the last Change
 	report Report
 }
 
-// Answer is an answer as far as decisions depend on it. The zero value is none.
+// Answer is the part of an answer behind the decisions. The zero value is none.
 type Answer struct {
-	ID     int // names it; the driver has the answer itself
+	ID     int // its name; the driver has the answer itself
 	Status int
 }
 
-// NewDrive returns a drive that begins with its first attempt.
+// NewDrive returns a drive before its first attempt.
 func NewDrive(op Op, client Client, given Given) Drive {
 	d := Drive{op: op, client: client, given: given}
 	switch {
@@ -128,7 +137,7 @@ func NewDrive(op Op, client Client, given Given) Drive {
 	return d
 }
 
-// EndedBy returns a drive of an operation that is ended without an attempt, by a verdict on a recorded answer.
+// EndedBy returns a drive without an attempt, for an end by a verdict on a recorded answer.
 func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answer) Drive {
 	d := Drive{op: op, client: client, given: given, proof: ProofOf(v), answer: answer}
 	d.history.Doubt()
@@ -136,13 +145,13 @@ func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answe
 	return d
 }
 
-// Overdue returns a drive of an operation that was not sent before its SendBefore.
+// Overdue returns a drive without an attempt, for an operation never sent and past its SendBefore.
 func Overdue(op Op, client Client, given Given) Drive {
-	d := Drive{op: op, client: client, given: given, proof: expired(), stop: TooOld}
+	d := Drive{op: op, client: client, given: given, stop: TooOld}
 	if given.Refused {
 		d.history.Refused()
 	}
-	d.conclude()
+	d.skip(d.late())
 	return d
 }
 
@@ -152,34 +161,43 @@ func (d *Drive) Step() Step { return d.step }
 // Wait returns the wait of the step Wait.
 func (d *Drive) Wait() time.Duration { return d.wait }
 
-// Stop returns the reason why the drive has stopped.
+// Stop returns the reason of a stop.
 func (d *Drive) Stop() Stop { return d.stop }
 
-// Proof returns what the attempts prove so far.
+// Proof returns the proof of the attempts so far.
 func (d *Drive) Proof() Proof { return d.proof }
 
-// InDoubt reports whether some attempt may have had an effect that no answer has settled.
+// InDoubt reports whether some attempt may have had an effect, not settled by an answer.
 func (d *Drive) InDoubt() bool { return d.history.InDoubt() }
 
-// Answer returns the answer that counts. The driver needs no other one any more, but that of an AlreadyDone that is being looked up.
+// Answer returns the counting answer. The driver needs no other answer any more, except an AlreadyDone during its lookup.
 func (d *Drive) Answer() Answer { return d.answer }
 
-// Unread reports whether the answer settles nothing since this client's profile states other facts than the record's.
+// Unread reports whether the answer settles nothing because of other facts in this client's profile.
 func (d *Drive) Unread() bool { return d.unread }
 
 // Attempts returns the number of attempts so far.
 func (d *Drive) Attempts() int { return d.attempts }
 
+// Spent returns the use of the call's bounds by this drive and earlier ones.
+func (d *Drive) Spent() Spent {
+	before := d.given.Spent
+	return Spent{before.Attempts + d.attempts, before.InFlight + d.inFlight, before.Sends + d.sends}
+}
+
 // Sends returns the number of sends so far, those of lookups among them.
 func (d *Drive) Sends() int { return d.sends }
+
+// Errors returns how often in a row the API has given the same error, which it may keep under the key.
+func (d *Drive) Errors() int { return d.equal }
 
 // Reached reports whether something was sent, if only a request for a token.
 func (d *Drive) Reached() bool { return d.reached }
 
-// Op returns the operation as the drive knows it.
+// Op returns the drive's knowledge of the operation.
 func (d *Drive) Op() Op { return d.op }
 
-// Moved tells the drive what the record says now.
+// Moved tells the drive the present state of the record.
 func (d *Drive) Moved(op Op) {
 	d.op = op
 	if d.step == Write && (d.write == Forget || d.write == EndAbsent) && op.Enqueued { // a send of it was promised meanwhile

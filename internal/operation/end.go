@@ -7,34 +7,34 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides how a drive ends: what is written, and what its callers are told.
+// This file decides the end of a drive: the last write, and its failures.
 
-// Writing is what the step Write does to the record.
+// Writing is the effect of the step Write on the record.
 type Writing uint8
 
-// The writings. All but the last two end the operation, or leave it as it may be sent.
+// The writings.
 const (
 	WriteNothing  Writing = iota
-	EndConfirmed          // it ends with the answer that counts
+	EndConfirmed          // it ends with the counting answer
 	EndMismatched         // it ends: the server keeps the key for another request
 	EndAbsent             // it is settled as absent
 	LeaveOpen             // it stays unfinished: pending, or held
-	LeaveUnsent           // it stays pending, as never sent
+	LeaveUnsent           // it stays unfinished, as never sent
 	Forget                // the record goes
 )
 
-// Keep says which answer a record gets.
+// Keep is the choice of a record's answer.
 type Keep uint8
 
-// The answers that a record can get.
+// The possible answers of a record.
 const (
-	KeepOld Keep = iota // the one that it has
+	KeepOld Keep = iota // its present answer
 	KeepNone
-	KeepAnswer // the one that counts
-	KeepFlawed // the latest success that may not be the API's own, with which a later one is compared
+	KeepAnswer // the counting answer
+	KeepFlawed // the latest success, maybe not the API's own, for the comparison with a later one
 )
 
-// Change is what the step Write changes of a record. The driver adds answer, note and lease.
+// Change holds the changes of a record by the step Write. The driver adds answer, note and lease.
 type Change struct {
 	State       persist.State
 	Hold        persist.HoldReason
@@ -47,48 +47,31 @@ type Change struct {
 	Attempts    int  // in all
 	Sends       int  // likewise
 	NextAttempt time.Time
+	OwedFrom    time.Time // of the state to Config.OnResult
 	Aside       Aside
 }
 
-// Aside says what this client's passes do with the operation afterwards.
+// Aside is the treatment of the operation by this client's later passes.
 type Aside uint8
 
-// The ways in which passes treat it.
+// The treatments.
 const (
 	AsideAsBefore Aside = iota
 	AsideTaken          // it was sent: it rests no longer
 	AsideLeft           // this client alone could not send it: they leave it alone for a while
 )
 
-// Meanwhile holds events during a drive that it was not told of.
+// Meanwhile holds events during a drive, told at its end.
 type Meanwhile struct {
 	GivenUp bool // the call was given up, or is draining
 	Shown   bool // a caller of Transport waits, or has waited, for this call
 	KeyTold bool // an error may have told the key to a caller
 }
 
-// Report is the end of a drive.
-type Report struct {
-	Answered bool // callers get the answer; else an error
-	// Standing is the state of the operation, for the error.
-	Standing Standing
-	Why      [2]Trouble // that the error names
-	// Unreported: the record says that no caller with the key has learnt of the end.
-	Unreported bool
-	// MayShow: a caller that sees plain HTTP may have the answer beside the error.
-	MayShow bool
-	// Due is when it is worth going on; zero: that is not known, or as the record says, if AsRecorded is set.
-	Due        time.Time
-	AsRecorded bool
-}
-
-// Report returns how the drive has ended, after the step Over.
-func (d *Drive) Report() Report { return d.report }
-
-// Writing returns what the step Write does.
+// Writing returns the effect of the step Write.
 func (d *Drive) Writing() Writing { return d.write }
 
-// conclude decides what is written, once no attempt follows.
+// conclude decides the last write, if no attempt follows. (Invariants 2, 4 and 24.)
 func (d *Drive) conclude() {
 	switch {
 	case d.given.AskedAgain:
@@ -106,8 +89,8 @@ func (d *Drive) conclude() {
 
 func (d *Drive) beginWrite(w Writing) { d.step, d.write = Write, w }
 
-// concludeRepeat ends a drive that asked again for the answer of a confirmed operation. The record does not change. A refusal is flushed before
-// an error says that it is final: the one that was handed out may not be durable yet.
+// concludeRepeat ends a drive after another request for the answer of a confirmed operation. The record does not change. A refusal is flushed before
+// an error calls it final: an answer handed out earlier may not be durable yet. (Invariants 13 and 14.)
 func (d *Drive) concludeRepeat() {
 	if d.proof.Kind == ProvesEnd && !d.proof.Refused && sameEnd(d.op.Status, d.answer.Status) { // a success was asked for again
 		d.end(Report{Answered: true, Unreported: d.op.Unreported})
@@ -121,7 +104,7 @@ func (d *Drive) concludeRepeat() {
 	d.failRepeat(d.op.Standing)
 }
 
-// failRepeat ends a drive that cannot have the answer of a confirmed operation.
+// failRepeat ends a drive without the answer of a confirmed operation.
 func (d *Drive) failRepeat(standing Standing) {
 	d.fail(standing, AnswerGone)
 	d.report.Unreported, d.report.MayShow = d.op.Unreported, false
@@ -131,17 +114,17 @@ func (d *Drive) failRepeat(standing Standing) {
 // another success's status.
 func sameEnd(a, b int) bool { return a == b || a < 300 && b < 300 }
 
-// withdraw ends a drive that provably had no effect. It forgets an operation that this drive has begun, unless a send of it was promised
-// meanwhile. Any other stays pending, as never sent: a pass will send it.
+// withdraw ends a drive without an effect, by proof. It forgets an operation begun by this drive, unless a send was promised meanwhile, or the call
+// goes on with it. Any other operation stays unfinished, as never sent: a pass will send it, unless it is held for its caller. (Invariants 2, 18 and 38.)
 func (d *Drive) withdraw() {
-	if d.given.Created && !d.op.Enqueued {
+	if d.given.Created && !d.op.Enqueued && !d.goesOn() {
 		d.step = LookForPlace
 		return
 	}
 	d.beginWrite(LeaveUnsent)
 }
 
-// withdrawn returns the trouble of an operation that provably had no effect.
+// withdrawn returns the trouble of an operation without an effect, by proof.
 func (d *Drive) withdrawn() Trouble {
 	if d.proof.Kind == ProvesUnsent {
 		return IsNotSent
@@ -149,7 +132,8 @@ func (d *Drive) withdrawn() Trouble {
 	return IsRefused
 }
 
-// PlaceFound takes whether the record keeps the first place of its key, and whether the journal said so. Such a record is settled as absent.
+// PlaceFound takes the finding of the step LookForPlace. keeps: other scopes stand beside the record; then it is settled as absent. ok is false if the
+// journal did not tell.
 func (d *Drive) PlaceFound(keeps, ok bool) {
 	switch {
 	case !ok:
@@ -162,15 +146,16 @@ func (d *Drive) PlaceFound(keeps, ok bool) {
 	}
 }
 
-// MayAnswerFirst reports whether those who wait may have the answer before the step Write: the same key finds it again if this process dies
-// in between.
+// MayAnswerFirst reports whether callers may have the answer before the step Write: the same key finds it again if this process dies in
+// between. (Invariant 30.)
 func (d *Drive) MayAnswerFirst(now time.Time) bool {
-	return d.step == Write && d.write == EndConfirmed && d.given.Late && !d.given.Pass && !d.mustFlush(now)
+	return d.step == Write && d.given.Late && !d.given.Pass && !d.mustFlush(now)
 }
 
-// Change returns what the step Write changes. It may be asked for more than once; the last counts.
+// Change returns the changes of the step Write. It may be asked for more than once; the last counts.
 func (d *Drive) Change(m Meanwhile, now time.Time) Change {
 	c := d.change(m, now)
+	c.OwedFrom = d.op.OwedAs(c.State, c.Hold, !d.given.Pass, now)
 	d.hold = c.Hold
 	return c
 }
@@ -197,15 +182,15 @@ func (d *Drive) change(m Meanwhile, now time.Time) Change {
 	return c
 }
 
-// changeOpen is Change where the operation stays unfinished.
+// changeOpen is Change for an operation left unfinished.
 func (d *Drive) changeOpen(c *Change, m Meanwhile, now time.Time) {
 	c.State = persist.StatePending
 	c.Unmark = d.write == LeaveUnsent || !d.history.InDoubt() && d.proof.Kind == ProvesExpiry // nothing was ever sent, and now it may not be
+	if c.Hold = d.holdReason(m); c.Hold != "" {
+		c.State, c.Answer = persist.StateHeld, KeepAnswer // for the person who settles it
+		return
+	}
 	if d.write == LeaveOpen {
-		if c.Hold = d.holdReason(m); c.Hold != "" {
-			c.State, c.Answer = persist.StateHeld, KeepAnswer // for whoever has to settle it
-			return
-		}
 		c.Answer = KeepFlawed
 	}
 	c.NextAttempt = d.notBefore(m, now, d.op.MaybeSent && !c.Unmark)
@@ -217,8 +202,8 @@ func (d *Drive) changeOpen(c *Change, m Meanwhile, now time.Time) {
 	}
 }
 
-// holdReason returns why nothing more may be sent; empty if more may. A caller that sees plain HTTP may act on the answer that it got, so
-// that no pass may send after it. An enqueued operation is sent all the same, as was promised.
+// holdReason returns the reason against further sends; empty if there is none. A caller of plain HTTP may act on its answer: no pass may send
+// after that. An enqueued operation is sent all the same, as promised. (Invariants 18 and 29.)
 func (d *Drive) holdReason(m Meanwhile) persist.HoldReason {
 	if d.proof.Hold == "" && m.Shown && !d.op.Enqueued {
 		return persist.HoldCaller
@@ -226,27 +211,28 @@ func (d *Drive) holdReason(m Meanwhile) persist.HoldReason {
 	return d.proof.Hold
 }
 
-// unreported reports whether the record that ends now must say that no caller knows of it: a pass ends it, and a caller without a key might
-// send the same request again.
+// unreported reports whether the ended record must count as unreported: a pass ends it, and a caller without a key might send the same request
+// again. (Invariant 17.)
 func (d *Drive) unreported() bool {
 	return d.given.Pass && d.op.Generated && d.write == EndConfirmed
 }
 
-// isLocal reports whether the drive has sent nothing: it has reached no server, or its limiter, its Authorize or its time limits did not let it.
-// That is no fact about the operation: another client may send it. A clock that was set back is the journal's where it has one.
+// isLocal reports whether the drive has sent nothing: it has reached no server, or its limiter, its Authorize or its time limits stopped it. Such
+// a failure is no fact about the operation: another client may send it. A clock set back is not local: it may be the journal's. (Invariant 43.)
 func (d *Drive) isLocal() bool { return !d.reached && d.sends == 0 && d.stop != ClockBack }
 
-// notBefore returns the earliest time of the next drive. If a long Retry-After or a clock that was set back stopped this one, or the call was
-// given up or is draining, that is d.next, or the operation's first pause from now if that is zero. Otherwise it is the later one of d.next and
-// a pause that grows with the failed attempts. An operation that reached no server is due as before; not at this very moment, so that a pass
-// does not meet it again. It is never later than the moment at which the time for sends is over: the next pass then holds the record, and
-// tells so.
+// notBefore returns the earliest time of the next drive:
+//   - d.next, or the operation's first pause from now if d.next is zero, after a long Retry-After, a clock set back, or a call given up or draining;
+//   - the time as before, but not this very moment, if no server was reached, or the limiter was slow before the first send;
+//   - the later one of d.next and a pause in all other cases. The pause grows with the failed attempts.
+//
+// It is never later than the end of the time for sends: the next pass then holds the record, and tells of it. (Invariants 16 and 28.)
 func (d *Drive) notBefore(m Meanwhile, now time.Time, marked bool) time.Time {
 	now = now.Round(0)
 	until := d.op.sendableUntil(marked)
 	at := now.Add(d.op.pause(d.attempts, now, until))
 	switch {
-	case d.isLocal():
+	case d.isLocal(), d.limited && d.attempts == 0:
 		at = d.op.NextAttempt
 		if soon := now.Add(1); at.Before(soon) {
 			at = soon
@@ -263,17 +249,17 @@ func (d *Drive) notBefore(m Meanwhile, now time.Time, marked bool) time.Time {
 }
 
 // mustFlush reports whether the final record must be flushed now: it is not confirmed, or the same key does not find the answer again, or not
-// for long, since the window is nearly over or the clock went back. Other ends may be lost in a crash.
+// for long, since the window is nearly over or the clock went back. Other ends may be lost in a crash. (Invariant 14.)
 func (d *Drive) mustFlush(now time.Time) bool {
 	age := now.Sub(d.op.FirstSent)
 	return d.write != EndConfirmed || !d.Stored() || age < 0 || age > d.op.Window-d.op.Window/10
 }
 
-// Stored reports whether the server gives the answer again for the same key (persist.Answer.Stored). It decides whether the server may be asked
-// for the answer again, whether the record is flushed, and whether the answer may be given before the record.
+// Stored reports whether the server gives the answer again for the same key (persist.Answer.Stored). Three decisions hang on it: another request for
+// the answer, the flush of the record, and an answer before the record.
 func (d *Drive) Stored() bool { return d.proof.Stored && d.op.Protected }
 
-// Written takes whether the journal took the change.
+// Written takes the result of the step Write. ok: the journal has the change.
 func (d *Drive) Written(ok bool, now time.Time) {
 	switch d.write {
 	case EndConfirmed, EndMismatched, EndAbsent:
@@ -283,19 +269,17 @@ func (d *Drive) Written(ok bool, now time.Time) {
 		}
 		d.ended(ok)
 	case LeaveOpen:
-		if d.hold == "" {
-			d.fail(Open, d.proof.Trouble())
-			return
-		}
-		d.fail(Open, IsHeld, d.proof.Trouble())
+		d.report.Left = d.goesOn() && d.mayGoOn()
+		d.failOpen(d.proof.Trouble())
 	case LeaveUnsent:
-		d.fail(Open, d.withdrawn())
+		d.report.Left = d.goesOn()
+		d.failOpen(d.withdrawn())
 	case Forget:
 		d.forgotten(ok)
 	}
 }
 
-// Flushed takes whether all that was written is durable.
+// Flushed takes the result of the step Flush. ok: all earlier writes are durable.
 func (d *Drive) Flushed(ok bool) {
 	if d.write != WriteNothing {
 		d.ended(ok)
@@ -308,8 +292,9 @@ func (d *Drive) Flushed(ok bool) {
 	d.failRepeat(standing)
 }
 
-// ended ends the drive of an operation that has ended, if ok, durably. If it has not, an answer is returned all the same: the record stays pending,
-// and the same key finds the answer again. Except for a final 4xx that the server does not store: the next answer may differ.
+// ended ends the drive of an ended operation. ok: the end is written and, if it must be, durable. Without ok callers get the answer all the same: the
+// record stays pending, and the same key finds the answer again. A final 4xx not stored by the server is the exception: the next answer may
+// differ, so that the outcome is unknown. (Invariant 14.)
 func (d *Drive) ended(ok bool) {
 	switch d.write {
 	case EndConfirmed:
@@ -327,7 +312,7 @@ func (d *Drive) ended(ok bool) {
 	}
 }
 
-// unlessFailed returns the standing of an operation that has ended, if ok, durably.
+// unlessFailed returns standing, or Unclear if the journal does not have the end.
 func (d *Drive) unlessFailed(ok bool, standing Standing) Standing {
 	if !ok {
 		d.stop = JournalFailed
@@ -336,12 +321,12 @@ func (d *Drive) unlessFailed(ok bool, standing Standing) Standing {
 	return standing
 }
 
-// mayChange reports whether the answer is a final refusal that the server does not store, so that it might answer otherwise if it were asked again.
+// mayChange reports whether the answer is a final refusal not stored by the server: asked again, it might answer otherwise.
 func (d *Drive) mayChange() bool {
 	return (d.proof.Refused || d.answer.Status >= 400 && d.answer.Status < 500) && !d.Stored()
 }
 
-// forgotten ends the drive of an operation whose record is gone, if ok.
+// forgotten ends the drive of a forgotten operation. ok: its record is gone.
 func (d *Drive) forgotten(ok bool) {
 	switch {
 	case !ok:
@@ -354,44 +339,16 @@ func (d *Drive) forgotten(ok bool) {
 	}
 }
 
-// OtherFound takes whether somebody has begun the operation anew since its record was forgotten, or may have. If its record was read, Moved
-// comes first.
+// OtherFound takes the result of the step LookForOther. found: somebody has begun the operation anew since its record was forgotten, or may
+// have. If the new record was read, Moved comes first. (Invariant 19.)
 func (d *Drive) OtherFound(found bool) {
 	why := d.withdrawn()
 	switch {
 	case !found:
 		d.fail(None, why)
-	case d.op.MaybeSent || why == IsRefused: // by whoever has begun it anew
+	case d.op.MaybeSent || why == IsRefused: // by the new begin
 		d.fail(Unclear)
 	default:
 		d.fail(Unclear, why)
 	}
-}
-
-// fail ends the drive with an error about an operation that stands so.
-func (d *Drive) fail(standing Standing, why ...Trouble) {
-	r := Report{Standing: standing, MayShow: standing == None || standing == Ended || d.mayShow()}
-	copy(r.Why[:], why)
-	switch {
-	case d.proof.Hold != "":
-	case standing == Open, standing == Unclear:
-		r.AsRecorded = true
-	case d.answer.ID != 0: // no record is left
-		r.Due = d.next
-	}
-	d.end(r)
-}
-
-func (d *Drive) end(r Report) { d.step, d.report = Over, r }
-
-// mayShow reports whether a caller that sees plain HTTP may get the last answer as its response although the outcome is unknown. 409 and 5xx
-// claim nothing. A 2xx claims more than is known. Any other answer says or suggests that nothing happened, and must not be the only one that
-// such a caller sees where something may have: after an earlier attempt in doubt, or where the record could not be taken back, maybe because
-// another process went on with it.
-func (d *Drive) mayShow() bool {
-	status := d.answer.Status
-	if status == 409 || status >= 500 {
-		return true
-	}
-	return status >= 300 && !d.doubtBefore && d.proof.Kind == ProvesNothing
 }

@@ -5,11 +5,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// UnderOtherFacts returns the verdict on an attempt by a client whose profile has the name and version of the record's, and states other
-// facts. Sending goes on, and a success confirms. What such a verdict would settle by a 4xx or a matcher alone is held: the facts under
-// which the operation was begun may read it otherwise. A refusal of one send proves nothing then. status is that of the answer;
-// hides: by the facts of the record a 2xx proves nothing by its status.
-// changed is false where the verdict is the same.
+// UnderOtherFacts returns the verdict of a client with other facts: its profile has the name and version of the record's profile, and differs in the
+// reading of answers. Sending goes on, and a success confirms. An end by a 4xx or a matcher alone becomes a hold: the facts of the record may
+// read it otherwise. A refusal of one send proves nothing then. status is the status of the answer; hides: by the facts of the record a 2xx
+// proves nothing by its status. If changed is false, w equals v. (Invariant 42.)
 func UnderOtherFacts(v classify.Verdict, status int, hides bool) (w classify.Verdict, changed bool) {
 	switch {
 	case v.Kind == classify.KindRefused:
@@ -20,9 +19,9 @@ func UnderOtherFacts(v classify.Verdict, status int, hides bool) (w classify.Ver
 	return v, false
 }
 
-// EndsUnread reports whether a held operation is ended by its recorded answer, which the client that got it could not read: by its own facts
-// that is a success. v is the verdict by these. A refusal ends no hold.
+// EndsUnread reports whether the recorded answer of a held operation ends it. The client with that answer could not read it; v is the verdict
+// by this client's facts. A success ends the hold, and a refusal does not.
 func EndsUnread(rec *persist.Record, v classify.Verdict) bool {
-	return rec.State == persist.StateHeld && rec.HoldReason == persist.HoldUnread && rec.Answer != nil &&
+	return rec.HoldReason == persist.HoldUnread && rec.Answer != nil &&
 		v.Kind == classify.KindFinal && (v.AlreadyDone || rec.Answer.Status < 300 && !v.Refused)
 }

@@ -6,24 +6,24 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Has is what a client has of what an operation may need. The zero value has nothing.
+// Has holds the means of a client to meet the needs of an operation. The zero value has none.
 type Has struct {
 	Credential    string // Config.Credential
 	Region        string // Config.Region
 	Authorize     bool   // Config.Authorize is set, or the request of the call carries its credentials itself
-	Profile       bool   // it knows the profile of that name and version, or may be told it
+	Profile       bool   // it knows the record's profile, or may be told it
 	OriginAllowed bool   // it sends to the operation's origin
-	// OthersAuthorize is the entry by which other clients of the journal send to the origin with Authorize. Empty: they do not, or this one has
-	// Authorize, too.
+	// OthersAuthorize is the entry by which other clients of the journal send to the origin with Authorize. Empty: they do not, or this
+	// client has Authorize, too.
 	OthersAuthorize string
-	Unknown         string // a frozen fact of the record that it cannot read, as a sentence without a subject; empty: it reads all
-	Omitted         string // the names of the credentials that no journal keeps, for the sentence; it may be empty
+	Unknown         string // a frozen fact of the record, unreadable here, as a sentence without a subject; empty: it reads all
+	Omitted         string // the names of the credentials left out of the journal, for the sentence; it may be empty
 }
 
-// Need says which need of an operation a client does not meet. The zero value is none.
+// Need names an unmet need of an operation. The zero value is none.
 type Need uint8
 
-// The needs, in the order in which they are looked at: of those behind a seal nothing is known while its key is not there.
+// The needs, in the order of the checks. Needs behind a seal are unknown without its key.
 const (
 	Nothing Need = iota
 	Newer
@@ -37,15 +37,15 @@ const (
 	Several
 )
 
-// Lack is one need that a client does not meet. Two of them are comparable with ==; the zero value is none.
+// Lack is one unmet need of an operation. Two of them are comparable with ==; the zero value is none.
 type Lack struct {
 	Need  Need
 	Short string // such as "needs Authorize"
 	Why   string // as a sentence, with what to do
 }
 
-// Gate returns the first need of an operation that a client does not meet; of one that it may act on, the zero value. It is asked before
-// a claim, a send, a lookup, Reconcile, an undo and a Rekey. Facts, window and AskFirst say how to act, and are not asked here.
+// Gate returns the first need of an operation that a client does not meet, or the zero value if the client may act. It is asked before a
+// claim, a send, a lookup, Reconcile, an undo and a Rekey. Facts, window and AskFirst say how to act, and are no part of it. (Invariant 35.)
 func Gate(n persist.Needs, origin string, has Has) Lack {
 	switch {
 	case n.Format != persist.Format:
@@ -74,15 +74,15 @@ func Gate(n persist.Needs, origin string, has Has) Lack {
 	return Lack{}
 }
 
-// LacksMore returns what stands for lacks that are not told each by itself.
+// LacksMore returns the summary of several different lacks.
 func LacksMore() Lack {
 	return Lack{Several, "more than one need", "these lack more than one thing; oncehttp journal stuck names the need of each"}
 }
 
-// newer is the lack of a version that can read the record.
+// newer returns the lack of a later version of this package.
 func newer(why string) Lack { return Lack{Newer, "written by a newer version", why} }
 
-// authorize is the lack of credentials.
+// authorize returns the lack of credentials.
 func authorize(names string) Lack {
 	if names != "" {
 		names = " (" + names + ")"
@@ -90,7 +90,8 @@ func authorize(names string) Lack {
 	return Lack{Authorize, "needs Authorize", "it has credentials that no journal keeps" + names + "; set Config.Authorize"}
 }
 
-// LacksCredentials is the lack of Authorize for an origin to which other clients of the journal send with it, by an entry of their Origins.
+// LacksCredentials returns the lack of Authorize for an origin, if other clients of the journal send there with credentials. entry is the
+// entry of their Origins.
 func LacksCredentials(origin, entry string) Lack {
 	return Lack{Authorize, "needs Authorize for " + origin, fmt.Sprintf("other clients of the journal send to %q with credentials (%s); "+
 		"set Config.Authorize, and Config.Origins beside it, or say that they do no longer: oncehttp journal origins --remove '%s'", origin, entry, entry)}

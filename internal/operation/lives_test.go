@@ -15,7 +15,7 @@ import (
 )
 
 // TestLives plays each file of testdata/lives. A line is a command; the indented line below it is the step that the drive takes then. Lines that
-// begin with # are comments. The commands are in life.play.
+// begin with # are comments. The commands are in life.play and life.act.
 func TestLives(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/lives/*.txt")
@@ -40,6 +40,7 @@ var born = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // life is one drive after the other over one operation.
 type life struct {
 	op      operation.Op
+	before  operation.Op // a Rekey
 	client  operation.Client
 	given   operation.Given
 	drive   operation.Drive
@@ -131,6 +132,9 @@ func (l *life) play(t *testing.T, words []string) string {
 	case "while": // what happens while it drives
 		l.while = operation.Meanwhile{GivenUp: has("given-up"), Shown: has("shown"), KeyTold: has("told")}
 		return ""
+	case "again": // the call goes on with the operation that it has left, as it was written
+		l.again()
+		l.drive = operation.NewDrive(l.op, l.client, l.given)
 	case "drive":
 		l.drive = operation.NewDrive(l.op, l.client, l.given)
 	case "overdue":
@@ -154,6 +158,9 @@ func (l *life) play(t *testing.T, words []string) string {
 		s.Sends = 0 // a request for a token is no send
 		l.drive.TokenFetched(!has("none"), has("again"), s)
 	case "kept":
+		if !l.drive.MayKeepToken(!has("unsure"), l.now) {
+			return l.describe()
+		}
 		if l.op.Token, l.op.MaybeSent, l.op.FirstSent = true, true, l.now; !has("not") {
 			l.drive.Moved(l.op)
 		}
@@ -163,6 +170,9 @@ func (l *life) play(t *testing.T, words []string) string {
 	case "waited":
 		l.now = l.now.Add(l.drive.Wait())
 		l.drive.Waited(true)
+	case "limited": // the limiter takes long
+		l.now = l.now.Add(l.drive.Wait())
+		l.drive.Limited()
 	case "cut":
 		l.drive.Waited(false)
 	case "place":
@@ -175,9 +185,24 @@ func (l *life) play(t *testing.T, words []string) string {
 	case "other":
 		l.drive.OtherFound(has("found"))
 	default:
-		t.Fatalf("no command %q", words[0])
+		text, ok := l.act(t, words, has, args)
+		if !ok {
+			t.Fatalf("no command %q", words[0])
+		}
+		return text
 	}
 	return l.describe()
+}
+
+// again is what a call does before another drive over the operation that it has left, and that nobody has had since.
+func (l *life) again() {
+	l.given.Spent = l.drive.Spent()
+	l.op.Attempts, l.op.Sends = l.change.Attempts, l.change.Sends
+	if l.change.Unmark {
+		l.op.MaybeSent, l.op.FirstSent = false, time.Time{}
+	}
+	l.given = l.op.Begins(l.given)
+	l.op = l.op.Marked(l.now, l.now)
 }
 
 // setClient reads attempts=N, in-flight=N and timeout=2h.
@@ -209,8 +234,17 @@ func (l *life) setOp(has func(string) bool, duration func(string) time.Duration)
 	if has("token") {
 		l.op.ServerToken, l.op.MaybeSent, l.op.FirstSent = true, false, time.Time{}
 	}
+	if has("sends") {
+		l.op.Sends = 1
+	}
+	if has("due") {
+		l.op.NextAttempt = born.Add(duration("due"))
+	}
 	if has("before") {
 		l.op.SendBefore = born.Add(duration("before"))
+	}
+	if has("sending") {
+		l.op.SendUntil = born.Add(duration("sending"))
 	}
 	if has("window") {
 		l.op.Window = duration("window")
@@ -377,6 +411,9 @@ func (l *life) over() string {
 	}
 	if r.MayShow && l.drive.Answer().ID != 0 {
 		text += "; may show the answer"
+	}
+	if r.Left {
+		text += "; the call goes on later"
 	}
 	return text
 }

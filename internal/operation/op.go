@@ -9,53 +9,56 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Op is an operation as its record says, as far as the decisions of a drive depend on it. Two of them are comparable with ==.
+// Op is the part of an operation's record behind the decisions of a drive. Two of them are comparable with ==.
 type Op struct {
 	State    persist.State
 	Hold     persist.HoldReason
 	Standing Standing // StandingOf the record
 
-	Protected   bool // a key that counts travels with each send
+	Protected   bool // each send carries a key, and the API honours it
 	Generated   bool // its key was generated
-	Business    bool // by Config.NewKey, so that an equal request has it, too
+	Business    bool // by Config.NewKey: an equal request has the same key
 	Enqueued    bool // a later send was promised
+	Replaces    bool // a Rekey began it in place of another one
 	ServerToken bool // the server hands out its key
-	Token       bool // that is there
+	Token       bool // the server's key is in the record
 
 	MaybeSent   bool
 	FirstSent   time.Time
-	SendUntil   time.Time // no send of it is on its way after that
+	SendUntil   time.Time // the end of its latest send
 	SendBefore  time.Time // its first send may not start later; zero: no bound
 	NextAttempt time.Time
 
-	// Window is the time after FirstSent in which the server is trusted to know the key: as the record or the profile of that name says,
-	// whichever is shorter.
+	// Window is the time after FirstSent in which the server is trusted to know the key: by the record or by the profile, the shorter one.
 	Window   time.Duration
 	Pauses   persist.Pauses // never zero
 	Attempts int
 	Sends    int
 
 	Answered bool // an answer is recorded
-	Status   int  // of that
+	Status   int  // its status
 	Dropped  bool // it is recorded without its body
 	AskAgain bool // MayAskAgain of it
 
-	Hides bool // by the facts under which it was begun a 2xx proves nothing by its status
+	Hides bool // by the facts of the record a 2xx proves nothing by its status
 
 	Unreported bool // no caller with the key was told of the end
+
+	Results  bool      // its end and each new hold are owed to Config.OnResult
+	OwedFrom time.Time // the time from which that is owed; zero: nothing is
 }
 
-// UsualPauses are the pauses for which the zero persist.Pauses stand. They never change: records of earlier versions mean these.
+// UsualPauses is the meaning of the zero persist.Pauses. It never changes: records of earlier versions mean these pauses.
 var UsualPauses = persist.Pauses{Attempts: 6, First: 30 * time.Second, Most: 15 * time.Minute}
 
-// OpOf returns the operation of a record. window is that of the profile by which answers are read; zero if none is known.
+// OpOf returns the operation of a record. window is the window of the profile for its answers; zero if no profile is known.
 func OpOf(rec *persist.Record, window time.Duration) Op {
 	op := Op{
 		State: rec.State, Hold: rec.HoldReason, Standing: StandingOf(rec),
-		Protected: rec.Protected, Generated: rec.Generated, Business: rec.Business, Enqueued: rec.Enqueued,
+		Protected: rec.Protected, Generated: rec.Generated, Business: rec.Business, Enqueued: rec.Enqueued, Replaces: rec.Replaces != "",
 		ServerToken: rec.ServerToken, Token: rec.Token != "",
 		MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendUntil: rec.SendUntil, SendBefore: rec.SendBefore, NextAttempt: rec.NextAttempt,
-		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported, Hides: profile.HidesOutcomes(rec.Facts),
+		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported, Results: rec.Results, OwedFrom: rec.OwedFrom, Hides: profile.HidesOutcomes(rec.Facts),
 	}
 	if window > 0 {
 		op.Window = min(op.Window, window)
@@ -66,15 +69,15 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 	return op
 }
 
-// WantsToken reports whether the operation needs a token before it may be sent: it has none, or was provably never sent, and
-// the one that it has may be too old.
+// WantsToken reports whether a token comes before the next send: the operation has none, or was provably never sent with a token of
+// unknown age. (Invariant 7.)
 func (o *Op) WantsToken() bool { return o.ServerToken && !o.MaybeSent && (!o.Token || o.Sends == 0) }
 
 // TooOld reports whether the time for the operation's first send is over.
 func (o *Op) TooOld(now time.Time) bool { return !o.SendBefore.IsZero() && now.After(o.SendBefore) }
 
-// sendableUntil returns the last moment at which a send may start, for a client of usual time limits; zero if there is none. marked reports
-// whether it may have been sent.
+// sendableUntil returns the last moment for the start of a send, for a client of usual time limits; zero if there is none. marked: it may have
+// been sent.
 func (o *Op) sendableUntil(marked bool) time.Time {
 	if marked {
 		return o.FirstSent.Add(o.Window - UsualMargin(o.Window))
@@ -82,12 +85,12 @@ func (o *Op) sendableUntil(marked bool) time.Time {
 	return o.SendBefore
 }
 
-// pause returns the time to wait after a failed drive, where until is the end of the time for sends. It is at most half of the time that
-// is left, so that the last hours are used.
+// pause returns the time to wait after a failed drive. until is the end of the time for sends. The pause is at most half of the rest of that time:
+// the last hours are used. (Invariants 16 and 28.)
 func (o *Op) pause(attempts int, now, until time.Time) time.Duration {
 	drives := (o.Attempts + attempts + o.Pauses.Attempts - 1) / o.Pauses.Attempts
 	pause := pauses.After(max(drives, 1), o.Pauses.First, o.Pauses.Most)
-	if left := until.Sub(now); left > 0 && !until.IsZero() {
+	if left := until.Sub(now); left > 0 {
 		pause = max(min(pause, left/2), min(o.Pauses.First, leastPause))
 	}
 	return pause

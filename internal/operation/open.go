@@ -6,26 +6,26 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides what a call, or a pass, does with a record that stands.
+// This file decides the reaction of a call, or of a pass, to an existing record.
 
-// Call is what a call knows of the record that stands under its key.
+// Call holds the knowledge of a call about the existing record of its key.
 type Call struct {
 	Unreadable bool      // the record is sealed
 	Elsewhere  bool      // it is of another scope than the request
 	Strange    bool      // it may be another caller's
 	Request    Knowledge // of the two requests: Same, Other or Incomparable
-	Keyless    bool      // the call names no key, and another process sends the operation
+	Keyless    bool      // the call names no key, and another process sends the operation: it must not join that one
 }
 
-// Opening is what a call does with a record.
+// Opening is the reaction of a call to a record.
 type Opening uint8
 
 // The openings. All but the last four end the call without a send, and without a change of the record.
 const (
 	SaysUnreadable   Opening = iota // an error: nothing can be said
-	SaysElsewhere                   // none: the operation has another place
-	SaysStranger                    // an error that tells nothing
-	SaysIncomparable                // an error that names the difference
+	SaysElsewhere                   // no error: the operation has another place
+	SaysStranger                    // an error without details
+	SaysIncomparable                // an error with the name of the difference
 	SaysOther                       // an error: the key belongs to another request
 	SaysGone                        // an error: its answer is not kept
 	SaysMismatch                    // an error: the server kept the key for another request
@@ -35,12 +35,12 @@ const (
 	SaysHeld                        // an error
 	SaysInFlight                    // an error: another process sends it
 	GivesAnswer                     // the recorded answer
-	AsksAgain                       // the server is asked again for an answer that was too large to keep
+	AsksAgain                       // the server is asked again for an answer too large to keep
 	ReadsAgain                      // the recorded answer may be read by this client; else it says that the operation is held
 	Adopts                          // the call goes on with the operation
 )
 
-// Open returns what a call does with the operation that stands under its key.
+// Open returns the reaction of a call to the existing operation of its key. (Invariants 4, 8, 9 and 33.)
 func (o *Op) Open(c Call) Opening {
 	switch {
 	case c.Unreadable:
@@ -55,7 +55,7 @@ func (o *Op) Open(c Call) Opening {
 		return SaysOther
 	case o.State.Final():
 		return o.openFinal()
-	case o.State == persist.StateHeld && o.Hold == persist.HoldUnread && o.Answered:
+	case o.Hold == persist.HoldUnread && o.Answered:
 		return ReadsAgain
 	case o.State == persist.StateHeld && o.Hold != persist.HoldCaller:
 		return SaysHeld
@@ -65,7 +65,7 @@ func (o *Op) Open(c Call) Opening {
 	return Adopts
 }
 
-// openFinal is Open of an operation that has ended.
+// openFinal is Open for an operation in a final state.
 func (o *Op) openFinal() Opening {
 	whole := o.Answered && !o.Dropped
 	switch o.State {
@@ -85,13 +85,13 @@ func (o *Op) openFinal() Opening {
 	switch {
 	case whole:
 		return GivesAnswer
-	case o.Answered && o.AskAgain:
+	case o.AskAgain:
 		return AsksAgain
 	}
 	return SaysGone
 }
 
-// Mark is what is written before a drive of an operation that stands.
+// Mark is the write before a drive of an existing operation.
 type Mark uint8
 
 // The marks.
@@ -101,7 +101,7 @@ const (
 	IsLate               // Overdue: the time for its first send is over
 )
 
-// Adopt returns what is written before a drive. claimed reports whether the claim that the driver has, has marked the operation.
+// Adopt returns the write before a drive. claimed: the driver's claim has marked the operation. (Invariants 7 and 8.)
 func (o *Op) Adopt(now time.Time, claimed bool) Mark {
 	switch {
 	case !o.MaybeSent && o.TooOld(now):
@@ -112,8 +112,8 @@ func (o *Op) Adopt(now time.Time, claimed bool) Mark {
 	return Marks
 }
 
-// Marked returns the operation as it is written before a drive: with the mark that it may have been sent, unless a token comes first. first is the
-// time of a first send that follows, until the time until which a send may be on its way.
+// Marked returns the operation for the write before a drive. It has MaybeSent, unless a token comes first. first is the time of a first send, and
+// until the end of its latest send.
 func (o Op) Marked(first, until time.Time) Op {
 	o.State, o.Hold = persist.StatePending, ""
 	if !o.MaybeSent && !o.WantsToken() {
@@ -125,7 +125,7 @@ func (o Op) Marked(first, until time.Time) Op {
 	return o
 }
 
-// Begins returns what a drive of this operation knows of its earlier attempts, before it is marked.
+// Begins adds the knowledge of earlier attempts to g, as it was before the mark.
 func (o *Op) Begins(g Given) Given {
 	g.Doubted = o.MaybeSent
 	g.Refused = !o.MaybeSent && o.Sends > 0 // else the mark would stand

@@ -8,11 +8,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides where an operation is begun. Every client begins it at one place, its account and key, whatever its Config. Only
-// beside a record of another scope, by the rules of both, it takes a second place, which names the scope.
+// This file decides the place of an operation in the journal. Every client begins it at one place, its account and key, whatever its Config. Only
+// beside a record of another scope, by the rules of both, it takes a second place. The second place names the scope.
 
-// ScopeDigest stands for the value of a scope where that is a credential or long, and in the name of a second place. Of no value there is
-// none.
+// ScopeDigest returns the digest of a scope's value. It stands for a value that is a credential or long, and in the name of a second place. The
+// digest of an empty value is empty.
 func ScopeDigest(value string) string {
 	if value == "" {
 		return ""
@@ -23,13 +23,13 @@ func ScopeDigest(value string) string {
 
 const scopeDigest = "sha256:"
 
-// SameScope reports whether the value of a request's header is that of a record's scope, which may be a digest.
+// SameScope reports whether the value of a request's header equals the value in a record's scope, or has the recorded digest.
 func SameScope(value, recorded string) bool {
 	return value == recorded || strings.HasPrefix(recorded, scopeDigest) && ScopeDigest(value) == recorded
 }
 
-// OtherScope reports whether a record is of another scope than a request whose scopes are mine, by the rules of both: a header that
-// both count differs. Mine have values as they are, not digests.
+// OtherScope reports whether a record and a request with the scopes mine belong to different scopes: a header counted by both has
+// different values. Mine have plain values, no digests.
 func OtherScope(mine []persist.Scope, rec *persist.Record) bool {
 	for _, theirs := range rec.Scopes {
 		for _, own := range mine {
@@ -41,9 +41,9 @@ func OtherScope(mine []persist.Scope, rec *persist.Record) bool {
 	return false
 }
 
-// Place returns the account under which an operation of these scopes is begun: base, unless another scope has that. beside are the
-// records of its key in base and in the places inside it. Each further place names the scopes that the operation and those before it
-// both count.
+// Place returns the account for the begin of an operation of these scopes: base, unless another scope has that. beside holds the
+// records of its key in base and in the places inside it. Each further place names the scopes counted both by the operation and by the
+// records before it. (Invariant 38.)
 func Place(base string, mine []persist.Scope, beside []persist.Record) string {
 	at, named := base, make([]bool, len(mine))
 	for range len(mine) + 1 {
@@ -62,7 +62,7 @@ func Place(base string, mine []persist.Scope, beside []persist.Record) string {
 	return at
 }
 
-// nameShared adds the scopes that a record counts, too.
+// nameShared marks the scopes counted by a record, too.
 func nameShared(named []bool, mine []persist.Scope, rec *persist.Record) {
 	for i := range mine {
 		for _, theirs := range rec.Scopes {
@@ -71,8 +71,8 @@ func nameShared(named []bool, mine []persist.Scope, rec *persist.Record) {
 	}
 }
 
-// placeInside is the account inside base that names these scopes. It has digests, so that it is the same for clients that
-// differ in what they take for a credential.
+// placeInside returns the account inside base for these scopes. It has digests: clients may take different headers for credentials, and
+// still find the same place.
 func placeInside(base string, mine []persist.Scope, named []bool) string {
 	name, scopes := persist.SplitAccount(base)
 	for i, scope := range mine {

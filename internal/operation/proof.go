@@ -12,14 +12,14 @@ type Kind uint8
 const (
 	ProvesNothing  Kind = iota // an effect is possible
 	ProvesUnsent               // nothing was handed to the network
-	ProvesRefusal              // the server says that it did not act
+	ProvesRefusal              // by the server's word, it did not act
 	ProvesInFlight             // the server still works on an earlier attempt
 	ProvesEnd                  // the last answer is the operation's
-	ProvesMismatch             // the server says that the key belongs to another request
+	ProvesMismatch             // by the server's word, the key belongs to another request
 	ProvesExpiry               // the time for sends is over
 )
 
-// Proof is what the attempts at an operation prove together.
+// Proof is the joint proof of all attempts at an operation.
 type Proof struct {
 	Kind        Kind
 	Again       bool               // another attempt with the same key may help
@@ -65,7 +65,7 @@ func ProofOf(v classify.Verdict) Proof {
 	return p
 }
 
-// expired is the proof of an operation whose time for sends is over.
+// expired returns the proof of an operation after its time for sends.
 func expired() Proof { return Proof{Kind: ProvesExpiry, Hold: persist.HoldExpired} }
 
 // Trouble names the trouble of a call, beside the verdict on its operation. The zero value is none.
@@ -86,7 +86,7 @@ const (
 	AnswerGone
 )
 
-// Trouble returns the trouble that a proof names.
+// Trouble returns the trouble named by a proof.
 func (p *Proof) Trouble() Trouble {
 	switch p.Hold {
 	case persist.HoldStoredError:
@@ -107,7 +107,7 @@ func (p *Proof) Trouble() Trouble {
 	return NoTrouble
 }
 
-// Found is the verdict on an operation of which a lookup by its business reference has found this, and whether that settles it.
+// Found returns the verdict of a lookup by the business reference. If settled is false, the operation stays open.
 func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 	switch f {
 	case classify.FindingSame:

@@ -8,23 +8,23 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Act is a person's act on an operation that was looked at before.
+// Act is a person's act on an operation seen before.
 type Act uint8
 
 const (
 	// End settles or abandons an operation, or assigns it to an account.
 	End Act = iota
-	// EndUndone abandons an operation once the API was asked to undo it. Meanwhile it is held.
+	// EndUndone abandons an operation after an undo at the API. Meanwhile it is held.
 	EndUndone
-	// BeginAnew begins an operation once more under another key (Rekey). It may hold the old one, and settle it as absent.
+	// BeginAnew begins an operation once more under another key (Rekey). It may hold the old operation, and settle it as absent.
 	BeginAnew
 )
 
-// Moved returns why an act that was decided on by seen must not be done to now, the same record as the journal has it; empty
-// if it may be. seen.LeaseOwner is set exactly if a drive was under way then.
+// Moved returns the reason against an act decided by the look seen, if the journal has now; empty if there is none. seen.LeaseOwner is set
+// exactly if a drive was under way then. (Invariant 31.)
 //
-// State, hold, sends, MaybeSent and the number of drives must be as they were. Revisions are not compared: a heartbeat, a pause and
-// a lease that is given back raise them, and change nothing of what a person could have seen.
+// State, hold, sends, MaybeSent and the number of drives must be as before. Revisions are not compared: a heartbeat, a pause and a
+// returned lease raise them, and a person sees no difference.
 func Moved(seen, now *persist.Record, act Act) string {
 	switch {
 	case seen.ID != now.ID || seen.Seq != now.Seq:
@@ -41,7 +41,7 @@ func Moved(seen, now *persist.Record, act Act) string {
 	return fmt.Sprintf("it was %s when it was seen, and is %s", standingText(seen), standingText(now))
 }
 
-// ownState reports whether the act itself, when it was done before and broken off, has brought seen into the state of now.
+// ownState reports whether an earlier, unfinished run of the act itself has brought seen into the state of now.
 func ownState(seen, now *persist.Record, act Act) bool {
 	if seen.State.Final() {
 		return false
@@ -56,7 +56,7 @@ func ownState(seen, now *persist.Record, act Act) bool {
 	return false
 }
 
-// standingText is a record's state, with the reason where it is held.
+// standingText returns a record's state, with the reason of a hold.
 func standingText(rec *persist.Record) string {
 	if rec.HoldReason != "" {
 		return fmt.Sprintf("%v (%s)", rec.State, rec.HoldReason)
@@ -67,8 +67,7 @@ func standingText(rec *persist.Record) string {
 // SeenLength is the length of a digest of Seen.
 const SeenLength = 12
 
-// Seen returns a digest of everything that Moved compares, in lower-case hexadecimal digits. Two records with one digest are alike
-// for Moved.
+// Seen returns a digest of the fields compared by Moved, in lower-case hexadecimal digits. Two records with one digest are equal for Moved.
 func Seen(rec *persist.Record) string {
 	underWay := rec.LeaseOwner != "" && !rec.State.Final()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d %q %t %d %d %t",
@@ -76,7 +75,7 @@ func Seen(rec *persist.Record) string {
 	return hex.EncodeToString(sum[:])[:SeenLength]
 }
 
-// MovedSince is Moved where only a digest tells what was seen.
+// MovedSince is Moved for a look known only by its digest.
 func MovedSince(digest string, now *persist.Record, act Act) bool {
 	if Seen(now) == digest {
 		return false
@@ -94,7 +93,7 @@ func MovedSince(digest string, now *persist.Record, act Act) bool {
 	return true
 }
 
-// holdReasons are the reasons for which an operation may have been held before an act changed that.
+// holdReasons returns the possible reasons of a hold before an act.
 func holdReasons() []persist.HoldReason {
 	return []persist.HoldReason{
 		persist.HoldExpired, persist.HoldStoredError, persist.HoldRedirected, persist.HoldUnclear, persist.HoldUnread, persist.HoldNoKey,

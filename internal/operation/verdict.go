@@ -1,8 +1,13 @@
-// Package operation decides: it says what is true of one operation, from its record and from what a call knows, and what has to be done
-// next. It has no I/O, no clock and no context, so that each decision can be read, and tested, alone.
+// Package operation decides. From a record and the knowledge of a call it says the truth about one operation, and the next step. It has no
+// I/O, no clock and no context: each decision can be read, and tested, alone.
 //
-// A [Drive] is one drive over one operation, from its first attempt to its end: it names each step, and whoever drives does it and tells
-// what came of it. All else are functions of a record, or of a part of one.
+// A [Drive] is one drive over one operation, from its first attempt to its end. It names each step; the driver does the step, and hands the
+// result back. The rest are functions of a record, or of a part of a record.
+//
+// Read it in the order of an operation's life: begin.go and place.go (a begin, and its failures), open.go (an existing record), gate.go (may this
+// client act), drive.go and attempt.go (the steps), wait.go and window.go (times), proof.go (answers), end.go (the last write),
+// report.go and verdict.go (the words to callers), then acts.go and seen.go (people), promise.go (Enqueue), limited.go (a slow limiter).
+// The numbers are the invariants of docs/invariants.md.
 package operation
 
 import (
@@ -11,7 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Verdict is the first thing that an error says of its operation. The zero value is the cautious one.
+// Verdict is the first statement of an error about its operation. The zero value is the cautious one.
 type Verdict uint8
 
 const (
@@ -23,7 +28,7 @@ const (
 	Final
 )
 
-// Standing is the state of an operation, as far as a verdict depends on it. The zero value is the cautious one.
+// Standing is the part of an operation's state behind a verdict. The zero value is the cautious one.
 type Standing uint8
 
 const (
@@ -33,11 +38,11 @@ const (
 	None
 	// Open: pending or held.
 	Open
-	// Succeeded: the server answered that it took effect.
+	// Succeeded: by the server's answer, it took effect.
 	Succeeded
-	// Accepted: the server answered that it has taken it on (202). It may still fail.
+	// Accepted: by the server's answer, it is taken on (202). It may still fail.
 	Accepted
-	// Refused: the server answered with a final 4xx.
+	// Refused: the server answered with a final 4xx, or with a 2xx whose body refuses.
 	Refused
 	// Ended: final, without a word on its effect: the server keeps the key for another request, or no status is left.
 	Ended
@@ -51,7 +56,7 @@ const (
 	standings
 )
 
-// Knowledge is what a call knows of the request in the record. The zero value is the cautious one.
+// Knowledge is the knowledge of a call about the request in the record. The zero value is the cautious one.
 type Knowledge uint8
 
 const (
@@ -59,9 +64,9 @@ const (
 	KeyOnly Knowledge = iota
 	// Keyless: the call names no key; the operation is another one, maybe of the same request.
 	Keyless
-	// Unread: the call names the key, and its request could not be compared.
+	// Unread: the call names the key, and has begun nothing. The two requests were not compared: the error is about the key alone.
 	Unread
-	// Incomparable: the call names the key, and whether its request is the record's cannot be told.
+	// Incomparable: the call names the key, and its request was compared without a result: other secret names, or a later version.
 	Incomparable
 	// Same: its request is the record's.
 	Same
@@ -71,8 +76,9 @@ const (
 	knowledges
 )
 
-// Judge returns the verdict on an operation that stands so, for a call that knows this much. Without a record nothing
-// happened, except for a call that expects one. Where requests cannot be compared, nothing is known of the call's. Settled as absent is "no effect" only for the request that was settled.
+// Judge returns the verdict for a standing and the knowledge of a call. Without a record nothing happened, except for a call by key alone: it
+// expects a record. If requests cannot be compared, nothing is known of the call's. Settled as absent is "no effect" only for the settled
+// request. (Invariants 2, 9 and 33.)
 func Judge(s Standing, k Knowledge) Verdict {
 	if s >= standings || k >= knowledges {
 		return Unknown
@@ -92,7 +98,7 @@ func Judge(s Standing, k Knowledge) Verdict {
 	}[s][k]
 }
 
-// Effect returns what the verdict on an operation that stands so says of its effect.
+// Effect returns the effect of an operation by the verdict and the standing.
 func (v Verdict) Effect(s Standing) persist.Effect {
 	switch v {
 	case NoEffect:
@@ -103,7 +109,7 @@ func (v Verdict) Effect(s Standing) persist.Effect {
 	return persist.EffectUnknown
 }
 
-// Effect returns the effect of an operation that stands so; unknown while it is not final.
+// Effect returns the effect of an operation by its standing; unknown while it is not final.
 func (s Standing) Effect() persist.Effect {
 	switch s {
 	case Succeeded, Accepted, Happened:
@@ -116,7 +122,7 @@ func (s Standing) Effect() persist.Effect {
 	return persist.EffectUnknown
 }
 
-// StandingOf returns the standing of a record that the journal has, durably.
+// StandingOf returns the standing of a durable record.
 func StandingOf(rec *persist.Record) Standing {
 	switch rec.State {
 	case persist.StatePending, persist.StateHeld:
@@ -146,8 +152,8 @@ func decided(rec *persist.Record) Standing {
 	return happened(rec.FinalStatus())
 }
 
-// Answered returns the standing of an operation whose final answer has this status. alreadyDone: the answer says that it
-// had been done before; refused: its body says that it was refused, whatever the status.
+// Answered returns the standing after a final answer with this status. alreadyDone: by the answer, it was done before; refused: by the body, it
+// was refused, whatever the status.
 func Answered(status int, alreadyDone, refused bool) Standing {
 	a := persist.Answer{Status: status, AlreadyDone: alreadyDone}
 	if refused || a.Effect() == persist.EffectRefused {
@@ -156,7 +162,7 @@ func Answered(status int, alreadyDone, refused bool) Standing {
 	return happened(status)
 }
 
-// happened returns the standing of an operation that took effect, or will.
+// happened returns the standing of an operation with an effect, now or later.
 func happened(status int) Standing {
 	if status == http.StatusAccepted {
 		return Accepted

@@ -2,26 +2,30 @@ package operation
 
 import "time"
 
-// HintMax bounds a wait that a server asks for, so that no sum of times runs out of the calendar.
+// HintMax bounds a server's wait: no sum of times runs out of the calendar.
 const HintMax = 366 * 24 * time.Hour
 
-// Plan is all that the choice of the next wait depends on.
+// ErrorsMax is the number of equal errors (500) of the API's own in a row that end a drive: the API may keep the error under the key, and give it
+// to each send until it forgets the key. The operation stays pending.
+const ErrorsMax = 3
+
+// Plan holds everything behind the choice of the next wait.
 type Plan struct {
 	Client    *Client
 	Now       time.Time
 	Started   time.Time // of the drive
 	Deadline  time.Time // of the caller; zero: none
-	WindowEnd time.Time // last moment at which a send may start
-	// LastAsk is the time of one more attempt where the server asks for a wait beyond the window; zero: the wait is not cut.
+	WindowEnd time.Time // last moment for the start of a send
+	// LastAsk is the time of one more attempt if the server's wait ends beyond the window; zero: the wait is not cut.
 	LastAsk   time.Time
 	Attempts  int
 	InFlight  int // answers that said "still being processed", with the last
+	Errors    int // equal errors in a row that the API may keep under the key
 	Scheduled time.Duration
 	Hint      time.Duration // Retry-After; zero: none
 }
 
-// Next returns the wait before the next attempt, or the reason why there is none. notBefore is the time at which it is worth going on
-// after a stop.
+// Next returns the wait before the next attempt, or the reason of a stop. notBefore is the earliest useful time after a stop. (Invariant 28.)
 func (p *Plan) Next() (wait time.Duration, notBefore time.Time, stop Stop) {
 	hint := p.waitAsked()
 	wait = max(p.Scheduled, hint)
@@ -33,6 +37,8 @@ func (p *Plan) Next() (wait time.Duration, notBefore time.Time, stop Stop) {
 		stop = AttemptsSpent
 	case p.InFlight >= p.Client.MaxInFlight && p.InFlight > 0:
 		stop = InFlightSpent
+	case p.Errors >= ErrorsMax:
+		stop = ErrorRepeats
 	case at.Sub(p.Started) > p.Client.MaxElapsed:
 		stop = ElapsedSpent
 	case !p.Deadline.IsZero() && !at.Before(p.Deadline):
@@ -45,7 +51,7 @@ func (p *Plan) Next() (wait time.Duration, notBefore time.Time, stop Stop) {
 	return 0, at, stop
 }
 
-// waitAsked returns the wait that the server asks for, cut to LastAsk where it would outlast the window.
+// waitAsked returns the server's wait, cut to LastAsk if it would outlast the window.
 func (p *Plan) waitAsked() time.Duration {
 	hint := min(p.Hint, HintMax)
 	if p.Now.Before(p.LastAsk) && !p.Now.Add(hint).Before(p.WindowEnd) {
@@ -54,6 +60,16 @@ func (p *Plan) waitAsked() time.Duration {
 	return hint
 }
 
-// ClampDelay brings a scheduled wait between the least that the API asks for and the policy's greatest. backoff.Stop (-1) and anything
-// else below zero is zero.
+// lastAsk returns the time of one more attempt if the server's wait ends beyond the window: the begin of the window's last tenth or, within that
+// tenth, half of it later. An operation due exactly at the begin of the tenth has had its one more attempt.
+func lastAsk(now, due, end time.Time, window time.Duration) time.Time {
+	first := end.Add(-window / 10)
+	if now.Before(first) || due.Equal(first) {
+		return first
+	}
+	return end.Add(-window / 20)
+}
+
+// ClampDelay brings a scheduled wait between the API's least and the policy's greatest wait. backoff.Stop (-1) and anything else below zero
+// is zero.
 func ClampDelay(d, least, most time.Duration) time.Duration { return max(min(max(d, 0), most), least) }

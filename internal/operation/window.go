@@ -2,15 +2,15 @@ package operation
 
 import "time"
 
-// UsualMargin is the last part of a window in which nobody of usual time limits starts a send. What is held because the window is over is so
-// by this margin, whoever holds it: a client of longer time limits leaves the operation alone before, so that others can send it.
+// UsualMargin returns the last part of a window, without a new send by clients of usual time limits. The window of an operation is over by this margin,
+// whoever holds it. A client of longer time limits leaves the operation alone earlier: others can send it. (Invariant 43.)
 func UsualMargin(window time.Duration) time.Duration {
 	const attempt, skew = 30 * time.Second, time.Minute
 	return min(attempt+min(skew, window/10), window/2)
 }
 
-// WindowOver reports whether the window of an operation is over for everybody, at an age since its first send. An age below zero by more
-// than the usual skew is of a clock that cannot be trusted, for which it is over.
+// WindowOver reports whether the window of an operation is over for everybody, at an age since its first send. At an age below zero it is over,
+// too: such a clock cannot be trusted. (Invariant 8.)
 func WindowOver(age, window time.Duration) bool {
 	return age >= window-UsualMargin(window) || age < 0
 }
@@ -27,8 +27,8 @@ const (
 	OutOfWindow
 )
 
-// ClockAt returns the state of the window of a key that was first sent at first. It goes by the wall clock: another process may send next,
-// or this one after a suspend. So first must carry no monotonic reading.
+// ClockAt returns the state of a key's window at now. first is the time of the first send. The wall clock counts: another process may send next, or
+// this one after a suspend. So first must carry no monotonic reading.
 func (c *Client) ClockAt(first, now time.Time, window time.Duration) Clock {
 	age := now.Round(0).Sub(first)
 	switch {
@@ -40,10 +40,10 @@ func (c *Client) ClockAt(first, now time.Time, window time.Duration) Clock {
 	return InWindow
 }
 
-// Skew returns the greatest error of the clock that counts against this window.
+// Skew returns the greatest error of the clock for this window.
 func (c *Client) Skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
 
-// Margin returns the last part of the window, in which this client starts no send.
+// Margin returns the last part of the window, without a new send by this client.
 func (c *Client) Margin(window time.Duration) time.Duration {
 	return c.AttemptTimeout + c.Skew(window)
 }

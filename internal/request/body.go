@@ -17,13 +17,14 @@ var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 
 // readBody reads the whole body, at most limit bytes. If Body was read or closed before, it reads the body of GetBody. If
 // ContentLength is positive, the length must match. If the request's context ends first it returns an error, and another
-// goroutine may still be reading. The caller closes req.Body with closeBody, and gives it this error.
-func (r *Reader) readBody(req *http.Request, limit int64) ([]byte, error) {
+// goroutine may still be reading. The caller closes req.Body with closeBody, and gives it this error. Without GetBody and length a
+// body of no byte is empty if plain is true, as it is to net/http, else an error: it may have been read before.
+func (r *Reader) readBody(req *http.Request, limit int64, plain bool) ([]byte, error) {
 	if !mayBlock(req) {
-		body, err := readBytes(req, limit)
+		body, err := readBytes(req, limit, plain)
 		return body, bodyTrouble(err)
 	}
-	body, err := r.readWithin(req, func() ([]byte, error) { return readBytes(req, limit) })
+	body, err := r.readWithin(req, func() ([]byte, error) { return readBytes(req, limit, plain) })
 	return body, bodyTrouble(err)
 }
 
@@ -42,7 +43,7 @@ func bodyTrouble(err error) error {
 	return &Error{Invalid, err}
 }
 
-func readBytes(req *http.Request, limit int64) ([]byte, error) {
+func readBytes(req *http.Request, limit int64, plain bool) ([]byte, error) {
 	given := req.Body
 	if given == nil {
 		given = http.NoBody
@@ -57,6 +58,8 @@ func readBytes(req *http.Request, limit int64) ([]byte, error) {
 	switch usedUp := len(body) == 0 && (err == nil || isOver(err)); {
 	case !usedUp:
 		return body, err
+	case req.GetBody == nil && err == nil && plain:
+		return nil, nil
 	case req.GetBody == nil && err == nil:
 		return nil, errors.New("reading the body: it gives no byte, its length is not known, and there is no GetBody; http.NoBody is an empty body")
 	case req.GetBody == nil:

@@ -12,7 +12,7 @@ import (
 )
 
 // A recipe says what a fingerprint is made of: a version, then the headers that take part. A header that is a credential
-// takes no part. Behind the version stand, in lower case and in order, the query parameters that the client's configuration
+// takes no part, nor does trace context. Behind the version stand, in lower case and in order, the query parameters that the client's configuration
 // adds to the credentials, which were left out of the target; then the headers that it adds; then whether it keeps some that look like
 // credentials: "v1:pin,token:x-passcode:kept Content-Type". What is empty at the end is left out. So a client with another
 // configuration compares by the same rules, and keeps no more of an answer.
@@ -31,7 +31,7 @@ func (r *Reader) recipe(p *profile.Profile) string {
 		recipe += " Content-Type"
 	}
 	for _, name := range p.Fingerprint {
-		if !r.Secrets.header(name) {
+		if !r.Secrets.header(name) && !isTrace(name) {
 			recipe += " " + name
 		}
 	}

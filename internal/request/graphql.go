@@ -9,11 +9,36 @@ import (
 
 // IsGraphQL reports whether a record's request is a GraphQL operation: its path ends in /graphql, or its JSON body has a query that is a mutation.
 func IsGraphQL(rec *persist.Record) bool {
-	if strings.HasSuffix(strings.TrimSuffix(Path(rec.Target), "/"), "/graphql") {
+	if atGraphQL(rec.Target) {
 		return true
 	}
 	texts := jsonpointer.Texts(rec.Body, "/query")
 	return len(texts) == 1 && hasMutation(texts[0])
+}
+
+// atGraphQL reports whether the path of a target ends in /graphql.
+func atGraphQL(target string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(Path(target), "/"), "/graphql")
+}
+
+// IsQuery reports whether a request is a GraphQL operation that has no effect: its path ends in /graphql, and its JSON body has one
+// document, without a mutation. Where that cannot be told for certain, it is none.
+func IsQuery(target string, body []byte) bool {
+	if !atGraphQL(target) {
+		return false
+	}
+	texts := jsonpointer.Texts(body, "/query")
+	if len(texts) != 1 || texts[0] == "" {
+		return false
+	}
+	switch document := texts[0]; {
+	case !strings.Contains(document, "mutation"):
+		return true
+	case strings.Contains(document, `"""`): // quotes inside of such a text are not told from its end
+		return false
+	default:
+		return !hasMutation(document)
+	}
 }
 
 // hasMutation reports whether a GraphQL document has a mutation: the word at its top level, outside of comments and texts.
@@ -28,7 +53,7 @@ func hasMutation(document string) bool {
 		case depth == 0 && word.String() == "mutation":
 			return true
 		case c == '#':
-			for i < len(document) && document[i] != '\n' {
+			for i < len(document) && document[i] != '\n' && document[i] != '\r' {
 				i++
 			}
 		case c == '"':

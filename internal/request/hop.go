@@ -128,7 +128,7 @@ func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.
 		Origin: rec.Origin, Method: rec.Method, Target: rec.Target, Header: rec.Header, Body: rec.Body, Omitted: rec.Omitted, KeptFields: rec.KeptFields,
 		Carrier: rec.Carrier, CarrierName: rec.CarrierName, Protected: rec.Protected, Credentials: rec.Credentials, WireKey: wire, ServerToken: rec.ServerToken,
 		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, Window: rec.Window, Pauses: rec.Pauses, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe,
-		Business: rec.Business, AskFirst: rec.AskFirst, Scopes: rec.Scopes, Facts: rec.Facts, Content: rec.Content,
+		Business: rec.Business, AskFirst: rec.AskFirst, Results: rec.Results, Scopes: rec.Scopes, Facts: rec.Facts, Content: rec.Content, Trace: rec.Trace,
 	}
 	return next, nil
 }

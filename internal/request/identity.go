@@ -23,7 +23,7 @@ const cookiePrefix = "Cookie:"
 func (s *Secrets) identities(h http.Header, user *url.Userinfo, target string, carrier profile.Carrier) []identity {
 	var all []identity
 	for name := range h {
-		if s.header(name) && !(carrier.Place == profile.Header && strings.EqualFold(name, carrier.Name)) {
+		if s.header(name) && !isTrace(name) && !(carrier.Place == profile.Header && strings.EqualFold(name, carrier.Name)) {
 			all = append(all, headerIdentities(h, http.CanonicalHeaderKey(name))...)
 		}
 	}

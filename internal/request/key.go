@@ -15,12 +15,18 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// mayGenerate reports whether a request without a key gets one. In a body or a query a key is never inserted.
+// mayGenerate reports whether a request without a key gets one.
 func (r *Reader) mayGenerate(p *profile.Profile, given Given) bool {
-	return given.Generate && !r.RequireKey && !inRequest(p)
+	return given.Generate && r.MayMake(p)
 }
 
-// inRequest reports whether a key travels in what the caller makes, where it is never inserted.
+// MayMake reports whether NewKey may be asked for requests under a profile. In a body, a form or a query only a key of the business is put: with
+// another one the same request would be another one each time.
+func (r *Reader) MayMake(p *profile.Profile) bool {
+	return !r.RequireKey && (!inRequest(p) || r.inserts(p) && r.MakesBusiness)
+}
+
+// inRequest reports whether a key travels in what the caller makes.
 func inRequest(p *profile.Profile) bool {
 	return inBody(p) || p.Carrier.Place == profile.Query
 }
@@ -30,21 +36,34 @@ func inBody(p *profile.Profile) bool {
 	return p.Carrier.Place == profile.Body || p.Carrier.Place == profile.Form
 }
 
-// generate asks NewKey, which gets a copy of the request without its Body, since that can be read only once.
-func (r *Reader) generate(req *http.Request) (key string, business bool, err error) {
-	shown := req.Clone(req.Context())
-	shown.Body, shown.ContentLength, shown.GetBody = nil, 0, r.bodyForKey(req)
-	key, business, err = r.NewKey(shown)
-	switch {
-	case err != nil:
-		return "", false, &Error{InvalidKey, fmt.Errorf("from NewKey: %w", sanitize.Error(err))}
-	case key == "":
-		return "", false, &Error{InvalidKey, errors.New("an empty key from NewKey")}
-	}
-	return key, business, nil
+// Made is the answer of NewKey for one request.
+type Made struct {
+	Key      string
+	Business bool
+	Err      error // of type *Error
 }
 
-// bodyForKey returns a GetBody for NewKey, which reads at most MaxBodyBytes and ends with the request's context; nil if the
+// Make asks NewKey for the key of a request.
+func (r *Reader) Make(req *http.Request) *Made {
+	key, business, err := r.NewKey(r.Shown(req))
+	switch {
+	case err != nil:
+		return &Made{Err: &Error{InvalidKey, fmt.Errorf("from NewKey: %w", sanitize.Error(err))}}
+	case key == "":
+		return &Made{Err: &Error{InvalidKey, errors.New("an empty key from NewKey")}}
+	}
+	return &Made{Key: key, Business: business}
+}
+
+// Shown returns the copy of a request that functions of the user get: without Body, since that can be read only once, and with
+// a bounded GetBody, if the request has one.
+func (r *Reader) Shown(req *http.Request) *http.Request {
+	shown := req.Clone(req.Context())
+	shown.Body, shown.ContentLength, shown.GetBody = nil, 0, r.bodyForKey(req)
+	return shown
+}
+
+// bodyForKey returns a GetBody for a copy, which reads at most MaxBodyBytes and ends with the request's context; nil if the
 // request has none.
 func (r *Reader) bodyForKey(req *http.Request) func() (io.ReadCloser, error) {
 	if req.Body == nil || req.Body == http.NoBody {
@@ -93,8 +112,8 @@ func (r *Reader) checkOne(p *profile.Profile, key, wire string, given Given) err
 	switch {
 	case key == "" && r.RequireKey:
 		return errors.New("the request has no key, and RequireKey is set")
-	case wire == "" && inRequest(p):
-		return fmt.Errorf("profile %q wants the key in %s; it is never inserted", p.Name, place(p))
+	case wire == "" && inRequest(p) && (key == "" || !r.InsertKey):
+		return r.lacksKey(p, key)
 	case key == "" && !given.Generate:
 		return errors.New("the request has no key")
 	case p.Token != nil && wire != "":
@@ -103,6 +122,18 @@ func (r *Reader) checkOne(p *profile.Profile, key, wire string, given Given) err
 		return checkKey(&profile.Profile{Name: p.Name}, key) // the API's own rule is for the token
 	}
 	return checkKey(p, key)
+}
+
+// lacksKey says what to do about a request that has no key in what the caller makes.
+func (r *Reader) lacksKey(p *profile.Profile, key string) error {
+	how := "put it there, or set InsertKey"
+	switch {
+	case r.InsertKey:
+		how = "name it (DoKey, ContextWithKey or KeyFromJSON), and InsertKey puts it there; a key that is made up for the call would make another request of it each time"
+	case key == "":
+		how = "put it there, or name it (DoKey, ContextWithKey) and set InsertKey"
+	}
+	return fmt.Errorf("profile %q wants the key in %s: %s", p.Name, place(p), how)
 }
 
 // findKey is the one key that the call names, and its spelling if the request carries it; both are empty if there is
@@ -245,11 +276,16 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 	if !inBody(p) || req.Body == nil || req.Body == http.NoBody {
 		return false, req
 	}
+	return r.carriesInBody(req, p)
+}
+
+// carriesInBody is CarriesKey for what is in the body.
+func (r *Reader) carriesInBody(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
 	same = req.WithContext(req.Context())
 	var body []byte
 	var err error
 	defer func() { r.closeBody(req, err) }()
-	body, err = r.readBody(req, r.MaxBodyBytes)
+	body, err = r.readBody(req, r.MaxBodyBytes, false)
 	if err != nil {
 		same.Body, same.GetBody, same.ContentLength = failedBody{err}, nil, -1
 		return true, same

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -66,6 +67,21 @@ func decodeKey(e profile.Encoding, wire string) (string, error) {
 		b.WriteByte(ch)
 	}
 	return b.String(), nil
+}
+
+// OtherSpelling returns the other key that is on the wire, in a header, what the record's is; "" if there is none.
+func OtherSpelling(rec *persist.Record) string {
+	if rec.Carrier != string(profile.Header) || rec.ServerToken {
+		return ""
+	}
+	if rec.WireKey != rec.Key {
+		return rec.WireKey
+	}
+	key, err := decodeKey(profile.SFString, rec.WireKey)
+	if err != nil {
+		return ""
+	}
+	return key
 }
 
 // checkKey says which limit of the API a key breaks, and which keys that are made of it do not. A key is never cut.

@@ -20,10 +20,7 @@ const (
 
 // coverage returns who says that keys count for a record's request.
 func (r *Reader) coverage(rec *persist.Record, p *profile.Profile) Coverage {
-	path := Path(rec.Target)
-	if below, cut := strings.CutPrefix(path, r.BasePath); cut && strings.HasPrefix(below, "/") {
-		path = below
-	}
+	path := r.ownPath(rec.Target)
 	switch {
 	case p.Carrier.Place != profile.Nowhere && listed(r.KeyHonoured, rec.Method, path):
 		return Covered

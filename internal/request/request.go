@@ -36,6 +36,9 @@ type Reader struct {
 	// NewKey makes the key of a request that has none. It gets a copy without Body, but with GetBody. business: the same
 	// request always gets this key, so that its record is one of a key that the caller chose.
 	NewKey func(*http.Request) (key string, business bool, err error)
+	// InsertKey: a key that the call names is put into the body, form or query where the profile has keys there and the request has none.
+	// MakesBusiness: all keys of NewKey are the business's own.
+	InsertKey, MakesBusiness bool
 	// Secrets says what is a credential.
 	Secrets Secrets
 	// Credential and Region go into each record as they are.
@@ -43,6 +46,7 @@ type Reader struct {
 	// Pauses become Record.Pauses, and AskFirst Record.AskFirst.
 	Pauses   persist.Pauses
 	AskFirst bool
+	Results  bool // becomes Record.Results
 	// KeepFields are pointers to values of the body that become Record.KeptFields. CheckPointers has taken them.
 	KeepFields []string
 	// KeyHonoured are operations at which keys count, whatever the profile says. BasePath is cut off before paths are compared
@@ -64,6 +68,8 @@ type Given struct {
 	Keys []string
 	// Generate: a request without any key gets one from NewKey. Otherwise it is an error.
 	Generate bool
+	// Made is NewKey's answer, if it was asked before.
+	Made *Made
 	// PlainHTTP: the caller sees plain HTTP.
 	PlainHTTP bool
 	// Queued: the call itself sends nothing.
@@ -138,8 +144,12 @@ type Snapshot struct {
 type Credentials struct {
 	// Header holds the headers that are credentials; nil if there are none.
 	Header http.Header
+	// Trace holds the headers with trace context, which are no credentials; nil if there are none.
+	Trace http.Header
 	// User is the URL's userinfo; nil if it has none. New makes an Authorization header of it.
 	User *url.Userinfo
+	// Close: the caller wants the connection to be closed after each send.
+	Close bool
 }
 
 // Empty reports whether the request carried no credentials.
@@ -158,19 +168,15 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 		return nil, named, err
 	}
 	generated := ""
-	if named.Keyless && named.Origin != "" && r.mayGenerate(p, given) {
-		var business bool
-		if generated, business, err = r.generate(req); err != nil {
-			named.Unread = errors.As(err, new(UnreadKey))
+	if !inBody(p) {
+		if generated, err = r.generate(req, p, &named, given); err != nil {
 			return nil, named, err
 		}
-		named.add(generated)
-		named.Keyless = !business
 	}
 	if err := r.check(req); err != nil {
 		return nil, named, err
 	}
-	body, err := r.readBody(req, r.MaxBodyBytes)
+	body, err := r.readBody(req, r.MaxBodyBytes, given.PlainHTTP)
 	if err != nil {
 		named.Unread = inBody(p)
 		return nil, named, err
@@ -180,21 +186,50 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 			named.add(keys...)
 			named.Unnamed, named.Keyless = false, false
 		}
+		if generated, err = r.generate(rereadable(req, body), p, &named, given); err != nil {
+			return nil, named, err
+		}
 	}
 	key, wire, err := r.oneKey(req, p, named, body, given, generated)
 	if err != nil {
 		return nil, named, err
 	}
-	s = r.describe(req, p, given, named, body, key, wire, key == generated && named.Unnamed)
+	sent := req
+	if r.inserts(p) {
+		if sent, body, err = r.withKey(req, p, body, wire); err != nil {
+			return nil, named, err
+		}
+		named.Target, _ = r.Secrets.splitTarget(sent.URL.RequestURI(), queryCarrier(p))
+		named.Owner.target = named.Target
+	}
+	s = r.describe(sent, p, given, named, body, key, wire, key == generated && named.Unnamed)
 	named.Owner.header = s.Record.Header
 	return s, named, nil
+}
+
+// generate returns NewKey's key for a request without one; "" where it is not asked.
+func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, given Given) (key string, err error) {
+	if !named.Keyless || named.Origin == "" || !r.mayGenerate(p, given) {
+		return "", nil
+	}
+	made := given.Made
+	if made == nil {
+		made = r.Make(req)
+	}
+	if made.Err != nil {
+		named.Unread = errors.As(made.Err, new(UnreadKey))
+		return "", made.Err
+	}
+	named.add(made.Key)
+	named.Keyless = !made.Business
+	return made.Key, nil
 }
 
 // ReadUnkeyed is Read of a request without a key that is no operation of this client, as if it were one under a key that only it can
 // have, to whatever origin. Named.Keys is empty: nobody may go on with that key.
 func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given) (*Snapshot, Named, error) {
 	free, unbound := *r, *p
-	free.RequireKey, free.Allowed, free.Producer, free.KeepFields = false, nil, false, nil
+	free.InsertKey, free.RequireKey, free.Allowed, free.Producer, free.KeepFields = false, false, nil, false, nil
 	free.NewKey = func(*http.Request) (string, bool, error) { return uuid.NewString(), false, nil }
 	unbound.Carrier, unbound.Key, unbound.Encoding = profile.Carrier{Place: profile.Nowhere}, profile.KeyRule{}, profile.Raw
 	unbound.Token, unbound.FirstSent = nil, ""
@@ -272,6 +307,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		carrier = p.Carrier.Name
 	}
 	kept, secret, omitted := r.Secrets.splitHeader(req.Header, carrier)
+	trace := splitTrace(kept)
 	if req.Host != "" && !strings.EqualFold(req.Host, req.URL.Host) {
 		kept["Host"] = []string{req.Host}
 	}
@@ -280,7 +316,8 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	if req.URL.User != nil {
 		omitted = append(omitted, omittedUser)
 	}
-	s := &Snapshot{Profile: p, Scopes: named.Scopes, Credentials: Credentials{Header: secret, User: req.URL.User}, URL: sentTo(req.URL)}
+	s := &Snapshot{Profile: p, Scopes: named.Scopes, URL: sentTo(req.URL)}
+	s.Credentials = Credentials{Header: secret, Trace: trace, User: req.URL.User, Close: req.Close}
 	s.Record = persist.Record{
 		ID:             persist.ID{Account: named.Account, Key: key},
 		Generated:      generated,
@@ -303,8 +340,10 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		Window:         p.Window.Floor,
 		Pauses:         r.Pauses,
 		AskFirst:       r.AskFirst,
+		Results:        r.Results,
 		Scopes:         r.recordedScopes(named.Scopes),
 		Recipe:         r.recipe(p),
+		Trace:          recordedTrace(trace),
 		Created:        given.Now.Round(0),
 	}
 	s.Coverage = r.coverage(&s.Record, p)
@@ -343,4 +382,9 @@ func Method(req *http.Request) string {
 // Safe reports whether a method has no effect (RFC 9110 section 9.2.1), so that it is never journaled.
 func Safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// Idempotent reports whether a method is safe or idempotent by definition (RFC 9110 section 9.2.2).
+func Idempotent(method string) bool {
+	return Safe(method) || method == http.MethodPut || method == http.MethodDelete || method == http.MethodTrace
 }

@@ -164,7 +164,7 @@ func (s *Secrets) splitHeader(h http.Header, carrier string) (kept, secret http.
 	for name, lines := range h {
 		switch {
 		case hopByHop(name) || strings.EqualFold(name, carrier):
-		case s.header(name):
+		case s.header(name) && !isTrace(name):
 			if secret == nil {
 				secret = make(http.Header)
 			}

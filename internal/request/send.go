@@ -12,14 +12,14 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// New is the request of one send: the recorded method, headers and bytes, the credentials, and the key in its carrier,
-// to target. Its context is ctx. Its URL, header map and lines are its own. It has no GetBody, so that net/http cannot
+// New is the request of one send: the recorded method, headers and bytes, the credentials, the caller's trace context, and the key
+// in its carrier, to target. Its context is ctx. Its URL, header map and lines are its own. It has no GetBody, so that net/http cannot
 // send it again by itself.
 func New(ctx context.Context, rec *persist.Record, target *url.URL, credentials Credentials) *http.Request {
 	u := *target
 	req := (&http.Request{
-		Method: rec.Method, URL: &u, Host: u.Host, Header: make(http.Header, len(rec.Header)+len(credentials.Header)+1),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Method: rec.Method, URL: &u, Host: u.Host, Header: make(http.Header, len(rec.Header)+len(credentials.Header)+len(credentials.Trace)+1),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Close: credentials.Close,
 	}).WithContext(ctx)
 	if host := rec.Header["Host"]; len(host) > 0 {
 		req.Host = host[0]
@@ -29,8 +29,10 @@ func New(ctx context.Context, rec *persist.Record, target *url.URL, credentials 
 			req.Header[name] = slices.Clone(lines)
 		}
 	}
-	for name, lines := range credentials.Header {
-		req.Header[name] = slices.Clone(lines)
+	for _, own := range []http.Header{credentials.Header, credentials.Trace} {
+		for name, lines := range own {
+			req.Header[name] = slices.Clone(lines)
+		}
 	}
 	if rec.Carrier == string(profile.Header) {
 		req.Header[carrierSpelling(rec)] = []string{rec.KeyOnWire()}

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/testrun"
 )
 
 var (
@@ -18,7 +21,7 @@ var (
 )
 
 // bugOperations is how many operations may pass until a bug is found. The table says after how many it was.
-const bugOperations = 150_000
+var bugOperations = testrun.N(500, 150_000)
 
 // found is the first violation that a bug led to.
 type found struct {
@@ -57,14 +60,27 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestBugs puts the bugs in one at a time, and wants each found.
+// TestBugs puts the bugs in one at a time, and wants each found; most of them, where not all is tested.
 func TestBugs(t *testing.T) {
 	t.Parallel()
-	for _, bug := range Bugs() {
-		t.Run(string(bug), func(t *testing.T) {
-			t.Parallel()
-			wantFound(t, find(t, bug))
-		})
+	all := Bugs()
+	var seldom atomic.Int32
+	t.Run("each", func(t *testing.T) {
+		for _, bug := range all {
+			t.Run(string(bug), func(t *testing.T) {
+				t.Parallel()
+				f := find(t, bug)
+				if f.operations == 0 && !testrun.Whole() {
+					seldom.Add(1)
+					t.Logf("not found in %d operations", bugOperations)
+					return
+				}
+				wantFound(t, f)
+			})
+		}
+	})
+	if n := int(seldom.Load()); 2*n > len(all) {
+		t.Errorf("%d of %d bugs were not found in %d operations, want half at most", n, len(all), bugOperations)
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
 	s := &w.plan.Setting
 	cfg := oncehttp.Config{
-		Journal: journal, Account: l.account(account), Profile: s.Profile, Retry: l.variant.retry,
+		Operation: oncehttp.Writes,
+		Journal:   journal, Account: l.account(account), Profile: s.Profile, Retry: l.variant.retry,
 		Transport: w.network(l, account), MaxResponseBytes: l.variant.answers, ResumeWorkers: l.variant.workers,
 		EnqueueMaxAge: l.variant.enqueueMaxAge, Lease: l.variant.lease,
 		MaxRequestBytes: bodyMax, KeepAnswer: s.KeepAnswer, NewKey: l.variant.newKey(w),

@@ -5,7 +5,7 @@
 // network do to each send, when processes die, when the disk fails, how clocks
 // stand. [Run] plays a plan inside one testing/synctest bubble, with the real
 // client, the real journals and the real mock server, and holds what happens to
-// the invariants, which ARCHITECTURE.md numbers. The seed fixes everything but
+// the invariants, which docs/invariants.md numbers. The seed fixes everything but
 // the order in which the scheduler runs goroutines, and the random numbers of
 // the client; so a failing seed is run again many times, and [Shrink] drops the
 // steps of its plan that the failure does not need.

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Invariant is the number of a rule in ARCHITECTURE.md.
+// Invariant is the number of a rule in docs/invariants.md.
 type Invariant int
 
 // The invariants that a run is held to.

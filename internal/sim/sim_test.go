@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/testrun"
 )
 
 // The flags, behind -args.
@@ -17,7 +19,7 @@ var (
 	oneSeed    = flag.Uint64("seed", 0, "run only this seed; 0: all from -first on")
 	repeat     = flag.Int("repeat", 20, "how often a seed of its own, and one that failed, is run")
 	firstSeed  = flag.Uint64("first", 1, "the first seed")
-	operations = flag.Int("operations", 2_000, "how many operations to simulate")
+	operations = flag.Int("operations", testrun.N(200, 2_000), "how many operations to simulate")
 	orders     = flag.Int("orders", 200, "how many operations a seed has")
 	trace      = flag.Bool("trace", false, "print the history of a seed of its own, whatever comes of it")
 )

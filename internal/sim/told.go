@@ -85,14 +85,14 @@ func sent(err error) bool {
 // answerKept checks that a call whose process has read a whole 2xx gives it to its
 // caller, and that after a final no that the server stores it does not say that
 // nothing was answered. Who leaves while others wait does not get it, nor does a call whose
-// context ended before it began or joined anything, or one that named no key and has sent nothing: it says how a record stands
-// that is another call's.
+// context ended before it began or joined anything, one whose body cannot be read, or one that named no key and has sent nothing: it
+// says how a record stands that is another call's.
 func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time, err error) {
 	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
 		return
 	}
 	var e *oncehttp.Error
-	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errBody) || errors.Is(err, oncehttp.ErrBodyTooLarge)
 	if ended && errors.As(err, &e) && (e.Sends == 0 || errors.Is(err, oncehttp.ErrFinal)) {
 		return
 	}

@@ -1,4 +1,4 @@
-// Package testport hands out TCP ports for the server programs that tests start.
+// Package testport hands out TCP ports for the server programs that tests start, and finds the servers that tests share.
 package testport
 
 import (

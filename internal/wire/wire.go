@@ -9,8 +9,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -30,13 +32,20 @@ type Limits struct {
 var (
 	// ErrAttemptTimeout is why an attempt ended whose headers, or the next part of whose body, did not come within
 	// Limits.AttemptTimeout. Something may have been sent, unless Result.Unsent says otherwise.
-	ErrAttemptTimeout = errors.New("no answer within Retry.AttemptTimeout")
+	ErrAttemptTimeout error = timeout("no answer within Retry.AttemptTimeout")
 	// ErrAnswerTimeout is why an attempt ended whose answer was not read within Limits.AnswerTimeout.
-	ErrAnswerTimeout = errors.New("no whole answer within Retry.AnswerTimeout")
+	ErrAnswerTimeout error = timeout("no whole answer within Retry.AnswerTimeout")
 
 	errSwitched   = errors.New("answered 101 Switching Protocols, which is no answer")
 	errNoResponse = errors.New("the transport returned neither a response nor an error")
 )
+
+// timeout is an error that is a timeout as those of package net are.
+type timeout string
+
+func (t timeout) Error() string { return string(t) }
+func (timeout) Timeout() bool   { return true }
+func (timeout) Temporary() bool { return true }
 
 // Sender makes the attempts of one operation, one after the other. It is used by one goroutine.
 type Sender struct {
@@ -91,6 +100,8 @@ type Answer struct {
 	Head *http.Response
 	// From is the URL that gave the answer, the last one if redirects were followed.
 	From *url.URL
+	// Hopped: a redirect led there.
+	Hopped bool
 	// Body is the body as far as it is kept: Limits.BodyBytes and one byte more, if there is more.
 	Body []byte
 	// Whole says that Body is all that the server sent. A stream of events is never whole, and Body has nothing of it.
@@ -135,9 +146,26 @@ func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 		earlier := result.Sends
 		result = s.sendAdmitted(ctx, next, true, &left)
 		result.Sends += earlier
+		if result.Answer != nil {
+			result.Answer.Hopped = true
+		}
 		result.Unsent = false // the redirect was an answer to an earlier send
 	}
+	if result.Answer != nil && result.Answer.Hopped {
+		locate(result.Answer)
+	}
 	return result
+}
+
+// locate makes a relative Location absolute: the caller, who resolves it, does not know where a redirect led.
+func locate(a *Answer) {
+	location := a.Head.Header.Get("Location")
+	if location == "" {
+		return
+	}
+	if u, err := a.From.Parse(location); err == nil {
+		a.Head.Header.Set("Location", u.String())
+	}
 }
 
 // sendAdmitted is sendOnce once the send is admitted. It takes the time that the send takes from left.
@@ -185,10 +213,10 @@ func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time)
 		err = errSwitched
 	}
 	if err != nil {
-		err = x.reason(err)
+		err = hinted(x.reason(err))
 		x.end()
 		unsent := x.provedUnsent()
-		return Result{Err: err, Unsent: unsent, Fatal: untrusted(err), Sends: x.sends(unsent)}
+		return Result{Err: err, Unsent: unsent, Fatal: hopeless(err), Sends: x.sends(unsent)}
 	}
 	result := s.read(x, resp)
 	result.Sends = x.sends(false)
@@ -203,6 +231,30 @@ func (s *Sender) hand(x *exchange, req *http.Request) (*http.Response, error) {
 	s.Requests.Handing()
 	defer s.Requests.Handed()
 	return x.roundTrip(s.Transport, req)
+}
+
+// hinted returns err, with net/http's own words where a server that speaks HTTP was asked in TLS.
+func hinted(err error) error {
+	var header tls.RecordHeaderError
+	if errors.As(err, &header) && string(header.RecordHeader[:]) == "HTTP/" {
+		return fmt.Errorf("%w: %w", http.ErrSchemeMismatch, err)
+	}
+	return err
+}
+
+// hopeless reports whether another send would fail as err says: by the certificate, by the scheme, or by the request itself.
+func hopeless(err error) bool {
+	return untrusted(err) || errors.Is(err, http.ErrSchemeMismatch) || impossible(err)
+}
+
+// impossible reports whether err is net/http's refusal of a request that a Transport above it has spoilt. It has words only.
+func impossible(err error) bool {
+	for _, words := range []string{"net/http: invalid header field", "net/http: invalid trailer", "net/http: invalid method", "unsupported protocol scheme", "http: no Host in request URL"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }
 
 // untrusted reports whether err says that the server's certificate is not to be trusted. A second attempt would meet

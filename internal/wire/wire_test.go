@@ -249,6 +249,27 @@ func TestUntrustedIsFatal(t *testing.T) {
 	}
 }
 
+// TestSpoiltIsFatal: a request that a Transport above net/http's has made impossible is impossible at the next attempt, too.
+func TestSpoiltIsFatal(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*http.Request){
+		"field":   func(req *http.Request) { req.Header["a b"] = []string{"c"} },
+		"value":   func(req *http.Request) { req.Header.Set("Authorization", "Bearer a\n") },
+		"trailer": func(req *http.Request) { req.Trailer = http.Header{"A B": {"c"}} },
+		"method":  func(req *http.Request) { req.Method = "A B" },
+		"scheme":  func(req *http.Request) { req.URL.Scheme = "gopher" },
+		"host":    func(req *http.Request) { req.URL.Host = "" },
+	} {
+		tr := &transport{answer: func(_ int, req *http.Request) (*http.Response, error) {
+			spoil(req)
+			return (&http.Transport{}).RoundTrip(req)
+		}}
+		if r := sender(tr).Send(t.Context(), parse(t, "http://127.0.0.1:9/")); !r.Fatal || r.Unsent {
+			t.Errorf("%s: %+v, want it fatal, and no proof that nothing was sent", name, r)
+		}
+	}
+}
+
 // TestPrepareError: a send that could not be prepared was not made. Unless the time ran out, it never can be. After a
 // redirect something was sent all the same.
 func TestPrepareError(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/bolt/internal/powercut"
 )
@@ -18,7 +19,7 @@ import (
 // The long measurement of broken assumptions is
 //
 //	go test ./persist/bolt -run TestBrokenAssumptions -v -timeout 1h -args -measured 6000
-var measured = flag.Int("measured", 150, "how many images TestBrokenAssumptions makes for each assumption")
+var measured = flag.Int("measured", testrun.N(30, 150), "how many images TestBrokenAssumptions makes for each assumption")
 
 // assumption is one that doc.go names, and how it is broken. It is measured what that costs.
 type assumption struct {
@@ -38,7 +39,7 @@ type assumption struct {
 // no harm, and where the order of writes is kept no file is refused; each other one does harm, so that the measurement sees it.
 func TestBrokenAssumptions(t *testing.T) {
 	t.Parallel()
-	dir := memoryDir(t)
+	dir := testrun.Dir(t)
 	path := filepath.Join(dir, journalName)
 	j := open(t, path)
 	for i := range 20 {
@@ -63,7 +64,7 @@ begin g 400
 mark d
 begin h 4000
 close`, powercut.Fault{})
-	opened := filepath.Join(memoryDir(t), journalName)
+	opened := filepath.Join(testrun.Dir(t), journalName)
 	for _, a := range []assumption{
 		{name: "none is broken", harmless: true},
 		{name: "sectors of 64 bytes", sector: 64, harmless: true},

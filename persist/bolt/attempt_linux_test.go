@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/bolt/internal/powercut"
 )
@@ -14,7 +15,7 @@ import (
 // page arrives, it must not lead to the commit that failed.
 func TestFailedAttemptStaysGone(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(memoryDir(t), journalName)
+	path := filepath.Join(testrun.Dir(t), journalName)
 	j := open(t, path)
 	begin(t, j, sized("before", 100))
 	before, err := compact(j)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -73,6 +74,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
 	s.mark(slotGenerated, rec.Generated)
 	s.mark(slotForgets, rec.KeepKey != 0)
+	s.mark(slotOwed, rec.Owed())
 	s.mark(slotOutside, c.request != nil || c.answer != nil)
 	j.ids.add(c.keys.id, c.seq)
 	if rec.Generated {
@@ -140,6 +142,40 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	}
 }
 
+// MarkDelivered implements [persist.Results]. Of a final record it waits for a commit only where Finish does; of a held one as Update.
+func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
+	if err := j.start(ctx); err != nil {
+		return false, err
+	}
+	rec, err := j.lookup(id)
+	switch {
+	case errors.Is(err, persist.ErrNotFound):
+		return false, nil
+	case err != nil || rec.Revision != revision || !rec.Owed():
+		return false, err
+	}
+	rec.OwedFrom = time.Time{}
+	if !rec.State.Final() {
+		_, err := j.Update(ctx, rec)
+		if errors.Is(err, persist.ErrStale) || errors.Is(err, persist.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	for { // until nothing of it is queued
+		marked := rec
+		if done, err := j.replaceFinal(&marked); done || err != nil {
+			return done && err == nil, err
+		}
+		if now, err := j.lookup(id); err != nil || now.Revision != revision {
+			if errors.Is(err, persist.ErrNotFound) {
+				err = nil
+			}
+			return false, err
+		}
+	}
+}
+
 // noneUnreported reports that memory alone shows that no record of this ID is
 // marked: most are not, and need not be read.
 func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
@@ -179,6 +215,7 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
 	s.mark(slotChanged, true)
 	s.mark(slotUnreported, rec.Unreported)
+	s.mark(slotOwed, rec.Owed())
 	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
 	j.slots.set(c.seq, s)
 	return true, j.queueLazy(c, s)
@@ -213,6 +250,7 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
 	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
 	s.mark(slotUnreported, rec.Unreported)
+	s.mark(slotOwed, rec.Owed())
 	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
 	j.slots.set(c.seq, s)
 	return c, s, nil

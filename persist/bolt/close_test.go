@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -94,7 +95,7 @@ func (d *fullDisk) act(t *testing.T, what, key string, returned chan<- string) {
 // one that fails while they wait.
 func TestCloseAndFlushSayWhatIsDurable(t *testing.T) {
 	t.Parallel()
-	dir := memoryDir(t)
+	dir := testrun.Dir(t)
 	kinds := []string{"", "begin", "finish", "mark", "begin finish", "begin finish mark"}
 	for _, act := range []string{"Close", "Flush", "Flush, and then Close"} {
 		for _, under := range kinds[1:] {
@@ -209,7 +210,7 @@ func missingIn(t *testing.T, path string, said <-chan string) (missing []string)
 // by another caller is under way, and fails, they are not undone with it.
 func TestFinishGoesWithNoOtherChange(t *testing.T) {
 	t.Parallel()
-	dir, ctx := memoryDir(t), context.Background()
+	dir, ctx := testrun.Dir(t), context.Background()
 	for what, acts := range map[string][2]func(d *fullDisk) error{
 		"Finish beside an Update": {func(d *fullDisk) error {
 			r, _ := d.Get(ctx, persist.ID{Account: "acct", Key: "finish-0"})
@@ -278,7 +279,7 @@ func besideAnother(t *testing.T, path string, acts [2]func(*fullDisk) error, fai
 func TestManyFinishesOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
-	path := filepath.Join(memoryDir(t), "journal.db")
+	path := filepath.Join(testrun.Dir(t), "journal.db")
 	j := openWith(t, path, bolt.WithCommit(bolt.Options{Sync: func(*os.File) error { return nil }}, func() error {
 		if full.Load() {
 			return &fsError{syscall.ENOSPC}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -20,7 +21,7 @@ import (
 // The long measurement of copies is
 //
 //	go test ./persist/bolt -run TestCopies -v -args -copies 150
-var copies = flag.Int("copies", 8, "how many copies TestCopies makes of each journal; with 100 or more it has large journals, too")
+var copies = flag.Int("copies", testrun.N(2, 8), "how many copies TestCopies makes of each journal; with 100 or more it has large journals, too")
 
 // copied is a journal that is copied, and how it is written to meanwhile.
 type copied struct {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -198,11 +199,11 @@ func TestCrash(t *testing.T) {
 }
 
 func testCrashes(t *testing.T, moments []moment) {
-	for i := 1; i < len(moments); i++ {
+	for i := 1; i < len(moments); i += testrun.N(3, 1) {
 		before, after := moments[i-1], moments[i]
 		t.Run(after.what, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := testrun.Dir(t)
 			lost := 0
 			for n, c := range crashes(before.file, after.file) {
 				path := filepath.Join(dir, fmt.Sprint(n))

@@ -14,6 +14,7 @@ import (
 
 	bbolt "go.etcd.io/bbolt"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -108,7 +109,7 @@ func TestDamagedByte(t *testing.T) {
 	for name, file := range map[string][]byte{"closed": closed, "killed": killed} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, refused := t.TempDir(), 0
+			dir, refused := testrun.Dir(t), 0
 			for at := 0; at < len(file); at++ {
 				// All of the meta pages and marks, and some of the rest.
 				within := at % pageSize
@@ -134,7 +135,7 @@ func TestDamagedPage(t *testing.T) {
 	for name, file := range map[string][]byte{"closed": closed, "killed": killed} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, pages, refused := t.TempDir(), len(file)/pageSize, 0
+			dir, pages, refused := testrun.Dir(t), len(file)/pageSize, 0
 			for p := range pages {
 				for how, fill := range map[string]func([]byte){
 					"zeros":        func(b []byte) { clear(b) },
@@ -161,7 +162,7 @@ func TestDamagedPage(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	closed, killed, want := sample(t)
-	dir := t.TempDir()
+	dir := testrun.Dir(t)
 	for name, file := range map[string][]byte{"closed": closed, "killed": killed} {
 		refused, sizes := 0, 0
 		for size := 64; size < len(file); size += 1021 {
@@ -196,7 +197,7 @@ func TestDamagedUnmarked(t *testing.T) {
 	file := readFile(t, path) // before the mark is on the disk
 	closeIt(t, j)
 	clear(file[(1-bolt.NewestMeta(file))*pageSize+sectorSize:][:sectorSize])
-	dir, refused, lost := t.TempDir(), 0, 0
+	dir, refused, lost := testrun.Dir(t), 0, 0
 	for at := 100; at < len(file); at += sectorSize / 2 {
 		b := slices.Clone(file)
 		b[at+at%37] ^= 1 << (at % 8)
@@ -234,7 +235,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, at uint32, patch []byte) {
 		b := slices.Clone(file)
 		copy(b[int(at)%len(b):], patch)
-		examine(t, t.TempDir(), fmt.Sprintf("%d bytes at %d", len(patch), int(at)%len(b)), b, want)
+		examine(t, testrun.Dir(t), fmt.Sprintf("%d bytes at %d", len(patch), int(at)%len(b)), b, want)
 	})
 }
 
@@ -260,7 +261,7 @@ func TestLoop(t *testing.T) {
 		child := b[p*pageSize+16+8:][:8]
 		clear(child)
 		child[0], child[1] = byte(p), byte(p>>8)
-		if examine(t, t.TempDir(), fmt.Sprintf("page %d leads to itself", p), b, want) {
+		if examine(t, testrun.Dir(t), fmt.Sprintf("page %d leads to itself", p), b, want) {
 			loops++
 		}
 	}
@@ -272,7 +273,7 @@ func TestLoop(t *testing.T) {
 // TestForeignFile: what is no journal is refused and left as it is.
 func TestForeignFile(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := testrun.Dir(t)
 	other := filepath.Join(dir, "other.db")
 	db, err := bbolt.Open(other, 0o600, nil)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist/bolt/internal/powercut"
 )
 
@@ -14,7 +15,7 @@ import (
 // kept or lost of pages that it could not write. The power is cut at each call of either.
 func TestFaultAtEachCall(t *testing.T) {
 	t.Parallel()
-	root := memoryDir(t)
+	root := testrun.Dir(t)
 	for _, s := range situations(t, newBases(t)) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -25,7 +26,7 @@ func TestFaultAtEachCall(t *testing.T) {
 			m, r := newMatrix(), rand.New(rand.NewPCG(7, 35))
 			plain.cuts(t, dir, r, *images/80, m)
 			faults := faultsOf(plain.calls)
-			for n, fault := range faults {
+			for n, fault := range testrun.Some(faults, 4) {
 				l := live(t, dir, start.Clone(), s.before, s.script, fault)
 				l.cuts(t, dir, r, *images/1000, m)
 				l.after.Evict(r, []float64{0, 0.5, 1}[n%3])

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -29,7 +30,7 @@ var cutsOfEach = flag.Int("filesystems", 8, "how often TestFileSystems cuts each
 // mounts what is left. The device has all that was written to it by then, in the order in which it was written.
 func TestFileSystems(t *testing.T) {
 	// Below is a file system that copies a file at one moment.
-	m := &machine{t, memoryDir(t)}
+	m := &machine{t, testrun.Dir(t)}
 	m.sh("mkdir %[1]s/host %[1]s/disk %[1]s/image; truncate -s 3G %[1]s/host.img; mkfs.xfs -q -m reflink=1 %[1]s/host.img", m.dir)
 	m.sh("mount -o loop %[1]s/host.img %[1]s/host", m.dir)
 	defer m.sh("umount %s/host", m.dir)

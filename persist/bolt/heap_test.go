@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
@@ -25,14 +26,14 @@ func liveHeap() float64 {
 // heap, so it is not parallel. docs/performance.md has the figures: go test -v shows them.
 func TestHeapARecord(t *testing.T) {
 	const n, workers = 100_000, 64
-	for _, c := range []struct {
+	for _, c := range testrun.Some([]struct {
 		name      string
 		generated bool
 		finished  bool
 		most      float64
 	}{
 		{"finished", false, true, 44}, {"pending", false, false, 46}, {"pending, generated keys", true, false, 72},
-	} {
+	}, 3) {
 		path, before := newPath(t), liveHeap()
 		j := openWith(t, path, bolt.Options{Sync: func(*os.File) error { return nil }})
 		var wg sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -60,7 +61,7 @@ func openWith(t testing.TB, path string, opts bolt.Options) *bolt.Journal {
 	return j
 }
 
-func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "journal.db") }
+func newPath(t testing.TB) string { return filepath.Join(testrun.Dir(t), "journal.db") }
 
 func begin(t testing.TB, j *bolt.Journal, r persist.Record) persist.Record {
 	t.Helper()

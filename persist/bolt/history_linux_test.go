@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist/bolt/internal/powercut"
 )
 
@@ -18,7 +19,7 @@ import (
 //
 // and one trace again is -args -trace NAME -round N.
 var (
-	images    = flag.Int("images", 5_000, "how many images of disks TestPowerCut opens")
+	images    = flag.Int("images", testrun.N(600, 5_000), "how many images of disks TestPowerCut opens")
 	onlyTrace = flag.String("trace", "", "the only trace that TestPowerCut plays")
 	onlyRound = flag.Int("round", 0, "the only round in which it plays it")
 )
@@ -33,7 +34,11 @@ const (
 // power at each of them, and opens what that may have left.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	root, named, m := memoryDir(t), traces(t), newMatrix()
+	root, named, m := testrun.Dir(t), traces(t), newMatrix()
+	randomly := testrun.N(4, randomly)
+	if *onlyTrace == "" {
+		named = testrun.Some(named, 4)
+	}
 	perTrace := min(*images/(len(named)+randomly)+1, 600) // the rest in further rounds, which go on otherwise
 	for round := 0; m.images() < *images && round < 100; round++ {
 		for n := range len(named) + randomly {
@@ -52,7 +57,7 @@ func TestPowerCut(t *testing.T) {
 			return
 		}
 	}
-	m.wantSpread(t, *images, tracesMin)
+	m.wantSpread(t, *images, testrun.N(15, tracesMin))
 }
 
 // history is a trace, and the processes after it.
@@ -87,7 +92,7 @@ func (h *history) play(t *testing.T, s trace, images int) {
 	h.keys = append(h.keys, "another 100")
 	mkdir(t, h.dir)
 	disk, before, script, fault := powercut.NewDisk(h.dir, s.files), s.before, s.script, s.fault
-	for process := range 5 {
+	for process := range testrun.N(2, 5) {
 		l := live(t, h.dir, disk, before, script, fault)
 		l.name = s.name + ": " + l.name
 		h.m.lives++

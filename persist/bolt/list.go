@@ -40,13 +40,13 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return j.listed(ctx, q, last)
 }
 
-// noneUnresolved reports that the index of unresolved records has none that q
-// selects. The caller holds mu.
+// noneUnresolved reports that the index of unresolved records, or of owed results, has
+// none that q selects. The caller holds mu.
 func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	if len(q.Unresolved) > 0 {
 		return !j.unresolved.has(j.hash.fingerprint(q.Unresolved))
 	}
-	return q.AnyUnresolved && len(j.unresolved.first) == 0
+	return q.AnyUnresolved && len(j.unresolved.first) == 0 || q.Owed && j.slots.owed == 0
 }
 
 // failed is a listing that yields an error alone.
@@ -70,6 +70,8 @@ func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter
 			err := ctx.Err()
 			if err == nil {
 				err = l.next(after)
+			} else {
+				l.page = l.page[:0] // it was yielded before
 			}
 			for i := range l.page {
 				if !yield(l.page[i].rec, l.page[i].err) {
@@ -200,7 +202,7 @@ func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 
 // kinds says which slots may hold what q selects, so that the others are not read.
 func kinds(q *persist.Query) which {
-	w := which{unresolved: q.AnyUnresolved, bounded: !q.DueBy.IsZero(), by: dueAt(q.DueBy)}
+	w := which{unresolved: q.AnyUnresolved, owed: q.Owed, bounded: !q.DueBy.IsZero(), by: dueAt(q.DueBy)}
 	if len(q.States) == 0 {
 		w.pending, w.held, w.final, w.kept = true, true, true, true
 	}

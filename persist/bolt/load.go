@@ -178,6 +178,7 @@ func (s *slot) loadProgress(progress []byte) error {
 	s.mark(slotSwept, f.Swept)
 	s.mark(slotForgets, f.KeepKey != 0)
 	s.mark(slotUnreported, f.Unreported)
+	s.mark(slotOwed, !f.OwedFrom.IsZero() && f.State != persist.StatePending)
 	s.mark(slotOutside, f.Outside)
 	return nil
 }
@@ -273,6 +274,7 @@ func (j *Journal) enterLoaded(l *loaded) {
 		s.mark(slotSwept, later.is(slotSwept))
 		s.mark(slotForgets, later.is(slotForgets))
 		s.mark(slotUnreported, later.is(slotUnreported))
+		s.mark(slotOwed, later.is(slotOwed))
 		s.mark(slotOutside, outside)
 	}
 	j.ids.add(l.keys.id, l.seq)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -24,7 +25,7 @@ func TestMatrixDiskFull(t *testing.T) {
 	if *images >= long {
 		t.Setenv("ONCEHTTP_BOLT_LONG", "1")
 	}
-	cmd, out, _ := spawn(t, "full-matrix", filepath.Join(t.TempDir(), "journal.db"))
+	cmd, out, _ := spawn(t, "full-matrix", filepath.Join(testrun.Dir(t), "journal.db"))
 	last := ""
 	for {
 		s, err := out.ReadString('\n')

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -36,6 +38,7 @@ func roleOnFirstThread() string {
 // TestMain lets the test binary be a second process.
 func TestMain(m *testing.M) {
 	if role == "" {
+		testrun.AtOnce(6) // they wait for the disk and for processes
 		os.Exit(m.Run())
 	}
 	roles := map[string]func(path string) error{"hold": hold, "work": work, "full": full, "full-matrix": fullMatrix, "flip": flip, "script": runScript}
@@ -174,7 +177,7 @@ func work(path string) error {
 // checks that everything that it acknowledged is there.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := filepath.Join(t.TempDir(), "journal.db") // on a disk
 	acknowledged, finished := map[string]bool{}, map[string]bool{}
 	for round := range 8 {
 		cmd, out, _ := spawn(t, "work", path)

@@ -282,7 +282,7 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 		return false, err
 	}
 	// Only what Match looks at.
-	head := persist.Record{Seq: seq, State: f.State, Unreported: f.Unreported, NextAttempt: f.NextAttempt, Generated: i.Generated, Fingerprint: i.Fingerprint}
+	head := persist.Record{Seq: seq, State: f.State, Unreported: f.Unreported, NextAttempt: f.NextAttempt, OwedFrom: f.OwedFrom, Generated: i.Generated, Fingerprint: i.Fingerprint}
 	if !q.AllAccounts {
 		head.Account = string(i.Account)
 	}

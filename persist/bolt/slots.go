@@ -35,10 +35,11 @@ const (
 	slotUnreported             // final, and no caller was told
 	slotHeld                   // unfinished, and held
 	slotForgets                // its key is not kept for ever
+	slotOwed                   // its end or hold is owed to OnResult
 
 	// The upper bits hold a hash of what a record can never change, so that a
 	// caller's mistake is found without reading.
-	slotIdentity = ^uint32(0xff)
+	slotIdentity = ^uint32(0x1ff)
 )
 
 // packed is the part of the slot that any record keeps.
@@ -73,6 +74,7 @@ type chunk struct {
 	held       uint64 // which of the unfinished are held
 	kept       uint64 // which of those in use are tombstones of chosen keys that are kept for ever
 	unresolved uint64 // which of those in use are unresolved
+	owed       uint64 // which of those in use have slotOwed
 	dues       dues   // of the unfinished
 	slots      [64]packed
 }
@@ -84,6 +86,7 @@ type slots struct {
 	order  []uint64 // keys of chunks, and of chunks that are gone, ascending once settled
 	digest uint64
 	count  int
+	owed   int // how many have slotOwed
 
 	settled bool
 }
@@ -133,6 +136,18 @@ func (s *slots) set(seq uint64, v slot) {
 	c.held = masked(c.held, bit, v.is(slotHeld))
 	c.kept = masked(c.kept, bit, v.is(slotSwept) && !v.is(slotGenerated|slotForgets))
 	c.unresolved = masked(c.unresolved, bit, v.unresolved())
+	s.owe(c, bit, v.is(slotOwed))
+}
+
+// owe notes whether a slot of a chunk has slotOwed.
+func (s *slots) owe(c *chunk, bit uint64, is bool) {
+	switch was := c.owed&bit != 0; {
+	case is && !was:
+		s.owed++
+	case was && !is:
+		s.owed--
+	}
+	c.owed = masked(c.owed, bit, is)
 }
 
 // enter adds a chunk's number to the order. While a journal is loaded they come
@@ -165,6 +180,7 @@ func (s *slots) remove(seq uint64) {
 	s.count--
 	bit := uint64(1) << (seq & 63)
 	c.setDue(bit, false, nil)
+	s.owe(c, bit, false)
 	c.slots[seq&63] = packed{}
 	c.used, c.open, c.held, c.kept, c.unresolved = c.used&^bit, c.open&^bit, c.held&^bit, c.kept&^bit, c.unresolved&^bit
 	if c.used != 0 {
@@ -184,6 +200,7 @@ type which struct {
 	final      bool // finished, but for those of kept
 	kept       bool // tombstones of chosen keys that are kept for ever
 	unresolved bool // of all these, the unresolved only
+	owed       bool // likewise, those with slotOwed only
 
 	bounded bool  // of the unfinished, only those that are due
 	by      int64 // dueAt of the time by which they are
@@ -237,6 +254,9 @@ func (c *chunk) mask(w which) uint64 {
 	}
 	if w.unresolved {
 		m &= c.unresolved
+	}
+	if w.owed {
+		m &= c.owed
 	}
 	return m
 }

@@ -67,7 +67,9 @@ func TestSlowDiskServesAll(t *testing.T) {
 }
 
 // TestSlowDiskWaitsInVain: those who do not come back are waited for once at most.
-// Many begin together here, again and again, then one goes on alone.
+// Many begin together here, again and again, then one goes on alone. How many of them
+// share a commit is the scheduler's, so that it may be none who is waited for; that
+// somebody is waited for at all is TestSlowDiskServesAll's.
 func TestSlowDiskWaitsInVain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +90,7 @@ func TestSlowDiskWaitsInVain(t *testing.T) {
 				}
 			}
 		}
-		if late == 0 || late > 10 {
+		if late > 10 {
 			t.Errorf("waited %d times for those who were gone; want once for each of 10 times that they went, at most", late)
 		}
 		closeIt(t, j)

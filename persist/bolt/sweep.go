@@ -135,7 +135,7 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	}
 	head := persist.Record{
 		State: f.State, Finished: f.Finished, Swept: f.Swept, Unreported: f.Unreported, KeyTold: f.KeyTold, Generated: i.Generated, Window: i.Window,
-		KeepAnswer: f.KeepAnswer, KeepKey: f.KeepKey,
+		OwedFrom: f.OwedFrom, KeepAnswer: f.KeepAnswer, KeepKey: f.KeepKey,
 	}
 	drop, strip := l.Sweep(&head, now)
 	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/bolt/internal/powercut"
@@ -34,7 +35,7 @@ func (c syncCall) String() string { return fmt.Sprintf("%s %d of %q", c.name, c.
 // written.
 func TestErrorsOfSync(t *testing.T) {
 	t.Parallel()
-	dir := memoryDir(t)
+	dir := testrun.Dir(t)
 	path := filepath.Join(dir, journalName)
 	closeIt(t, open(t, path))
 	image := readFile(t, path)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/bolt/internal/powercut"
 )
@@ -217,7 +218,7 @@ func comeBackTraces(t *testing.T, b *bases) []trace {
 	t.Helper()
 	const script = "open\nbegin a 100\nbegin b 100\nbegin c 100\nbegin d 100\nbegin e 100\nclose"
 	files, before := powercut.Files{journalName: b.closed}, expected{any: []string{b.newest}}
-	dir := filepath.Join(memoryDir(t), "disk")
+	dir := filepath.Join(testrun.Dir(t), "disk")
 	mkdir(t, dir)
 	l := live(t, dir, powercut.NewDisk(dir, files), before, script, powercut.Fault{})
 	var metas []int // which writes of bbolt's are of meta pages
@@ -290,7 +291,7 @@ func withoutOlder(file []byte) []byte {
 // halfRecovered is a file whose recovery has written its copy, and then lost the newest meta page.
 func halfRecovered(t *testing.T, unmarked []byte) []byte {
 	t.Helper()
-	dir := memoryDir(t)
+	dir := testrun.Dir(t)
 	start := powercut.NewDisk(dir, powercut.Files{journalName: unmarked})
 	if err := writeFiles(dir, start.Memory()); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,26 @@
 package memory
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
 
 // unresolved reports whether a query for unresolved records may select the entry.
 func (e *entry) unresolved() bool {
 	return e.generated && (e.unreported || !e.state.Final())
+}
+
+// owed reports whether a query for owed results selects the entry.
+func (e *entry) owed() bool { return !e.owedFrom.IsZero() && e.state != persist.StatePending }
+
+// owe enters a record into the index of owed results, or takes it out. The caller holds mu.
+func (j *Journal) owe(e *entry) {
+	if e.owed() {
+		j.owed[e] = struct{}{}
+		return
+	}
+	delete(j.owed, e)
 }
 
 // link enters a record into the index of unresolved ones, if it belongs there.
@@ -38,6 +54,7 @@ func (j *Journal) unlink(e *entry) {
 // places are, so that removing a million records stays linear.
 func (j *Journal) drop(e *entry) {
 	j.unlink(e)
+	delete(j.owed, e)
 	delete(j.byID, e.id)
 	e.dropped, e.intent, e.progress = true, nil, nil
 	if j.gone++; j.gone > 64 && j.gone > len(j.order)/2 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,7 +34,7 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	if len(q.Unresolved) == 32 {
 		return j.unresolved[[32]byte(q.Unresolved)] == nil
 	}
-	return q.AnyUnresolved && len(j.unresolved) == 0
+	return q.AnyUnresolved && len(j.unresolved) == 0 || q.Owed && len(j.owed) == 0
 }
 
 // listed is apart, and stays so, that nothing is allocated where there is nothing
@@ -92,7 +93,10 @@ func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64
 func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	bySeq := func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) }
 	entries := j.order
-	if len(q.Unresolved) == 32 {
+	switch {
+	case q.Owed:
+		entries = slices.SortedFunc(maps.Keys(j.owed), func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+	case len(q.Unresolved) == 32:
 		entries = nil
 		for e := j.unresolved[[32]byte(q.Unresolved)]; e != nil; e = e.next {
 			entries = append(entries, e)
@@ -114,7 +118,7 @@ func (e *entry) match(q *persist.Query) bool {
 		rec, err := e.record()
 		return err != nil || rec.Needs().String() == q.Needs
 	}
-	head := persist.Record{ID: e.id, Seq: e.seq, State: e.state, Generated: e.generated, Unreported: e.unreported, NextAttempt: e.nextAttempt}
+	head := persist.Record{ID: e.id, Seq: e.seq, State: e.state, Generated: e.generated, Unreported: e.unreported, OwedFrom: e.owedFrom, NextAttempt: e.nextAttempt}
 	head.Fingerprint, head.Origin = e.fingerprint[:], e.origin
 	return q.Match(&head)
 }

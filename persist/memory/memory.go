@@ -45,6 +45,7 @@ type Journal struct {
 	seq        uint64
 	byID       map[persist.ID]*entry
 	unresolved map[[32]byte]*entry // by fingerprint, a list through entry.next, see entry.unresolved
+	owed       map[*entry]struct{} // the entries of owed results
 	order      []*entry            // by seq; dropped ones stay until half of them are dropped
 	gone       int                 // how many of order are dropped
 }
@@ -56,6 +57,7 @@ type entry struct {
 	state       persist.State
 	generated   bool
 	unreported  bool
+	owedFrom    time.Time
 	swept       bool
 	dropped     bool
 	nextAttempt time.Time
@@ -71,7 +73,7 @@ type entry struct {
 
 // New returns an empty journal.
 func New() *Journal {
-	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}, facts: map[string][]byte{}}
+	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}, owed: map[*entry]struct{}{}, facts: map[string][]byte{}}
 	_, _ = rand.Read(j.secret[:]) // never fails
 	return j
 }
@@ -100,6 +102,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	j.byID[e.id] = e
 	j.order = append(j.order, e)
 	j.link(e)
+	j.owe(e)
 	return rec, true, nil
 }
 
@@ -182,30 +185,7 @@ func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 	if was && !e.unresolved() {
 		j.unlink(e)
 	}
-}
-
-// MarkReported implements [persist.Journal].
-func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !j.open {
-		return errClosed()
-	}
-	e := j.byID[id]
-	if e == nil || !e.unreported {
-		return nil
-	}
-	rec, err := e.record()
-	if err != nil {
-		return err
-	}
-	rec.Unreported = false
-	rec.Revision++
-	j.replace(e, &rec, codec.AppendProgress(nil, &rec, codec.Inline))
-	return nil
+	j.owe(e)
 }
 
 // Assign implements [persist.Journal].
@@ -311,7 +291,7 @@ func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.open = false
-	j.byID, j.unresolved, j.order = nil, nil, nil
+	j.byID, j.unresolved, j.owed, j.order = nil, nil, nil, nil
 	return nil
 }
 
@@ -349,7 +329,7 @@ func stale(rec *persist.Record, e *entry) error {
 // asks first.
 func (e *entry) set(rec *persist.Record, progress []byte) {
 	e.rev, e.state, e.nextAttempt, e.sendUntil = rec.Revision, rec.State, rec.NextAttempt, rec.SendUntil
-	e.swept, e.unreported = rec.Swept, rec.Unreported
+	e.swept, e.unreported, e.owedFrom = rec.Swept, rec.Unreported, rec.OwedFrom
 	e.progress = append(e.intent[len(e.intent):], progress...)
 }
 

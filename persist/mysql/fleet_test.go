@@ -12,12 +12,13 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	journal "github.com/oncehttp/oncehttp/persist/mysql"
 )
 
-var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: 300 on the shared one")
+var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: some on the shared one")
 
 // fleetWorker is the role of a process that runs the journal: see sqltest.Work.
 func fleetWorker(ctx context.Context, args []string) error { return sqltest.Work(ctx, opener(args)) }
@@ -41,7 +42,7 @@ func fleet(t *testing.T) sqltest.Fleet {
 	if err := e.DB.QueryRow("SELECT DATABASE()").Scan(&name); err != nil {
 		t.Fatal(err)
 	}
-	return sqltest.Fleet{Engine: e, Journal: e.Open(t, e.Address, 9*time.Second), Worker: []string{server(t), name}, Orders: 300, Rounds: 10, Seed: 1}
+	return sqltest.Fleet{Engine: e, Journal: e.Open(t, e.Address, 9*time.Second), Worker: []string{server(t), name}, Orders: testrun.N(100, 300), Rounds: 10, Seed: 1}
 }
 
 func TestFleet(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/oncehttp/oncehttp/internal/testport"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	journal "github.com/oncehttp/oncehttp/persist/mysql"
 )
@@ -16,7 +17,7 @@ import (
 // server is the URL of the MariaDB that the tests use.
 func server(t testing.TB) string {
 	t.Helper()
-	return sqltest.Server(t, "ONCEHTTP_TEST_MYSQL", "mysql://root@127.0.0.1:3306/test", "127.0.0.1:3306")
+	return testport.Server(t, "ONCEHTTP_TEST_MYSQL", "mysql://root@127.0.0.1:3306/test")
 }
 
 // config is how the driver connects to a database of the server.

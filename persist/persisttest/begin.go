@@ -27,6 +27,8 @@ func beginCases() []testCase {
 			why: "two accounts that share a record pay for each other"},
 		{name: "begin/any-bytes", run: beginAnyBytes,
 			why: "keys and bodies are the caller's, and every byte of them counts"},
+		{name: "begin/trace", run: beginTrace,
+			why: "whoever sends an operation later links it to the call that began it; afterwards it is of no use"},
 		{name: "begin/large", run: beginLarge,
 			why: "a large request must come back as it was, and not as far as it fitted"},
 		{name: "get/not-found", run: getNotFound,
@@ -119,6 +121,7 @@ func beginInvalid(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for name, breakIt := range map[string]func(*persist.Record){
 		"no key":               func(r *persist.Record) { r.Key = "" },
+		"long trace":           func(r *persist.Record) { r.Trace = strings.Repeat("s", persist.TraceBytesMax+1) },
 		"short fingerprint":    func(r *persist.Record) { r.Fingerprint = r.Fingerprint[:31] },
 		"no wire key":          func(r *persist.Record) { r.WireKey = "" },
 		"sent without a token": func(r *persist.Record) { r.ServerToken, r.WireKey, r.MaybeSent, r.FirstSent = true, "", true, epoch() },
@@ -269,4 +272,24 @@ func getProbe(k *check) {
 	if _, err := prober.Probe(ended, persist.ID{Account: "a", Key: "none"}); err == nil || errors.Is(err, persist.ErrNotFound) {
 		k.errorf("Probe with an ended context: %v", err)
 	}
+}
+
+// beginTrace: a trace of the most bytes stays until a sweep, and no change of the record changes it.
+func beginTrace(k *check) {
+	j := k.journal()
+	r := record("a", "traced")
+	r.Trace = strings.Repeat("0", 55) + ";" + strings.Repeat("s", persist.TraceBytesMax-56)
+	r = k.begin(j, r)
+	k.holds(j, r, "Begin with a trace")
+	changed := r
+	changed.Trace, changed.Attempts = "", 1
+	if _, err := j.Update(context.Background(), changed); err != nil {
+		k.fatalf("Update: %v", err)
+	}
+	r.Attempts, r.Revision = 1, r.Revision+1
+	k.holds(j, r, "an Update without the trace, which is frozen")
+	r = k.finish(j, r)
+	k.holds(j, r, "a Finish of a record with a trace")
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}, 1)
+	k.swept(j, r, "a Sweep")
 }

@@ -126,7 +126,7 @@ func updateFrozen(k *check) {
 	other.Body, other.Target, other.Header, other.WireKey = []byte("other"), "/other", nil, "other"
 	other.Protected, other.Credentials = false, []persist.Credential{{Name: "Cookie", Digest: "other"}}
 	other.Business, other.AskFirst, other.Facts, other.Content = true, true, "other", "other"
-	other.Scopes = []persist.Scope{{Name: "X-Other", Value: "other"}}
+	other.Scopes, other.Trace = []persist.Scope{{Name: "X-Other", Value: "other"}}, "other"
 	other.Attempts = 5
 	if _, err := j.Update(ctx, other); err != nil {
 		k.fatalf("Update: %v", err)

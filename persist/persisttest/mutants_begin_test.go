@@ -142,3 +142,21 @@ func mutantGetProbe() mutant {
 		},
 	}
 }
+
+// mutantBeginTrace: writes the trace again with each change.
+func mutantBeginTrace() mutant {
+	cleared := false
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			cleared = cleared || r.Key == "traced" && r.Trace == ""
+			return s.Update(ctx, r)
+		},
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			r, err := s.Get(ctx, id)
+			if cleared && id.Key == "traced" {
+				r.Trace = ""
+			}
+			return r, err
+		},
+	}
+}

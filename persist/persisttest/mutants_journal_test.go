@@ -232,6 +232,16 @@ func (o *opening) MarkReported(ctx context.Context, id persist.ID) error {
 	return o.s.MarkReported(ctx, id)
 }
 
+func (o *opening) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
+	if err := o.closed("MarkDelivered"); err != nil {
+		return false, err
+	}
+	if o.s.m.deliver != nil {
+		return o.s.m.deliver(o.s, ctx, id, revision)
+	}
+	return o.s.MarkDelivered(ctx, id, revision)
+}
+
 func (o *opening) Assign(ctx context.Context, r persist.Record, account string) (persist.Record, error) {
 	if err := o.closed("Assign"); err != nil {
 		return persist.Record{}, err

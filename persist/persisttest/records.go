@@ -49,6 +49,7 @@ func fullest(account, key string) persist.Record {
 	r.KeepAnswer, r.KeepKey = 90*24*time.Hour+1, 400*24*time.Hour+1
 	r.Credentials = []persist.Credential{{Name: "Authorization", Digest: strings.Repeat("ab", 32)}, {Name: "?api_key", Digest: "\xff\x00"}}
 	r.Business, r.AskFirst, r.Facts, r.Content = true, true, "facts", "content \xff\x00"
+	r.Trace = "00-" + strings.Repeat("ab", 16) + "-" + strings.Repeat("cd", 8) + "-01;vendor=a\"\xff"
 	r.Scopes = []persist.Scope{{Name: "Stripe-Account", Value: "acct_1"}, {Name: "X-Tenant"}}
 	r.Replaces, r.Credential, r.Region = "the key before", "sha256:"+strings.Repeat("0f", 32), "eu-west"
 	return changed(r)

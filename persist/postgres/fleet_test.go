@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
-var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: 300 on the shared one")
+var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: some on the shared one")
 
 // fleetWorker is the role of a process that runs the journal: see sqltest.Work.
 func fleetWorker(ctx context.Context, args []string) error { return sqltest.Work(ctx, opener(args)) }
@@ -37,7 +38,7 @@ func opener(args []string) func(context.Context) (persist.Journal, error) {
 // fleet is a fleet on a schema of its own.
 func fleet(t *testing.T) sqltest.Fleet {
 	e := engine(t)
-	return sqltest.Fleet{Engine: e, Journal: e.Open(t, e.Address, 9*time.Second), Worker: []string{server(t), strings.TrimSuffix(e.Records, ".record")}, Orders: 300, Rounds: 10, Seed: 1}
+	return sqltest.Fleet{Engine: e, Journal: e.Open(t, e.Address, 9*time.Second), Worker: []string{server(t), strings.TrimSuffix(e.Records, ".record")}, Orders: testrun.N(100, 300), Rounds: 10, Seed: 1}
 }
 
 func TestFleet(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/oncehttp/oncehttp/internal/testport"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
@@ -15,7 +16,7 @@ import (
 // server is the URL of the PostgreSQL that the tests use.
 func server(t testing.TB) string {
 	t.Helper()
-	return sqltest.Server(t, "ONCEHTTP_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/postgres", "127.0.0.1:5432")
+	return testport.Server(t, "ONCEHTTP_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/postgres")
 }
 
 // admin is a pool beside the journals, for what the tests do to the server.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
 	"github.com/oncehttp/oncehttp/persist/postgres"
@@ -15,7 +16,7 @@ import (
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	suite(t, nil)
+	suite(t, nil, nil)
 }
 
 // TestSuiteSealed runs the suite over a sealed journal, whose records Late seals itself.
@@ -25,15 +26,15 @@ func TestSuiteSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite(t, s)
+	suite(t, s, testrun.Some(persisttest.Names(), 3))
 }
 
-// suite runs the suite, over a sealed journal if there is a sealer.
-func suite(t *testing.T, s *seal.Sealer) {
+// suite runs the suite or some of its cases, over a sealed journal if there is a sealer.
+func suite(t *testing.T, s *seal.Sealer, cases []string) {
 	url, db := server(t), admin(t)
 	var stores sync.Map // of journals, their options
 	persisttest.Run(t, persisttest.Harness{
-		Durable: true,
+		Durable: true, Cases: cases,
 		Late: func(j persist.Journal, rec persist.Record) (func() error, error) {
 			opts, _ := stores.Load(j)
 			tx, err := db.Begin()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testport"
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 )
@@ -15,7 +16,7 @@ import (
 // made alone, so that no test of a journal would notice.
 func TestWriteAll(t *testing.T) {
 	t.Parallel()
-	url := sqltest.Server(t, "ONCEHTTP_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/postgres", "127.0.0.1:5432")
+	url := testport.Server(t, "ONCEHTTP_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/postgres")
 	opts, err := Options{Schema: sqltest.Name()}.checked()
 	if err != nil {
 		t.Fatal(err)

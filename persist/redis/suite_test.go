@@ -5,6 +5,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
 	"github.com/oncehttp/oncehttp/persist/redis"
@@ -46,5 +47,6 @@ func TestSuiteSealed(t *testing.T) {
 			return s.Journal(context.Background(), j)
 		}, err
 	}
+	h.Cases = testrun.Some(persisttest.Names(), 3)
 	persisttest.Run(t, h)
 }

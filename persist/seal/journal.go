@@ -198,29 +198,30 @@ func (j *journal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.change(rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
 }
 
-// Assign implements [persist.Journal]. The record is sealed anew, since a sealed part belongs to its ID.
+// Assign implements [persist.Journal]. The record is sealed anew for the other account, since a sealed part belongs to its ID. The journal refuses a
+// fingerprint by another sealing key as ErrInvalid: then the next key is tried, as in change.
 func (j *journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	next := rec.Clone()
 	next.Account = account
-	err := fmt.Errorf("%w: no key that was given has sealed %q", persist.ErrInvalid, rec.Key)
-	for _, k := range j.s.keys {
-		var sealed persist.Record
-		if sealed, err = j.s.sealBy(k, &next); err != nil {
+	for _, sealKey := range j.s.keys {
+		sealed, err := j.s.sealBy(sealKey, &next)
+		if err != nil {
 			return persist.Record{}, err
 		}
 		sealed.Account = rec.Account
-		if sealed, err = j.Journal.Assign(ctx, sealed, account); err == nil {
+		sealed, err = j.Journal.Assign(ctx, sealed, account)
+		switch {
+		case err == nil:
 			next.Revision = sealed.Revision
 			return next, nil
-		}
-		if !errors.Is(err, persist.ErrInvalid) { // what stands for the fingerprint is another key's
+		case !errors.Is(err, persist.ErrInvalid):
 			return persist.Record{}, err
 		}
 	}
 	if j.s.plain {
 		return j.Journal.Assign(ctx, rec, account)
 	}
-	return persist.Record{}, err
+	return persist.Record{}, fmt.Errorf("%w: no key that was given has sealed %q", persist.ErrInvalid, rec.Key)
 }
 
 // change calls write with rec sealed. What stands in the place of its fingerprint depends on the key with which it was

@@ -10,7 +10,7 @@ import (
 )
 
 // A sealed record is a record that every journal takes. Its Target is the sealed identity: whatever Begin freezes, and a
-// sweep keeps. Its Body is the sealed request, which a sweep drops. Its History is one attempt whose Error is
+// sweep keeps. Its Body is the sealed request with its trace, which a sweep drops. Its History is one attempt whose Error is
 // the sealed history. The body of its Answer is the sealed answer; the status beside it is for the tombstone.
 
 // placeholder stands where a record must have something.
@@ -46,7 +46,7 @@ func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 	sealed.Fingerprint, sealed.SealedNeeds = k.index(rec.Fingerprint), sealedNeeds(rec.Needs(), k, k)
 	sealed.Target = string(box.seal(fieldIdentity, encodeIntent(identityOf(rec))))
 	if !rec.Swept {
-		sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Body: rec.Body}))
+		sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Body: rec.Body, Trace: rec.Trace}))
 	}
 	return sealed, nil
 }
@@ -54,7 +54,7 @@ func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 // identityOf is rec with nothing but what Begin freezes and a sweep keeps.
 func identityOf(rec *persist.Record) persist.Record {
 	return persist.Record{
-		ID: rec.ID, Generated: rec.Generated, Origin: rec.Origin, Method: rec.Method, Target: rec.Target, KeptFields: rec.KeptFields,
+		ID: rec.ID, Generated: rec.Generated, Results: rec.Results, Origin: rec.Origin, Method: rec.Method, Target: rec.Target, KeptFields: rec.KeptFields,
 		Carrier: rec.Carrier, CarrierName: rec.CarrierName, WireKey: rec.WireKey, Profile: rec.Profile, ProfileVersion: rec.ProfileVersion,
 		Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe, Created: rec.Created, Protected: rec.Protected, Credentials: rec.Credentials, Pauses: rec.Pauses,
 		Business: rec.Business, AskFirst: rec.AskFirst, Facts: rec.Facts, Content: rec.Content, Scopes: rec.Scopes,
@@ -77,7 +77,7 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 		sealed.WireKey = sealed.Key
 	}
 	sealed.Carrier, sealed.CarrierName = persist.CarrierSealed, k.id
-	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields, sealed.Credentials = nil, nil, nil, nil, nil
+	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields, sealed.Credentials, sealed.Trace = nil, nil, nil, nil, nil, ""
 	sealed.Profile, sealed.ProfileVersion, sealed.Recipe = "", "", ""
 	sealed.Business, sealed.AskFirst, sealed.Facts, sealed.Content, sealed.Scopes = false, false, "", "", nil
 	if b, err = k.newBox(sealed.ID, rec.Created); err != nil {
@@ -160,7 +160,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 		return persist.Record{}, fmt.Errorf("%w: %q is the hash of a business key under another HashKey than the one that was given", persist.ErrSealed, o.id.Key)
 	}
 	same := was.Account == o.id.Account && was.Created.Equal(sealed.Created) && was.Window == sealed.Window
-	same = same && was.Origin == sealed.Origin && (was.Generated == sealed.Generated || was.Generated && sealed.Swept) && was.ServerToken == sealed.ServerToken && was.Protected == sealed.Protected && was.Pauses == sealed.Pauses
+	same = same && was.Origin == sealed.Origin && (was.Generated == sealed.Generated || was.Generated && sealed.Swept) && was.ServerToken == sealed.ServerToken && was.Protected == sealed.Protected && was.Pauses == sealed.Pauses && was.Results == sealed.Results
 	if !same || !bytes.Equal(o.box.key.index(was.Fingerprint), sealed.Fingerprint) {
 		return persist.Record{}, o.corrupt(fieldIdentity)
 	}
@@ -170,7 +170,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	rec.Carrier, rec.CarrierName, rec.WireKey, rec.Profile, rec.ProfileVersion = was.Carrier, was.CarrierName, was.WireKey, was.Profile, was.ProfileVersion
 	rec.Fingerprint, rec.Recipe, rec.Credentials = was.Fingerprint, was.Recipe, was.Credentials
 	rec.Business, rec.AskFirst, rec.Facts, rec.Content, rec.Scopes = was.Business, was.AskFirst, was.Facts, was.Content, was.Scopes
-	rec.Header, rec.Body, rec.Omitted = nil, nil, nil
+	rec.Header, rec.Body, rec.Omitted, rec.Trace = nil, nil, nil, ""
 	return rec, nil
 }
 
@@ -181,7 +181,7 @@ func (o *opener) request(sealed, rec *persist.Record) error {
 	if err == nil {
 		_, err = codec.DecodeIntent(plain, &was)
 	}
-	rec.Header, rec.Body, rec.Omitted = was.Header, was.Body, was.Omitted
+	rec.Header, rec.Body, rec.Omitted, rec.Trace = was.Header, was.Body, was.Omitted, was.Trace
 	return err
 }
 

@@ -27,7 +27,7 @@ func full(key string) persist.Record {
 		Carrier:    "header", CarrierName: "X-Secret-Carrier", ServerToken: true, Token: "secret-token", Replaces: "secret-replaces", Credential: "secret-credential", Region: "secret-region", Profile: "secret-profile", ProfileVersion: "secret-version",
 		Window: 24 * time.Hour, Fingerprint: []byte("secret-fingerprint-of-32-bytes!!"), Recipe: "secret-recipe", Created: at,
 		Credentials: []persist.Credential{{Name: "X-Secret-Credential", Digest: "secret-digest"}}, Protected: true, Pauses: persist.Pauses{Attempts: 3, First: 1, Most: 2},
-		Business: true, AskFirst: true, Facts: "secret-facts", Content: "secret-content", Scopes: []persist.Scope{{Name: "X-Secret-Scope", Value: "secret-scope"}},
+		Business: true, AskFirst: true, Facts: "secret-facts", Content: "secret-content", Trace: "secret-trace", Scopes: []persist.Scope{{Name: "X-Secret-Scope", Value: "secret-scope"}},
 		MaybeSent: true, FirstSent: at, SendUntil: at.Add(time.Minute), Attempts: 2, Sends: 2,
 		Answer:  &persist.Answer{Status: 500, Header: http.Header{"X-Answer": {"secret-answer-header"}}, Body: []byte("secret-answer-body"), Stored: true, At: at},
 		History: []persist.Attempt{{At: at, Error: "secret-history"}}, Note: "secret-note",
@@ -39,7 +39,7 @@ func secrets() []string {
 	return []string{
 		"PATCH", "secret-target", "secret-query", "secret-header", "secret-body", "X-Secret-Omitted", "secret-pointer", "secret-kept",
 		"X-Secret-Carrier", "secret-token", "secret-replaces", "secret-credential", "X-Secret-Credential", "secret-digest", "secret-region", "secret-profile", "secret-version", "secret-fingerprint-of-32-bytes!!", "secret-recipe",
-		"X-Answer", "secret-answer-header", "secret-answer-body", "secret-history", "secret-note", "secret-facts", "secret-content", "X-Secret-Scope", "secret-scope",
+		"X-Answer", "secret-answer-header", "secret-answer-body", "secret-history", "secret-note", "secret-facts", "secret-content", "secret-trace", "X-Secret-Scope", "secret-scope",
 	}
 }
 
@@ -111,9 +111,9 @@ func TestSealAndUnseal(t *testing.T) {
 // Every field of a record is known here as sealed or in clear: whoever adds one has to decide.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
-	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials Business AskFirst Facts Content Scopes " + // sealed by Begin
+	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials Business AskFirst Facts Content Scopes Trace " + // sealed by Begin
 		"Token Replaces Credential Region Answer History Note " + // sealed by each change
-		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil " + // in clear
+		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends Drives LeaseOwner LeaseUntil Effect Finished Swept Status " +
 		"SealedNeeds" // hidden by itself, so that equal needs look alike
 	var fields []string

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -266,7 +267,7 @@ func (c *cell) told(o *op, err error, before int) {
 func (c *cell) run(t *testing.T) {
 	dir := ""
 	if c.kind == inFile {
-		dir = t.TempDir()
+		dir = testrun.Dir(t)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c.T = t

@@ -101,6 +101,14 @@ func (h *plainHandle) Finish(ctx context.Context, rec persist.Record) error {
 	return h.Journal.Finish(ctx, rec)
 }
 
+func (h *plainHandle) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
+	if h.dead.Load() {
+		return false, errDead
+	}
+	results, _ := persist.As[persist.Results](h.Journal)
+	return results.MarkDelivered(ctx, id, revision)
+}
+
 func (h *plainHandle) Forget(ctx context.Context, rec persist.Record) error {
 	if h.dead.Load() {
 		return errDead

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -254,6 +255,7 @@ func keyRows() map[string]row {
 		})
 	}
 	return map[string]row{
+		"Operation": {one: set(func(cfg *oncehttp.Config) { cfg.Operation = oncehttp.Writes })},
 		"Methods": {other: set(func(cfg *oncehttp.Config) { cfg.Methods = []string{"PATCH"} }), unanswered: true, without: map[string]string{
 			"repeats without a key, the other begins": "without a key its POST is no operation, and nothing in the journal tells of it",
 		}},
@@ -262,6 +264,7 @@ func keyRows() map[string]row {
 		},
 		"BasePath":        {both: endpoints("POST /payments"), one: set(func(cfg *oncehttp.Config) { cfg.BasePath = "/v1" }), holds: true, unanswered: true},
 		"RequireKey":      {other: set(func(cfg *oncehttp.Config) { cfg.RequireKey = true }), unanswered: true},
+		"InsertKey":       {one: set(func(cfg *oncehttp.Config) { cfg.InsertKey = true }), unanswered: true},
 		"NewKey":          {other: pointer("/order"), unanswered: true},
 		"NewKey/pointers": {one: pointer("/id"), other: pointer("/order"), unanswered: true},
 		"Token": {
@@ -289,8 +292,10 @@ func userRows() map[string]row {
 				return oncehttp.Resolution{}, nil
 			}
 		}, unanswered: true},
-		"Observe": {one: set(func(cfg *oncehttp.Config) { cfg.Observe = func(context.Context, oncehttp.Event) {} })},
-		"Logger":  {one: set(func(cfg *oncehttp.Config) { cfg.Logger = slog.New(slog.DiscardHandler) })},
+		"OnResult":   {one: set(func(cfg *oncehttp.Config) { cfg.OnResult = func(context.Context, persist.Record) error { return nil } })},
+		"Instrument": {one: set(func(cfg *oncehttp.Config) { cfg.Instrument = &clienttest.Spans{} })},
+		"Observe":    {one: set(func(cfg *oncehttp.Config) { cfg.Observe = func(context.Context, oncehttp.Event) {} })},
+		"Logger":     {one: set(func(cfg *oncehttp.Config) { cfg.Logger = slog.New(slog.DiscardHandler) })},
 		"Limiter/refuses": {
 			other: limited(limiter{err: errors.New("not now")}), stuck: never(other), unanswered: true,
 		},
@@ -348,9 +353,10 @@ func policyRows() map[string]row {
 		return policy(func(p *oncehttp.Policy) { p.AttemptTimeout, p.AnswerTimeout = attempt, answer })
 	}
 	return map[string]row{
-		"Retry.MaxAttempts": {one: policy(func(p *oncehttp.Policy) { p.MaxAttempts = 1 }), other: policy(func(p *oncehttp.Policy) { p.MaxAttempts = 6 })},
-		"Retry.MaxInFlight": {one: policy(func(p *oncehttp.Policy) { p.MaxInFlight = 1 })},
-		"Retry.MaxElapsed":  {one: policy(func(p *oncehttp.Policy) { p.MaxElapsed = time.Second }), other: policy(func(p *oncehttp.Policy) { p.MaxElapsed = time.Hour })},
+		"Retry.MaxAttempts":  {one: policy(func(p *oncehttp.Policy) { p.MaxAttempts = 1 }), other: policy(func(p *oncehttp.Policy) { p.MaxAttempts = 6 })},
+		"Retry.MaxInFlight":  {one: policy(func(p *oncehttp.Policy) { p.MaxInFlight = 1 })},
+		"Retry.SafeAttempts": {one: policy(func(p *oncehttp.Policy) { p.SafeAttempts = 1 })},
+		"Retry.MaxElapsed":   {one: policy(func(p *oncehttp.Policy) { p.MaxElapsed = time.Second }), other: policy(func(p *oncehttp.Policy) { p.MaxElapsed = time.Hour })},
 		"Retry.AttemptTimeout": {
 			both: func(c *cell, _ *oncehttp.Config) { // no API takes longer than its clients wait, and finds it at once all the same
 				if c.side(0) == other {

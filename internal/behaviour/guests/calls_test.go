@@ -134,6 +134,7 @@ var operatorsAsks = map[string]ask{
 var noAsks = map[string]string{
 	"AccountFromContext": "reads a context",
 	"AsSeen":             "an option; Rekey has it",
+	"AttemptFromContext": "reads a context",
 	"ContextWithAccount": "makes a context; Assign has it",
 	"ContextWithKey":     "makes a context; Do has it",
 	"CredentialHash":     "a hash",
@@ -145,6 +146,7 @@ var noAsks = map[string]string{
 	"OfAccount":          "an option of Lookup and of the acts",
 	"OutcomeOf":          "reads a record",
 	"RandomKey":          "makes a value",
+	"Writes":             "reads a request",
 	"ResultOf":           "reads an answer",
 	"TimeBucket":         "makes a text",
 	"Undo":               "an option of Abandon, for profiles that can; TestGuestsCallTheClient of the root has it as a place",

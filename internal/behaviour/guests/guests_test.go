@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/memory"
@@ -210,7 +211,7 @@ func (c *cell) run(t *testing.T) { c.bubble(t, c.inBubble) }
 
 // bubble calls run in a bubble, with the client on its journal.
 func (c *cell) bubble(t *testing.T, run func()) {
-	c.T, c.dir = t, t.TempDir()
+	c.T, c.dir = t, testrun.Dir(t)
 	synctest.Test(t, func(t *testing.T) {
 		c.T, c.ctx = t, t.Context()
 		c.server = &server{sends: map[string]int{}}
@@ -234,7 +235,7 @@ func (c *cell) bubble(t *testing.T, run func()) {
 
 // newClient is the client with the function of the user.
 func (c *cell) newClient() *oncehttp.Client {
-	cfg := oncehttp.Config{Journal: c.inner, Transport: c.server, Retry: policy()}
+	cfg := oncehttp.Config{Journal: c.inner, Transport: c.server, Retry: policy(), Operation: oncehttp.Writes}
 	if c.ask.sent {
 		cfg.ResumeWorkers, cfg.OriginWorkers = 1, 1
 	}

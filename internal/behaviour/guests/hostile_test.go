@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/memory"
@@ -29,7 +30,7 @@ type hostile struct {
 
 // client returns a client on the journal.
 func (h *hostile) client(set func(cfg *oncehttp.Config)) *oncehttp.Client {
-	cfg := oncehttp.Config{Journal: h.j, Transport: h.server, Retry: policy(), Origins: []string{"https://api.example.com"}}
+	cfg := oncehttp.Config{Journal: h.j, Transport: h.server, Retry: policy(), Origins: []string{"https://api.example.com"}, Operation: oncehttp.Writes}
 	if set != nil {
 		set(&cfg)
 	}
@@ -89,7 +90,7 @@ func TestHostileUses(t *testing.T) {
 		for _, kind := range []string{"memory", "bolt"} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				dir := t.TempDir()
+				dir := testrun.Dir(t)
 				synctest.Test(t, func(t *testing.T) {
 					h := &hostile{t, memory.New(), &server{sends: map[string]int{}}}
 					if kind == "bolt" {

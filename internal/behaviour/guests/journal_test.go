@@ -51,8 +51,12 @@ func journalPlaces() map[string]place {
 
 // noPlaces are the functions of a user without a row, and why.
 var noPlaces = map[string]string{
+	"Config.Operation":                  "it is asked before there is an operation, and must not call the client: TestOperationThatAsksItself of the root",
 	"Config.Logger":                     "its handler must not call the client: see its documentation",
 	"Config.Journal":                    "its methods have rows",
+	"Config.Instrument":                 "its methods have rows",
+	"Config.OnResult":                   "called by Run for what has ended and has no call any more: results/results_test.go calls the client in it",
+	"persist.Results.MarkDelivered":     "called for what has ended and has no call any more, as Journal.MarkReported",
 	"Error.":                            "given by the client",
 	"Event.":                            "given by the client",
 	"InheritKey.principal":              "called by a handler that is no call of a client",

@@ -131,6 +131,8 @@ var called = map[string]func(c *cell, cfg *oncehttp.Config){
 			}
 		}
 	},
+	"Instrument.Operation": func(c *cell, cfg *oncehttp.Config) { cfg.Instrument = visitingSpans{operation: c.visit} },
+	"Instrument.Attempt":   func(c *cell, cfg *oncehttp.Config) { cfg.Instrument = visitingSpans{attempt: c.visit} },
 	"Config.Limiter": func(c *cell, cfg *oncehttp.Config) {
 		cfg.Limiter = func(string) oncehttp.Limiter { c.visit(noContext); return nil }
 	},
@@ -325,4 +327,22 @@ func (v *visitingContext) Value(key any) any {
 		v.c.visit(noContext)
 	}
 	return v.Context.Value(key)
+}
+
+// visitingSpans is an Instrument that visits in the methods that are set.
+type visitingSpans struct{ operation, attempt func(context.Context) }
+
+func (v visitingSpans) Operation(ctx context.Context, _ oncehttp.Event) (context.Context, func(oncehttp.Event)) {
+	return visitIn(ctx, v.operation)
+}
+
+func (v visitingSpans) Attempt(ctx context.Context, _ oncehttp.Event) (context.Context, func(oncehttp.Event)) {
+	return visitIn(ctx, v.attempt)
+}
+
+func visitIn(ctx context.Context, visit func(context.Context)) (context.Context, func(oncehttp.Event)) {
+	if visit != nil {
+		visit(ctx)
+	}
+	return ctx, nil
 }

@@ -48,7 +48,7 @@ func documented(t *testing.T) map[string]comment {
 			return err
 		}
 		name := entry.Name()
-		if dir != root && (name == "internal" || name == "testdata" || name == "examples" || name == "cmd" || name[0] == '.' || name[0] == '_') {
+		if dir != root && (name == "internal" || name == "testdata" || name == "examples" || name == "targets" || name == "cmd" || name[0] == '.' || name[0] == '_') {
 			return filepath.SkipDir
 		}
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && dir != root {

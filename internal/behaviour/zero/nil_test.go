@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/memory"
@@ -69,7 +70,7 @@ func TestZeroJournalUnderClient(t *testing.T) {
 
 // TestNilContext: each method of a Client refuses it. A journal may panic, and goes on.
 func TestNilContext(t *testing.T) {
-	file, err := bolt.Open(filepath.Join(t.TempDir(), "j.db"), bolt.Options{})
+	file, err := bolt.Open(filepath.Join(testrun.Dir(t), "j.db"), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

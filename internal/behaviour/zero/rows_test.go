@@ -7,6 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
 	"github.com/oncehttp/oncehttp/mockserver/referee"
+	"github.com/oncehttp/oncehttp/oncehttptest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/memory"
@@ -31,21 +32,25 @@ func functions() map[string]any {
 		"conformance.Find":            conformance.Find,
 		"conformance.IDs":             conformance.IDs,
 		"conformance.Run":             conformance.Run,
+		"conformance.PlanVolume":      conformance.PlanVolume,
 		"conformance.Relations":       conformance.Relations,
 		"conformance.RunHandler":      conformance.RunHandler,
 		"conformance.RunOrigin":       conformance.RunOrigin,
 		"conformance.Select":          conformance.Select,
+		"conformance.Volumes":         conformance.Volumes,
 		"conformancetest.Run":         conformancetest.Run,
 		"memory.New":                  memory.New,
 		"mockserver.New":              mockserver.New,
 		"mockserver.ParseFault":       mockserver.ParseFault,
 		"mockserver.ParseFaults":      mockserver.ParseFaults,
+		"oncehttptest.New":            oncehttptest.New,
 		"mysql.Begin":                 mysql.Begin,
 		"mysql.Migrate":               mysql.Migrate,
 		"mysql.Open":                  mysql.Open,
 		"mysql.Print":                 mysql.Print,
 		"oncehttp.AccountFromContext": oncehttp.AccountFromContext,
 		"oncehttp.AsSeen":             oncehttp.AsSeen,
+		"oncehttp.AttemptFromContext": oncehttp.AttemptFromContext,
 		"oncehttp.ContextWithAccount": oncehttp.ContextWithAccount,
 		"oncehttp.ContextWithKey":     oncehttp.ContextWithKey,
 		"oncehttp.CredentialHash":     oncehttp.CredentialHash,
@@ -63,6 +68,7 @@ func functions() map[string]any {
 		"oncehttp.TimeBucket":         oncehttp.TimeBucket,
 		"oncehttp.Undo":               oncehttp.Undo,
 		"oncehttp.WithNote":           oncehttp.WithNote,
+		"oncehttp.Writes":             oncehttp.Writes,
 		"persist.Account":             persist.Account,
 		"persist.As":                  persist.As[persist.Claimer],
 		"persist.CheckFact":           persist.CheckFact,
@@ -125,6 +131,7 @@ func types() []any {
 		new(mockserver.Send),
 		new(mockserver.Server),
 		new(mockserver.Violation),
+		new(oncehttptest.Kit),
 		new(mysql.Journal),
 		new(mysql.Options),
 		new(oncehttp.Client),

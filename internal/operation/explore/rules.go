@@ -1,66 +1,253 @@
 package explore
 
 import (
+	"slices"
+
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// breaks returns the invariant that a move from one state to another breaks; empty if none. The numbers are those of ARCHITECTURE.
-func (s *Slice) breaks(from, to *World) string {
-	acted := to.Server.Effects > from.Server.Effects
-	sent := to.Left.Sends < from.Left.Sends
-	switch {
-	case sent && (!from.Disk.Exists || !from.Disk.Op.MaybeSent && !from.Disk.Op.State.Final()):
-		return "7: something is sent, and no durable record says that it may have been"
-	case to.Server.Effects > 1:
-		return "1: it took effect twice"
-	case acted && from.Told.Free && to.Told.Free:
-		return "2: callers were told that nothing happened, and then it took effect"
-	case to.Told.Free && !from.Told.Free && to.Server.Effects > 0:
-		return "2: callers are told that nothing happened, and it took effect"
-	case to.Told.Free && !from.Told.Free && to.Flying > 0:
-		return "2: callers are told that nothing happened, while a send may yet arrive"
-	case to.Told.Free && !from.Told.Free && to.Rec.Exists && to.Rec.Op.Standing != operation.Absent:
-		return "2: callers are told that nothing happened, and a record is pending"
-	case to.Told.Paid && to.Server.Effects == 0:
-		return "4: callers have a success, and nothing took effect"
-	case to.Told.Refused && to.Server.Effects > 0:
-		return "2: callers have a final refusal, and it took effect"
-	case sent && from.Rec.Exists && from.now().Sub(from.Rec.Op.FirstSent) >= window:
-		return "8: it is sent after the window"
-	case sent && heldForGood(from) && !from.Procs[0].Lost && !from.Procs[1].Lost:
-		return "8: it is sent while it is held"
-	case heldForGood(from) && to.Rec.Op.State == persist.StatePending && to.Left.Acts == from.Left.Acts:
-		return "8: what is held is gone on with"
-	case from.Disk.Exists && from.Disk.Op.Enqueued && !to.Disk.Exists:
-		return "18: the record of what was enqueued is gone"
-	}
-	return s.breaksRecord(to)
+// This file holds the invariants. The numbers are those of docs/invariants.md.
+
+// happened is one event with the states before and after it, as a rule looks at it.
+type happened struct {
+	slice    *Slice
+	from, to *World
+	e        *Event
+	k, was   *Track  // of its key: after it, and before
+	i        *Intent // that the key is for
 }
 
-// breaksRecord returns the invariant that a record breaks.
-func (s *Slice) breaksRecord(w *World) string {
-	o := &w.Rec.Op
-	possible := w.Server.Effects > 0 || w.Flying > 0
-	switch {
-	case !w.Rec.Exists && possible && !w.driven():
-		return "2: the record is forgotten, and an effect is there, or possible"
-	case !w.Rec.Exists:
-		return ""
-	case !o.MaybeSent && possible && !o.State.Final():
-		return "2: the record says that it was never sent, and an effect is there, or possible"
-	case o.State == persist.StateConfirmed && o.Standing == operation.Refused && w.Server.Effects > 0:
-		return "2: the record is a refusal, and it took effect"
-	case o.State == persist.StateConfirmed && o.Standing == operation.Succeeded && w.Server.Effects == 0:
-		return "4: the record is a success, and nothing took effect"
+// rule is an invariant, or a part of one. broken reports whether an event breaks it.
+type rule struct {
+	says    string
+	trusted bool // it holds only while the server keeps to what its profile says
+	broken  func(h *happened) bool
+}
+
+// breaks returns the invariant that an event breaks; empty if none.
+func (s *Slice) breaks(from, to *World, e *Event) string {
+	for t := range to.Ops {
+		if t != int(e.On) && to.Ops[t].Rec == from.Ops[t].Rec && to.Ops[t].Disk == from.Ops[t].Disk && to.Intents[t] == from.Intents[t] {
+			continue // it happens to the other one
+		}
+		h := &happened{s, from, to, e, &to.Ops[t], &from.Ops[t], &to.Intents[to.Ops[t].Intent]}
+		for _, list := range [...][]rule{rules, records} {
+			for i := range list {
+				if r := &list[i]; (s.Server != Forgets || !r.trusted) && r.broken(h) {
+					return r.says
+				}
+			}
+		}
+		if t == int(e.On) {
+			for i := range ends {
+				if ends[i].broken(h) {
+					return ends[i].says
+				}
+			}
+		}
 	}
 	return ""
 }
 
-// heldForGood reports whether nothing may be sent before somebody has settled the operation.
-func heldForGood(w *World) bool {
-	return w.Rec.Op.State == persist.StateHeld && w.Rec.Op.Hold != persist.HoldCaller
+// sent reports whether the event is a send under the key.
+func (h *happened) sent() bool {
+	return h.to.Left.Sends < h.from.Left.Sends && h.k == &h.to.Ops[h.e.On]
 }
 
-// driven reports whether some process drives.
-func (w *World) driven() bool { return w.Procs[0].Active || w.Procs[1].Active }
+// held reports whether nothing may be sent before somebody has settled the operation.
+func (h *happened) held() bool {
+	o := &h.was.Rec.Op
+	return h.was.Rec.Exists && o.State == persist.StateHeld && o.Hold != persist.HoldCaller
+}
+
+// tooOld reports whether the time for the first send of an operation is over. It does not ask the decisions, which are what is searched.
+func (h *happened) tooOld(op *operation.Op) bool {
+	return !op.SendBefore.IsZero() && h.slice.now(h.from).After(op.SendBefore)
+}
+
+// acted reports whether a person has acted, or an Enqueue.
+func (h *happened) acted() bool { return h.to.Left.Acts < h.from.Left.Acts }
+
+// newlyFree reports whether callers are told now that nothing happened.
+func (h *happened) newlyFree() bool { return h.k.Free && !h.was.Free }
+
+// frozen reports whether some client has lost its lease.
+func (h *happened) frozen() bool { return h.from.Procs[0].Lost || h.from.Procs[1].Lost }
+
+// drive returns the drive of the client of the event.
+func (h *happened) drive() *operation.Drive { return h.from.Procs[h.e.By].Drive }
+
+// rules are the invariants of what happens.
+var rules = []rule{
+	{"1: it took effect twice", true, func(h *happened) bool { return h.i.Effects > 1 }},
+	{"2: callers were told that nothing happened, and then it took effect", false, func(h *happened) bool {
+		return h.k.Effects > h.was.Effects && h.was.Free && h.k.Free
+	}},
+	{"2, 13: callers are told that nothing happened, and it took effect", false, func(h *happened) bool {
+		return h.newlyFree() && h.k.Effects > 0
+	}},
+	{"2: callers are told that nothing happened, while a send may yet arrive", false, func(h *happened) bool {
+		return h.newlyFree() && h.k.flying()
+	}},
+	{"2, 19: callers are told that nothing happened, and a record is pending, or may come", false, func(h *happened) bool {
+		return h.newlyFree() && (h.k.Rec.Exists && h.k.Rec.Op.Standing != operation.Absent || h.k.Coming && h.k.Noted[h.slice.process(int(h.e.By))])
+	}},
+	{"19: callers are told that nothing happened, and the same stands under another key", false, func(h *happened) bool {
+		other := &h.to.Ops[1-h.on()]
+		return h.newlyFree() && h.slice.Keyless && other.Rec.Exists && !other.Late && other.Intent == h.k.Intent && !other.Rec.Op.State.Final()
+	}},
+	{"13: callers are told that nothing happened before that is durable", false, func(h *happened) bool {
+		return h.newlyFree() && h.k.Disk.Exists && h.k.Disk.Op.Standing != operation.Absent
+	}},
+	{"4: callers have a success, and nothing took effect", false, func(h *happened) bool { return h.k.Paid && h.i.Effects == 0 }},
+	{"2: callers have a final refusal, and it took effect", true, func(h *happened) bool { return h.k.Refused && h.k.Effects > 0 }},
+	{"30: callers were told two things", true, func(h *happened) bool {
+		return h.k.Paid && (h.k.Refused || h.k.Free) && h.k.Meta != h.was.Meta
+	}},
+	{"6, 7: it is sent under another token than before", false, func(h *happened) bool {
+		x := ways{&moves{slice: h.slice}, h.from, int(max(h.e.By, 0)), int(h.e.On)}
+		return h.sent() && h.was.SentWith != 0 && h.was.SentWith != x.token()+1
+	}},
+	{"7: something is sent, and no durable record says that it may have been", false, func(h *happened) bool {
+		return h.sent() && (!h.was.Disk.Exists || !h.was.Disk.Op.MaybeSent && !h.was.Disk.Op.State.Final())
+	}},
+	{"7: something is sent with a token that no durable record has", false, func(h *happened) bool {
+		x := ways{&moves{slice: h.slice}, h.from, int(max(h.e.By, 0)), int(h.e.On)}
+		return h.sent() && h.slice.Token && h.was.Disk.Token != x.token() && !h.frozen()
+	}},
+	{"8: it is sent after the window", false, func(h *happened) bool {
+		return h.sent() && h.was.Rec.Exists && h.slice.now(h.from).Sub(h.was.Rec.Op.FirstSent) >= window
+	}},
+	{"8: it is sent for the first time when it is too late", false, func(h *happened) bool {
+		op := h.was.Rec.Op
+		return h.sent() && h.was.Rec.Exists && !h.drive().InDoubt() && h.tooOld(&op)
+	}},
+	{"8: it is marked as sent when it is too late for its first send", false, func(h *happened) bool {
+		op := h.was.Rec.Op
+		return h.was.Rec.Exists && !op.MaybeSent && h.k.Rec.Op.MaybeSent && h.tooOld(&op)
+	}},
+	{"48: it is sent after three equal errors", false, func(h *happened) bool { return h.sent() && h.drive().Errors() >= operation.ErrorsMax }},
+	{"12: it is sent by a client that knows that its lease is gone", false, func(h *happened) bool {
+		return h.sent() && h.from.Procs[h.e.By].Unsure
+	}},
+	{"29: a pass sends it while a caller of plain HTTP decides what to do", false, func(h *happened) bool {
+		return h.sent() && h.was.Decides && h.from.Procs[h.e.By].Pass && !h.was.Rec.Op.Enqueued
+	}},
+	{"8: it is sent while it is held", false, func(h *happened) bool { return h.sent() && h.held() && !h.frozen() }},
+	{"8: a client goes on with it that may not act on it", false, func(h *happened) bool {
+		return h.sent() && h.slice.Configs[h.e.By].Lacks && h.was.By != h.e.By
+	}},
+	{"33: a caller goes on with it whose request may be another", false, func(h *happened) bool {
+		return (h.e.Did == GoesOn || h.e.Did == GivesRecorded) && h.slice.Configs[h.e.By].CannotTell && h.was.By != h.e.By
+	}},
+	{"8: what is held is gone on with", false, func(h *happened) bool {
+		return h.held() && h.k.Rec.Op.State == persist.StatePending && !h.acted()
+	}},
+	{"3, 18: the record of what was enqueued is gone", false, func(h *happened) bool {
+		return h.was.Disk.Exists && h.was.Disk.Op.Enqueued && !h.k.Disk.Exists
+	}},
+	{"3, 18: what was enqueued is held for a caller of plain HTTP", false, func(h *happened) bool {
+		return h.e.Did == Writes && h.was.Rec.Op.Enqueued && h.k.Rec.Op.Hold == persist.HoldCaller
+	}},
+	{"8: an Enqueue goes on with what is held", false, func(h *happened) bool {
+		return h.e.Did == EnqueuesBeside && h.held() && (h.was.Rec.Op.Hold != persist.HoldExpired || h.was.Rec.Op.MaybeSent)
+	}},
+	{"8: what has ended changes", false, func(h *happened) bool {
+		return h.was.Disk.Exists && h.was.Disk.Op.State.Final() && h.k.Disk.Exists && h.k.Disk.Op.State != h.was.Disk.Op.State
+	}},
+}
+
+// records are the invariants of a record.
+var records = []rule{
+	{"2: the record is forgotten, and an effect is there, or possible", true, func(h *happened) bool {
+		return !h.k.Rec.Exists && (h.k.Effects > 0 || h.k.flying()) && !h.to.driven(int(h.on()))
+	}},
+	{"2: the record says that it was never sent, and an effect is there, or possible", true, func(h *happened) bool {
+		o := &h.k.Rec.Op
+		return h.k.Rec.Exists && !o.MaybeSent && (h.k.Effects > 0 || h.k.flying()) && !o.State.Final()
+	}},
+	{"2: the record is a refusal, and it took effect", true, func(h *happened) bool {
+		return h.k.Rec.Op.State == persist.StateConfirmed && h.k.Rec.Op.Standing == operation.Refused && h.k.Effects > 0
+	}},
+	{"4: the record is a success, and nothing took effect", true, func(h *happened) bool {
+		return h.k.Rec.Op.State == persist.StateConfirmed && h.k.Rec.Op.Standing == operation.Succeeded && h.i.Effects == 0
+	}},
+	{"2: the record is settled as absent, and it took effect", true, func(h *happened) bool {
+		return h.k.Rec.Op.Standing == operation.Absent && h.k.Effects > 0
+	}},
+}
+
+// on returns the key of the rule's record.
+func (h *happened) on() int8 {
+	if h.k == &h.to.Ops[1] {
+		return 1
+	}
+	return 0
+}
+
+// ends are the invariants of the ends of drives.
+var ends = []rule{
+	{"5: a whole success was read, and the call does not give it", false, func(h *happened) bool {
+		d, over := h.ended()
+		proof := d.Proof()
+		return over && proof.Kind == operation.ProvesEnd && d.Answer().Status < 300 && !proof.Refused && d.Writing() == operation.EndConfirmed && !d.Report().Answered
+	}},
+	{"9: an error says that the operation is final, and its record is not", false, func(h *happened) bool {
+		return h.e.Told == ToldFinal && !h.k.Rec.Op.State.Final()
+	}},
+	{"13: a refusal is told as final before that is durable", false, func(h *happened) bool {
+		return h.e.Told == ToldFinal && h.k.Rec.Op.Standing == operation.Refused && !h.k.Disk.Op.State.Final()
+	}},
+	{"14: an answer that the server does not give again is told before it is durable", false, func(h *happened) bool {
+		d, over := h.ended()
+		return (over && d.Report().Answered && !d.Stored() || h.e.Did == AnswersFirst && !h.drive().Stored()) &&
+			!h.to.Procs[h.e.By].Failed && !h.k.Disk.Op.State.Final()
+	}},
+	{"14: a refusal that the server does not give again is told, and its record is not durable", false, func(h *happened) bool {
+		d, over := h.ended()
+		return over && d.Report().Answered && !d.Stored() && d.Answer().Status >= 400 && !h.k.Disk.Op.State.Final()
+	}},
+	{"17: a pass has ended an operation under a generated key, and it does not count as unreported", false, func(h *happened) bool {
+		return (h.e.Did == Writes || h.e.Did == WriteFailsWritten) && h.from.Procs[h.e.By].Pass && h.k.Rec.Op.Generated &&
+			h.k.Rec.Op.State == persist.StateConfirmed && !h.k.Rec.Op.Unreported
+	}},
+	{"53: an end or a new hold is written, and it is not owed", false, func(h *happened) bool {
+		o := &h.k.Rec.Op
+		return (h.e.Did == Writes || h.e.Did == WriteFailsWritten) && h.k.Rec.Exists && o.State != persist.StatePending &&
+			(h.was.Rec.Op.State != o.State || h.was.Rec.Op.Hold != o.Hold) && o.OwedFrom.IsZero()
+	}},
+	{"24: not sent is said of what was sent", false, func(h *happened) bool {
+		d, over := h.ended()
+		r := d.Report()
+		before := h.from.Procs[max(h.e.By, 0)].Drive
+		return over && h.e.Told == ToldNoEffect && slices.Contains(r.Why[:], operation.IsNotSent) && (d.Sends() > 0 || ptr(before.Op()).Sends > 0)
+	}},
+	{"48: three equal errors end it", false, func(h *happened) bool {
+		d, over := h.ended()
+		return over && d.Stop() == operation.ErrorRepeats && h.k.Rec.Exists && h.k.Rec.Op.State != persist.StatePending && h.k.Rec.Op.Hold != persist.HoldCaller
+	}},
+	{"29: a caller of plain HTTP is shown a success of which nothing is known", false, func(h *happened) bool {
+		return h.shown() && h.e.Status < 300 && h.i.Effects == 0
+	}},
+	{"29: a caller of plain HTTP is shown a refusal, and it took effect, or may", true, func(h *happened) bool {
+		return h.shown() && h.e.Status >= 300 && h.e.Status < 500 && h.e.Status != 409 && (h.k.Effects > 0 || h.k.flying())
+	}},
+}
+
+// shown reports whether a caller is shown an answer beside an error.
+func (h *happened) shown() bool {
+	return h.e.Status != 0 && (h.e.Told == ToldUnknown || h.e.Told == ToldNoEffect || h.e.Told == ToldFinal)
+}
+
+// ended returns the drive of the event's client, and whether it is over now.
+func (h *happened) ended() (d *operation.Drive, over bool) {
+	if h.e.By < 0 {
+		return &operation.Drive{}, false
+	}
+	p := &h.to.Procs[h.e.By]
+	if p.Drive == nil {
+		return &operation.Drive{}, false
+	}
+	return p.Drive, p.Active && h.from.Procs[h.e.By].Active && p.Drive.Step() == operation.Over
+}

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 )
 
@@ -14,39 +15,28 @@ type Result struct {
 	Broken string
 }
 
-// step is the way to a state.
-type step struct {
-	from int32
-	what int32
-}
-
-// search is a search under way.
-type search struct {
-	seed maphash.Seed
-	// seen has a digest of each state. Two states of one digest are taken for one: of n states that happens with a probability of about n² / 2⁶⁵.
-	seen  map[uint64]struct{}
-	steps []step
-	whats []what
-	named map[what]int32
-}
-
 // Search goes through all states of a slice, layer by layer, so that the first history that breaks an invariant is a shortest one. It ends
 // there, or once there is no further state, or when there are more than most.
 func (s *Slice) Search(most int) (Result, error) {
-	x := &search{seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, named: map[what]int32{}}
+	x := newSearch(s)
 	first := s.newWorld()
-	x.meet(first, step{-1, x.name(what{})})
+	x.meet(&first, step{-1, x.name(Event{})})
 	layer, ids := []World{first}, []int32{0}
+	var moves []move
 	for depth := 0; len(layer) > 0; depth++ {
 		var nextLayer []World
 		var nextIDs []int32
 		for i := range layer {
-			for _, m := range s.moves(&layer[i]) {
-				way := step{ids[i], x.name(m.what)}
+			moves = s.moves(&layer[i], moves[:0])
+			for j := range moves {
+				m := &moves[j]
 				if m.bad != "" {
-					return Result{len(x.steps), depth, x.history(way) + "breaks invariant " + m.bad + "\n"}, nil
+					return Result{len(x.steps), depth, x.history(ids[i], m.event) + "breaks invariant " + m.bad + "\n"}, nil
 				}
-				if id, isNew := x.meet(m.to, way); isNew {
+				if m.to.isOnlyPoorerThan(&layer[i]) {
+					continue
+				}
+				if id, isNew := x.meet(&m.to, step{ids[i], x.name(m.event)}); isNew {
 					nextLayer, nextIDs = append(nextLayer, m.to), append(nextIDs, id)
 				}
 			}
@@ -62,39 +52,162 @@ func (s *Slice) Search(most int) (Result, error) {
 	return Result{}, nil
 }
 
-// meet notes a state, and the way to it. isNew is false if it was met before.
-func (x *search) meet(w World, way step) (id int32, isNew bool) {
-	d := maphash.Comparable(x.seed, w)
-	if _, known := x.seen[d]; known {
+func ptr[T any](v T) *T { return &v }
+
+// isOnlyPoorerThan reports whether a state differs from the one before it only by what may still happen. Whatever can follow it can follow that
+// one, too.
+func (w *World) isOnlyPoorerThan(from *World) bool {
+	same := *w
+	same.Left = from.Left
+	return same == *from
+}
+
+// step is the way to a state.
+type step struct {
+	from int32
+	what int32
+}
+
+// search is a search under way.
+type search struct {
+	seed   maphash.Seed
+	seen   hashes
+	steps  []step
+	events numbers[Event]
+	none   *Rec
+	// alike: the clients can be exchanged without a difference. keys: so can the keys.
+	alike, keys, shared bool
+}
+
+func newSearch(s *Slice) *search {
+	alike := (s.Shared || s.Keyless) && s.Configs[0] == s.Configs[1]
+	return &search{seed: maphash.MakeSeed(), alike: alike, keys: s.Keyless, shared: s.Shared, none: s.rec(Rec{})}
+}
+
+// numbers gives equal values the same number.
+type numbers[T comparable] struct {
+	of  map[T]int32
+	all []T
+}
+
+func (n *numbers[T]) number(v T) int32 {
+	at, known := n.of[v]
+	if !known {
+		if n.of == nil {
+			n.of = map[T]int32{}
+		}
+		at = int32(len(n.all))
+		n.of[v], n.all = at, append(n.all, v)
+	}
+	return at
+}
+
+// name returns the number of an event.
+func (x *search) name(e Event) int32 { return x.events.number(e) }
+
+// meet notes a state, and the way to it. isNew is false if it was met before, or one that differs from it only by the names of clients or keys.
+func (x *search) meet(w *World, way step) (id int32, isNew bool) {
+	d := maphash.Comparable(x.seed, *w)
+	if x.alike {
+		d = min(d, maphash.Comparable(x.seed, x.otherClients(w)))
+	}
+	if x.keys {
+		other := w.otherKeys()
+		d = min(d, maphash.Comparable(x.seed, other))
+		if x.alike {
+			d = min(d, maphash.Comparable(x.seed, x.otherClients(&other)))
+		}
+	}
+	if !x.seen.add(d) {
 		return 0, false
 	}
-	x.seen[d] = struct{}{}
 	x.steps = append(x.steps, way)
 	return int32(len(x.steps) - 1), true
 }
 
-// name returns the number of a thing that happens.
-func (x *search) name(w what) int32 {
-	if n, known := x.named[w]; known {
-		return n
+// otherClients returns the state with its clients exchanged. If callers name no key, each client has an intent of its own.
+func (x *search) otherClients(w *World) World {
+	o := *w
+	o.Procs[0], o.Procs[1] = w.Procs[1], w.Procs[0]
+	if x.keys {
+		o.Intents[0], o.Intents[1] = w.Intents[1], w.Intents[0]
 	}
-	x.whats = append(x.whats, w)
-	x.named[w] = int32(len(x.whats) - 1)
-	return x.named[w]
-}
-
-// history returns the way to a state in words, a line a move.
-func (x *search) history(last step) string {
-	var lines []string
-	for at := last; ; at = x.steps[at.from] {
-		lines = append(lines, x.whats[at.what].String())
-		if at.from < 0 {
-			break
+	for t := range o.Ops {
+		k := &o.Ops[t]
+		if k.Meta == (Meta{}) && k.Rec == x.none && k.Disk == x.none { // nobody has used that key
+			continue
+		}
+		if x.shared {
+			k.Noted[0], k.Noted[1] = k.Noted[1], k.Noted[0]
+			k.NotedAt[0], k.NotedAt[1] = k.NotedAt[1], k.NotedAt[0]
+		}
+		k.By = 1 - k.By
+		if x.keys {
+			k.Intent = 1 - k.Intent
 		}
 	}
-	var b strings.Builder
-	for i := len(lines) - 2; i >= 0; i-- {
-		b.WriteString(lines[i] + "\n")
+	return o
+}
+
+// otherKeys returns the state with its keys exchanged.
+func (w *World) otherKeys() World {
+	o := *w
+	o.Ops[0], o.Ops[1] = w.Ops[1], w.Ops[0]
+	for p := range o.Procs {
+		if o.Procs[p].Active {
+			o.Procs[p].On = 1 - o.Procs[p].On
+		}
 	}
-	return b.String()
+	return o
+}
+
+// history returns the way to a state and an event that follows, in words, a line an event.
+func (x *search) history(at int32, last Event) string {
+	lines := []string{last.String() + "\n"}
+	for ; at > 0; at = x.steps[at].from {
+		lines = append(lines, x.events.all[x.steps[at].what].String()+"\n")
+	}
+	slices.Reverse(lines)
+	return strings.Join(lines, "")
+}
+
+// hashes is a set of hashes, 8 bytes each. Two states of one hash are taken for one: of n states that happens with a probability of about
+// n² / 2⁶⁵, which is 3 in ten thousand of 10⁸ states.
+type hashes struct {
+	slots []uint64 // zero: free
+	n     int
+}
+
+// add adds a hash, and reports whether it is new.
+func (h *hashes) add(d uint64) bool {
+	if h.n*4 >= len(h.slots)*3 {
+		h.grow()
+	}
+	d = max(d, 1)
+	at := h.slot(d)
+	if h.slots[at] == d {
+		return false
+	}
+	h.slots[at] = d
+	h.n++
+	return true
+}
+
+func (h *hashes) slot(d uint64) uint64 {
+	mask := uint64(len(h.slots) - 1)
+	at := d & mask
+	for h.slots[at] != 0 && h.slots[at] != d {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+func (h *hashes) grow() {
+	old := h.slots
+	h.slots = make([]uint64, max(1<<12, 2*len(old)))
+	for _, d := range old {
+		if d != 0 {
+			h.slots[h.slot(d)] = d
+		}
+	}
 }

@@ -2,26 +2,33 @@ package explore
 
 import (
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
-// answer is an answer of the server, or of something in front of it.
-type answer struct {
-	text   string // for the history
-	status int
-	body   string
-	replay bool
+// Answer is an answer of the server, or of something in front of it.
+type Answer struct {
+	Text   string // for the history
+	Status int
+	Body   string
+	Replay bool
+	Hint   time.Duration // Retry-After
 }
 
-// header returns the answer's header: errors of the API are problem details.
-func (a *answer) header() http.Header {
+// Header returns the answer's header: errors of the API are problem details.
+func (a *Answer) Header() http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
-	if a.status >= 400 {
+	if a.Status >= 400 {
 		h.Set("Content-Type", "application/problem+json")
 	}
-	if a.replay {
+	if a.Body == page {
+		h.Set("Content-Type", "text/html")
+	}
+	if a.Replay {
 		h.Set("Idempotent-Replayed", "true")
 	}
 	return h
@@ -29,65 +36,142 @@ func (a *answer) header() http.Header {
 
 // reaction is one of the things that a server may do with a send.
 type reaction struct {
-	answer answer
-	server Server
+	answer Answer
+	acts   bool // it takes effect
+	keeps  int16
 }
 
-// page is an HTML page of something in front of the API.
-const page = "<!doctype html><title>Oops</title>"
+const (
+	page      = "<!doctype html><title>Oops</title>"
+	done      = `{"error":{"code":"done_before"}}`
+	duplicate = `{"error":{"code":"duplicate_reference"}}`
+	succeeded = `{"success":true}`
+	refused   = `{"success":false}`
+)
 
-// react returns all that the server may do with a send. flying reports whether an earlier send may be at work there.
-func (s *Slice) react(w *World, flying bool) []reaction {
-	now := w.Server
-	if kept := w.Server.Kept; kept != 0 && s.Server != KeepsNothing && times[w.Time]-times[w.Server.KeptAt] < window {
-		return append([]reaction{{answer{"kept answer", int(kept), "{}", true}, now}}, inFront(now)...)
+// ProfileOf returns the profile of an API of a kind.
+func ProfileOf(kind ServerKind) *profile.Profile {
+	p := profile.Draft07()
+	code := func(text string) []profile.Matcher {
+		return []profile.Matcher{{Status: []int{409}, Pointer: "/error/code", Equals: []string{text}}}
 	}
-	pays, declines, fails, lacks := now, now, now, now
-	pays.Effects++
-	fails.Effects++
-	if s.Server != KeepsNothing {
-		pays.Kept, pays.KeptAt = 201, w.Time
-		fails.Kept, fails.KeptAt = 201, w.Time
+	switch kind {
+	case KeepsSuccess:
+		p.Stored.Client = nil
+	case KeepsNothing:
+		return profile.None()
+	case SaysDone:
+		p.AlreadyDone = code("done_before")
+	case Hides:
+		p.Verdicts = []profile.Verdict{
+			{Pointer: "/success", Equals: []string{"true"}, Proves: profile.ProvesSucceeded},
+			{Pointer: "/success", Equals: []string{"false"}, Proves: profile.ProvesRefused},
+		}
+	case References:
+		p.Stored.Client = nil
+		p.Duplicate = code("duplicate_reference")
 	}
-	switch s.Server {
-	case KeepsErrors:
-		fails.Kept = 500
-		fallthrough
-	case KeepsAll:
-		declines.Kept, declines.KeptAt = 402, w.Time
-		lacks.Kept, lacks.KeptAt = 404, w.Time
+	return p
+}
+
+// react returns all that the server may do with a send under a token. flying reports whether an earlier send may be at work there.
+func (s *Slice) react(w *World, t int, token int8, flying bool) []reaction {
+	k := &w.Ops[t]
+	kept := k.Kept != 0 && k.KeptWith == token && s.Times[w.Time]-s.Times[k.KeptAt] < window
+	switch effects := w.Intents[k.Intent].Effects; {
+	case s.Server == SaysDone && kept && k.Kept < 300:
+		return append([]reaction{{answer: Answer{Text: "has done it before", Status: 409, Body: done}}}, inFront()...)
+	case kept && s.Server == Hides: // a refusal is kept as a 200, a success as a 201
+		body := map[int16]string{200: refused, 201: succeeded}[k.Kept]
+		return append([]reaction{{answer: Answer{Text: "gives the kept answer", Status: int(k.Kept), Body: body, Replay: true}}}, inFront()...)
+	case kept:
+		return append([]reaction{{answer: Answer{Text: "gives the kept answer", Status: int(k.Kept), Body: "{}", Replay: true}}}, inFront()...)
+	case s.Server == References && effects > 0:
+		return append([]reaction{{answer: Answer{Text: "knows the reference", Status: 409, Body: duplicate}}}, inFront()...)
 	}
-	all := []reaction{
-		{answer{"pays", 201, `{"id":1}`, false}, pays},
-		{answer{"declines", 402, `{"title":"declined"}`, false}, declines},
-		{answer{"pays and answers 500", 500, `{"title":"failed"}`, false}, fails},
-		{answer{"fails before it acts", 500, `{"title":"failed"}`, false}, now},
-		{answer{"has no such path", 404, `{"title":"not found"}`, false}, lacks},
-	}
+	all := s.actions()
 	if flying {
-		all = append(all, reaction{answer{"is at work on an earlier send", 409, `{"title":"in progress"}`, false}, now})
+		all = append(all, reaction{answer: Answer{Text: "is at work on an earlier send", Status: 409, Body: `{"title":"in progress"}`}})
 	}
-	return append(all, inFront(now)...)
+	return append(all, inFront()...)
+}
+
+// actions returns all that the server may do with a send under a key that it does not know.
+func (s *Slice) actions() []reaction {
+	var success, refusal, failure int16
+	switch s.Server {
+	case Hides:
+		return []reaction{
+			{Answer{Text: "pays", Status: 201, Body: succeeded}, true, 201},
+			{Answer{Text: "declines in a 200", Status: 200, Body: refused}, false, 200},
+			{Answer{Text: "pays, and a 200 does not say so", Status: 200, Body: "{}"}, true, 201},
+			{Answer{Text: "does nothing, and a 200 does not say so", Status: 200, Body: "{}"}, false, 0},
+			{Answer{Text: "pays and answers 500", Status: 500, Body: `{"title":"failed"}`}, true, 201},
+		}
+	case KeepsErrors:
+		success, refusal, failure = 201, 402, 500
+	case KeepsAll, SaysDone, Forgets:
+		success, refusal, failure = 201, 402, 201
+	case KeepsSuccess:
+		success, failure = 201, 201
+	}
+	lacks := refusal
+	if lacks != 0 {
+		lacks = 404
+	}
+	return []reaction{
+		{Answer{Text: "pays", Status: 201, Body: `{"id":1}`}, true, success},
+		{Answer{Text: "declines", Status: 402, Body: `{"title":"declined"}`}, false, refusal},
+		{Answer{Text: "pays and answers 500", Status: 500, Body: `{"title":"failed"}`}, true, failure},
+		{Answer{Text: "fails before it acts", Status: 500, Body: `{"title":"failed"}`}, false, 0},
+		{Answer{Text: "has no such path", Status: 404, Body: `{"title":"not found"}`}, false, lacks},
+	}
 }
 
 // inFront returns what something in front of the API may answer. Nothing happens.
-func inFront(now Server) []reaction {
+func inFront() []reaction {
 	return []reaction{
-		{answer{"is too busy", 429, "{}", false}, now},
-		{answer{"wants credentials", 401, "{}", false}, now},
-		{answer{"a page with a 200", 200, page, false}, now},
-		{answer{"a page with a 404", 404, page, false}, now},
-		{answer{"a redirect", 302, "", false}, now},
+		{answer: Answer{Text: "is too busy", Status: 429, Body: "{}"}},
+		{answer: Answer{Text: "is too busy for ten minutes", Status: 429, Body: "{}", Hint: 10 * time.Minute}},
+		{answer: Answer{Text: "wants credentials", Status: 401, Body: "{}"}},
+		{answer: Answer{Text: "shows a page with a 200", Status: 200, Body: page}},
+		{answer: Answer{Text: "shows a page with a 404", Status: 404, Body: page}},
+		{answer: Answer{Text: "redirects", Status: 302}},
 	}
 }
 
-// verdict returns what an answer proves for a drive.
-func (s *Slice) verdict(d *operation.Drive, a *answer) classify.Verdict {
+// Answers returns each answer that a server of a kind can give.
+func Answers(kind ServerKind) []Answer {
+	s := &Slice{Server: kind}
+	var all []Answer
+	for _, r := range slices.Concat(s.actions(), inFront()) {
+		all = append(all, r.answer)
+	}
+	return append(all,
+		Answer{Text: "is at work on an earlier send", Status: 409, Body: `{"title":"in progress"}`},
+		Answer{Text: "knows the reference", Status: 409, Body: duplicate}, Answer{Text: "has done it before", Status: 409, Body: done})
+}
+
+// do lets the server do with a send under a token what a reaction says.
+func (s *Slice) do(w *World, t int, token int8, r *reaction) {
+	k := &w.Ops[t]
+	if r.acts {
+		w.Intents[k.Intent].Effects++
+		k.Effects++
+	}
+	if r.keeps != 0 {
+		k.Kept, k.KeptAt, k.KeptWith = r.keeps, w.Time, token
+	}
+}
+
+// verdict returns what an answer proves for a drive of client p.
+func (s *Slice) verdict(p int, d *operation.Drive, a *Answer) classify.Verdict {
 	op := d.Op()
-	at := reading{*a, d.InDoubt(), op.Protected}
+	at := reading{*a, p, d.InDoubt(), op.Protected}
 	v, known := s.verdicts[at]
 	if !known {
-		v = s.classify(d, a)
+		v = classify.Classify(s.Configs[p].Profile, classify.Answer{Status: a.Status, Header: a.Header(), Body: []byte(a.Body), Whole: true, Framed: true},
+			classify.Facts{InDoubt: at.inDoubt, Protected: at.protected})
 		if s.verdicts == nil {
 			s.verdicts = map[reading]classify.Verdict{}
 		}
@@ -98,12 +182,7 @@ func (s *Slice) verdict(d *operation.Drive, a *answer) classify.Verdict {
 
 // reading is all that a verdict depends on.
 type reading struct {
-	answer             answer
+	answer             Answer
+	client             int
 	inDoubt, protected bool
-}
-
-func (s *Slice) classify(d *operation.Drive, a *answer) classify.Verdict {
-	op := d.Op()
-	return classify.Classify(s.Profile(), classify.Answer{Status: a.status, Header: a.header(), Body: []byte(a.body), Whole: true, Framed: true},
-		classify.Facts{InDoubt: d.InDoubt(), Protected: op.Protected})
 }

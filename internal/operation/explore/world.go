@@ -1,6 +1,6 @@
-// Package explore searches all histories of one operation within bounds. It goes over the decisions of package operation as they are shipped, not
-// over a model of them: only what surrounds them is modelled, which is the server, the network, the journal, the processes that drive, and
-// whoever calls.
+// Package explore searches all histories of one operation, or of two of the same request, within bounds. It goes over the decisions of package
+// operation as they are shipped, not over a model of them: only what surrounds them is modelled, which is the server, the network, the journal,
+// the processes that drive, and whoever calls.
 package explore
 
 import (
@@ -14,26 +14,51 @@ import (
 
 // Slice holds all that does not change within a history.
 type Slice struct {
-	Name      string
-	Processes int        // 1: the journal is a file of the one process; 2: it is on a server that both share
-	Server    ServerKind //
-	Profile   func() *profile.Profile
+	Name    string
+	Shared  bool // the journal is on a server that two processes share; else it is a file of the one process
+	Server  ServerKind
+	Configs [2]Config // of the clients in the two places of World.Procs
+	Bounds  Bounds
+	Times   []time.Duration // of a history: between two of them lies a boundary
+
+	Keyless   bool // two callers want the same, and name no key
 	Generated bool // the key was generated at random
 	Late      bool // the journal may be told of an end after the callers
-	AskFirst  bool // what is in doubt is asked for by its business reference before it is sent again
-	Bounds    Bounds
+	Token     bool // the server hands out the key
+	Enqueued  bool // the operation is begun by an Enqueue
+	Plain     bool // callers see plain HTTP
+	Scoped    bool // records of other scopes stand beside the first place of the key
+	BeginFail bool // a Begin may fail
+	Drops     bool // no answer is small enough to be kept
+	Rekeys    bool // a person may call Rekey
 
 	verdicts map[reading]classify.Verdict
+	recs     map[Rec]*Rec
+	drives   map[operation.Drive]*operation.Drive
+}
+
+// Config is the part of a client's Config on which its acts depend.
+type Config struct {
+	Limits     operation.Client
+	Profile    *profile.Profile
+	Window     time.Duration // that of its profile
+	Lacks      bool          // the gate lets it not act on the operation
+	CannotTell bool          // whether its request is the record's cannot be told
+	OtherFacts bool          // its profile states other facts than the other one's
+	AskFirst   bool          // what is in doubt is asked for by its business reference before it is sent again
+	StopIfDown bool          // a drive ends as soon as the origin takes no connections
 }
 
 // Bounds bound what may happen in a history.
 type Bounds struct {
-	Calls   int8 // Do with the key, and passes
+	Calls   int8 // Do and passes
 	Sends   int8 // by all processes
 	Crashes int8 // of processes
 	Fails   int8 // of writes
-	Acts    int8 // of a person, and Enqueues
+	Acts    int8 // of a person, Enqueues, and keys that a server forgets
 	Times   int8 // how often the time goes on past a boundary
+	Tokens  int8 // that the server hands out
+	Limits  int8 // how often a limiter takes long
 }
 
 // ServerKind says what a server does with keys.
@@ -45,65 +70,103 @@ const (
 	KeepsSuccess                   // likewise, but refusals
 	KeepsErrors                    // likewise, and a 500 that it gave after it had acted
 	KeepsNothing                   // it honours no keys, and the profile says so
+	SaysDone                       // it knows the key, and answers that the operation was done before
+	References                     // it honours no keys, and takes a business reference only once
+	Hides                          // as KeepsAll, and the outcome stands in the body of a 2xx alone
+	Forgets                        // it may forget a key before the window is over: then only what the client does is held to the invariants
 )
 
-// World is one state of a history. It is comparable.
+// World is one state of a history. It is comparable: equal records, and equal drives, are one value of their Slice, which never changes.
 type World struct {
-	Rec    Rec // as every process sees it
-	Disk   Rec // as a power cut leaves it
-	Server Server
-	Procs  [2]Proc
-	Flying int8 // sends that were lost and may yet arrive
-	Time   int8 // the index of the time in times
-	Told   Told
-	Left   Bounds
+	Ops     [2]Track
+	Intents [2]Intent
+	Procs   [2]Proc
+	Time    int8 // the index of the time in Slice.Times
+	Left    Bounds
+}
+
+// Track is all that there is under one key.
+type Track struct {
+	Rec  *Rec // as every process sees it
+	Disk *Rec // as a power cut leaves it
+	Meta
+}
+
+// Meta is a Track without its records.
+type Meta struct {
+	Intent   int8    // the intent for which it was begun
+	By       int8    // the client that has begun it
+	Effects  int8    // under this key
+	Paid     bool    // callers were told of a success
+	Refused  bool    // of a final refusal
+	Free     bool    // that nothing happened, and nothing is pending; since then nobody has wanted it
+	Dead     bool    // it is settled as absent and goes on under another key
+	Coming   bool    // a lost Begin may yet arrive
+	ComingAt int8    // the time of that
+	Decides  bool    // a caller of plain HTTP was told that the outcome is unknown, and has not come back
+	Late     bool    // it came while the same was driven under another key: no look before that could find it
+	Noted    [2]bool // by process: it knows of a lost Begin
+	NotedAt  [2]int8 // the time of that
+	Flying   [3]int8 // sends that were lost and may yet arrive, by token
+	SentWith int8    // the token of the first send, plus one; zero: none was sent
+	Kept     int16   // the status that the server keeps under the key; zero: none
+	KeptAt   int8    // the time at which
+	KeptWith int8    // the token under which
 }
 
 // Rec is the record. Its counts, pauses and lease times do not count: they decide when something is sent, never whether.
 type Rec struct {
 	Exists bool
+	Token  int8 // zero: none, or the key is the client's own
+	Stored bool // the server gives the recorded answer again
 	Op     operation.Op
 }
 
-// Server is the state of the server.
-type Server struct {
+// Intent is one thing that a caller wants.
+type Intent struct {
 	Effects int8
-	Kept    int16 // the status that is kept under the key; zero: none
-	KeptAt  int8  // the time at which
+	Done    bool // a caller has its final answer
 }
 
-// Proc is one process.
+// Proc is one call or pass under way in one client.
 type Proc struct {
-	Drive  operation.Drive
-	Active bool // it drives
-	Caller bool // a caller waits for it
-	Stale  bool // the record has changed since it was read
-	Lost   bool // its lease is over: another may act
-	First  bool // the callers have the answer already
-	Failed bool // a write failed at which the record may have changed
+	Drive *operation.Drive
+	State
 }
 
-// Told holds the ends that callers were told of the operation since its record was begun.
-type Told struct {
-	Paid    bool // a success
-	Refused bool // a final refusal
-	Free    bool // that nothing happened, and nothing is pending; since then nobody has begun it
+// State is a Proc without its drive.
+type State struct {
+	Active  bool // it drives
+	On      int8 // the track
+	Pass    bool // it is a pass
+	Caller  bool // a caller waits for it
+	Plain   bool // that sees plain HTTP, or has
+	Stale   bool // the record has changed since it was read
+	Lost    bool // its lease is over: another may act
+	First   bool // the callers have the answer already
+	Failed  bool // a write or a flush of an end has failed
+	Doubted bool // something was in doubt before it
+	Token   int8 // that was fetched
+	Unsure  bool // it knows that its lease is gone
+	Held    bool // the operation was held for a caller before it
+	Created bool // its caller has begun the record, and nobody else has had that since
+	Left    bool // its caller has left the operation to others, and waits for its limiter: nothing drives
 }
 
 // began is the time at which a history begins.
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// window is the retention window.
+// window is the retention window of the server.
 const window = 24 * time.Hour
 
-// times are the times of a history. Between two of them lies a boundary: the last part of the window in which nobody starts a send, and its end.
-var times = []time.Duration{0, window - time.Minute, window + time.Hour}
+// maxAge is the time in which what was enqueued, or waits for its token, is sent first.
+const maxAge = 12 * time.Hour
 
 // now returns the time.
-func (w *World) now() time.Time { return began.Add(times[w.Time]) }
+func (s *Slice) now(w *World) time.Time { return began.Add(s.Times[w.Time]) }
 
-// client returns the limits of each drive.
-func client() operation.Client {
+// Usual returns the limits of a client.
+func Usual() operation.Client {
 	return operation.Client{
 		MaxAttempts: 3, MaxInFlight: 2, MaxElapsed: 2 * time.Minute, AttemptTimeout: 30 * time.Second, MaxDelay: 30 * time.Second,
 		MaxRetryAfter: time.Minute, ClockSkew: time.Minute,
@@ -111,61 +174,156 @@ func client() operation.Client {
 }
 
 // newWorld returns the state in which a history begins.
-func (s *Slice) newWorld() World { return World{Left: s.Bounds} }
-
-// intent returns the operation as it is begun.
-func (s *Slice) intent(w *World) operation.Op {
-	return operation.Op{
-		Protected: s.Server != KeepsNothing, Generated: s.Generated, Standing: operation.Open,
-		MaybeSent: true, FirstSent: w.now(), Window: window, Pauses: operation.UsualPauses,
-	}
+func (s *Slice) newWorld() World {
+	none := s.rec(Rec{})
+	return World{Left: s.Bounds, Ops: [2]Track{{Rec: none, Disk: none}, {Rec: none, Disk: none}}}
 }
 
-// given returns what a drive knows when it begins.
-func (s *Slice) given(g operation.Given) operation.Given {
-	g.OwnKey, g.Late, g.AskFirst = s.Generated, s.Late, s.AskFirst
+// rec returns the one record that is equal to r.
+func (s *Slice) rec(r Rec) *Rec {
+	one := s.recs[r]
+	if one == nil {
+		if s.recs == nil {
+			s.recs = map[Rec]*Rec{}
+		}
+		one = &r
+		s.recs[r] = one
+	}
+	return one
+}
+
+// drive returns the one drive that is equal to d.
+func (s *Slice) drive(d operation.Drive) *operation.Drive {
+	one := s.drives[d]
+	if one == nil {
+		if s.drives == nil {
+			s.drives = map[operation.Drive]*operation.Drive{}
+		}
+		one = &d
+		s.drives[d] = one
+	}
+	return one
+}
+
+// intent returns the operation as client p begins it.
+func (s *Slice) intent(w *World, p int) operation.Op {
+	op := operation.Op{
+		Protected: s.Server != KeepsNothing, Hides: s.Server == Hides, Generated: s.Generated || s.Keyless, Standing: operation.Open,
+		MaybeSent: true, FirstSent: s.now(w), Window: s.Configs[p].Window, Pauses: operation.UsualPauses, Results: true,
+	}
+	if s.Token || s.Enqueued {
+		op.MaybeSent, op.FirstSent, op.SendBefore = false, time.Time{}, s.now(w).Add(maxAge)
+		op.ServerToken, op.Enqueued = s.Token, s.Enqueued
+	}
+	return op
+}
+
+// read returns the operation as client p reads it: of two windows the shorter counts.
+func (s *Slice) read(p int, op operation.Op) operation.Op {
+	op.Window = min(op.Window, s.Configs[p].Window)
+	return op
+}
+
+// given returns what a drive of client p knows when it begins.
+func (s *Slice) given(w *World, p, t int, g operation.Given) operation.Given {
+	cfg := &s.Configs[p]
+	g.OwnKey, g.Late, g.AskFirst, g.StopIfDown = s.Generated || s.Keyless, s.Late, cfg.AskFirst, cfg.StopIfDown && g.Pass
+	g.OtherFacts = int(w.Ops[t].By) != p && (s.Configs[0].OtherFacts || s.Configs[1].OtherFacts)
+	if s.Server == Hides { // the facts of every record are the API's own, whoever begins it
+		g.OtherFacts = cfg.OtherFacts
+	}
 	return g
 }
 
+// process returns the process of a client: with a file both are in one.
+func (s *Slice) process(p int) int {
+	if s.Shared {
+		return p
+	}
+	return 0
+}
+
 // write puts a record into the journal, durably or not yet. by has changed it, so that what others have read is stale.
-func (s *Slice) write(w *World, by int, rec Rec, durable bool) {
-	w.Rec = rec
-	if durable || s.Processes > 1 {
-		w.Disk = rec
+func (s *Slice) write(w *World, t, by int, rec Rec, durable bool) {
+	w.Ops[t].Rec = s.rec(rec)
+	if durable || s.Shared { // a commit has all that was written before it
+		s.flush(w)
 	}
 	for i := range w.Procs {
-		if i != by && by != everybody && w.Procs[i].Active {
-			w.Procs[i].Stale = true
+		if q := &w.Procs[i]; i != by && by != everybody && (q.Active || q.Left) && int(q.On) == t {
+			q.Stale = true
 		}
+	}
+}
+
+// flush makes durable all that was written.
+func (s *Slice) flush(w *World) {
+	for t := range w.Ops {
+		w.Ops[t].Disk = w.Ops[t].Rec
 	}
 }
 
 // plain returns an operation without what does not count.
 func plain(o operation.Op) operation.Op {
 	o.Attempts, o.Sends, o.NextAttempt, o.SendUntil = 0, min(o.Sends, 1), time.Time{}, time.Time{}
+	if o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld {
+		o.NextAttempt = began.Add(1) // that it is set counts
+	}
 	return o
 }
 
-// changed returns a record with a change of a drive. status is that of the answer that counts.
-func changed(rec Rec, c operation.Change, answer operation.Answer, stored bool) Rec {
+// changed returns a record with a change of a drive.
+func (s *Slice) changed(rec Rec, c operation.Change, d *operation.Drive) Rec {
 	o := rec.Op
 	o.State, o.Hold, o.Attempts, o.Sends, o.Unreported = c.State, c.Hold, c.Attempts, c.Sends, c.Unreported
+	o.OwedFrom = time.Time{}
+	if !c.OwedFrom.IsZero() {
+		o.OwedFrom = began // that it is set counts
+	}
 	if c.Unmark {
 		o.MaybeSent, o.FirstSent = false, time.Time{}
 	}
 	if c.Answer != operation.KeepOld {
-		o.Answered, o.Status, o.AskAgain = false, 0, false
+		o.Answered, o.Status, o.AskAgain, o.Dropped = false, 0, false, false
 	}
-	if c.Answer == operation.KeepAnswer && answer.ID != 0 {
-		o.Answered, o.Status, o.AskAgain = true, answer.Status, stored && answer.Status < 400
-	}
+	answer, proof := d.Answer(), d.Proof()
 	full := persist.Record{State: o.State, Effect: c.Effect}
-	if o.Answered {
-		full.Answer = &persist.Answer{Status: o.Status}
+	if c.Answer == operation.KeepAnswer && answer.ID != 0 {
+		full.Answer = &persist.Answer{Status: answer.Status, AlreadyDone: proof.AlreadyDone, Stored: d.Stored()}
+		o.Answered, o.Status, o.AskAgain, o.Dropped = true, answer.Status, operation.MayAskAgain(full.Answer), s.Drops
 		if c.State == persist.StateConfirmed {
-			full.Effect = full.Answer.Effect()
+			full.Effect = operation.Answered(answer.Status, proof.AlreadyDone, proof.Refused).Effect()
 		}
 	}
 	o.Standing = operation.StandingOf(&full)
-	return Rec{Exists: true, Op: plain(o)}
+	return Rec{Exists: true, Token: rec.Token, Stored: d.Stored(), Op: plain(o)}
 }
+
+// driven reports whether some client drives the operation under a key, or may.
+func (w *World) driven(t int) bool {
+	for i := range w.Procs {
+		if q := &w.Procs[i]; q.Active && int(q.On) == t && q.Drive.Step() != operation.Over {
+			return true
+		}
+	}
+	return false
+}
+
+// noted reports whether a process knows of a Begin that was lost, and whose record may yet be sent.
+func (s *Slice) noted(w *World, t, process int) bool {
+	k := &w.Ops[t]
+	return k.Noted[process] && s.Times[w.Time]-s.Times[k.NotedAt[process]] <= window
+}
+
+// leased reports whether another client than p has the operation under a key.
+func (w *World) leased(t, p int) bool {
+	for i := range w.Procs {
+		if q := &w.Procs[i]; i != p && q.Active && int(q.On) == t && !q.Lost {
+			return true
+		}
+	}
+	return false
+}
+
+// flying reports whether a send under a key was lost and may yet arrive.
+func (k *Track) flying() bool { return k.Flying != [3]int8{} }

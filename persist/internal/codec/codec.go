@@ -50,6 +50,8 @@ const (
 	intentReading     // facts, content and scopes follow those
 	intentBusiness
 	intentAskFirst
+	intentTrace // the trace follows the facts
+	intentResults
 
 	intentFlags // one past the last
 )
@@ -66,6 +68,7 @@ const (
 	progressTexts        // a list of tagged texts follows those
 	progressKeyTold
 	progressKeeping // KeepAnswer and KeepKey follow the revision
+	progressOwed    // OwedFrom follows those
 
 	progressFlags // one past the last
 )
@@ -125,7 +128,7 @@ func IntentSize(r *persist.Record, limit int) int {
 	for i := range r.Credentials {
 		n += 2*binary.MaxVarintLen32 + len(r.Credentials[i].Name) + len(r.Credentials[i].Digest)
 	}
-	n += len(r.Facts) + len(r.Content)
+	n += len(r.Facts) + len(r.Content) + len(r.Trace)
 	for i := range r.Scopes {
 		n += 2*binary.MaxVarintLen32 + len(r.Scopes[i].Name) + len(r.Scopes[i].Value)
 	}
@@ -186,6 +189,8 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	set(intentReading, r.Facts != "" || r.Content != "" || len(r.Scopes) > 0)
 	set(intentBusiness, r.Business)
 	set(intentAskFirst, r.AskFirst)
+	set(intentTrace, r.Trace != "")
+	set(intentResults, r.Results)
 	b = binary.AppendUvarint(b, flags)
 	b = appendLength(b, r.Body, outside)
 	b = binary.AppendVarint(b, int64(r.Window))
@@ -215,6 +220,9 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	}
 	if flags&intentReading != 0 {
 		b = appendReading(b, r)
+	}
+	if r.Trace != "" {
+		b = appendString(b, r.Trace)
 	}
 	if r.Header != nil {
 		b = appendHeader(b, r.Header)
@@ -276,6 +284,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressEnqueued, r.Enqueued)
 	set(progressUnreported, r.Unreported)
 	set(progressKeyTold, r.KeyTold)
+	set(progressOwed, !r.OwedFrom.IsZero())
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
@@ -284,6 +293,9 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	b = binary.AppendUvarint(b, r.Revision)
 	if flags&progressKeeping != 0 {
 		b = binary.AppendVarint(binary.AppendVarint(b, int64(r.KeepAnswer)), int64(r.KeepKey))
+	}
+	if flags&progressOwed != 0 {
+		b = appendTime(b, r.OwedFrom)
 	}
 	b = appendTimes(b, r, limit)
 	b = appendString(b, string(r.HoldReason))

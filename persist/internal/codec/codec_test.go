@@ -19,17 +19,17 @@ func full() persist.Record {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890_000_001, time.UTC)
 	return persist.Record{
 		ID: persist.ID{Account: "acct|Stripe-Account=a%20b", Key: "idemp:order:u1:o1"}, Revision: 1 << 40,
-		State: persist.StateHeld, HoldReason: persist.HoldExpired, Generated: true, PlainHTTP: true, Enqueued: true, Unreported: true, KeyTold: true,
+		State: persist.StateHeld, HoldReason: persist.HoldExpired, Generated: true, PlainHTTP: true, Enqueued: true, Unreported: true, KeyTold: true, Results: true,
 		Origin: "https://api.example:443", Method: "POST", Target: "/v1/charges?x=1",
 		Header: http.Header{"Content-Type": {"application/json"}, "X-Many": {"a", "", "b"}, "X-None": {}},
 		Body:   []byte("{\"amount\":100}"), Omitted: []string{"Authorization", "userinfo"},
 		KeptFields:  []persist.KeptField{{Pointer: "/amount", Value: "100"}, {Pointer: "/note", Omitted: true}},
 		Credentials: []persist.Credential{{Name: "Authorization", Digest: "d1"}, {Name: "?token", Digest: "\xff"}},
-		Business:    true, AskFirst: true, Facts: "facts", Content: "\x00content", Scopes: []persist.Scope{{Name: "Stripe-Account", Value: "acct_1"}, {Name: "X"}},
+		Business:    true, AskFirst: true, Facts: "facts", Content: "\x00content", Trace: "00-trace", Scopes: []persist.Scope{{Name: "Stripe-Account", Value: "acct_1"}, {Name: "X"}},
 		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: "\"quoted\"",
 		Profile: "stripe-v1", ProfileVersion: "2026-01-01", Window: 24 * time.Hour, KeepAnswer: -1, KeepKey: 1 << 62, Pauses: persist.Pauses{Attempts: 2, First: time.Second, Most: time.Hour},
 		Fingerprint: bytes.Repeat([]byte{7}, 32), Recipe: "1 content-type",
-		Created: at, MaybeSent: true, FirstSent: at.Add(1), NextAttempt: at.Add(2), SendBefore: at.Add(3), SendUntil: at.Add(11),
+		Created: at, MaybeSent: true, FirstSent: at.Add(1), NextAttempt: at.Add(2), SendBefore: at.Add(3), SendUntil: at.Add(11), OwedFrom: at.Add(12),
 		Attempts: 4, Sends: 5, Drives: 6, LeaseOwner: "worker 1", LeaseUntil: at.Add(6),
 		Answer: &persist.Answer{Status: 409, Header: http.Header{"A": {"b"}}, Body: []byte("answer"),
 			BodyDropped: true, Replayed: true, AlreadyDone: true, Stored: true, At: at.Add(7)},
@@ -149,7 +149,7 @@ func TestPeek(t *testing.T) {
 		t.Errorf("PeekIntent: %+v, %v", i, err)
 	}
 	f, err := codec.PeekProgress(progress)
-	want := codec.Progress{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, KeyTold: true, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil, KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey}
+	want := codec.Progress{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, KeyTold: true, OwedFrom: r.OwedFrom, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil, KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey}
 	if err != nil || f != want {
 		t.Errorf("PeekProgress: %+v, %v; want %+v", f, err, want)
 	}

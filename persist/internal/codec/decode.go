@@ -26,6 +26,7 @@ type Progress struct {
 	Swept       bool          // Record.Swept
 	Unreported  bool          // Record.Unreported
 	KeyTold     bool          // Record.KeyTold
+	OwedFrom    time.Time     // Record.OwedFrom
 	Outside     bool          // the answer's body is kept outside
 	Finished    time.Time     // Record.Finished
 	NextAttempt time.Time     // Record.NextAttempt
@@ -50,7 +51,7 @@ func PeekProgress(b []byte) (Progress, error) {
 	var r persist.Record
 	times, _ := d.progressHead(&r)
 	f := Progress{
-		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported, KeyTold: r.KeyTold,
+		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported, KeyTold: r.KeyTold, OwedFrom: r.OwedFrom,
 		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil,
 		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey,
 	}
@@ -92,6 +93,10 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	}
 	if flags&intentReading != 0 {
 		d.reading(r)
+	}
+	r.Results = flags&intentResults != 0
+	if flags&intentTrace != 0 {
+		r.Trace = d.string()
 	}
 	r.Business, r.AskFirst = flags&intentBusiness != 0, flags&intentAskFirst != 0
 	if flags&intentHeader != 0 {
@@ -164,6 +169,9 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	r.Revision = d.uvarint()
 	if flags&progressKeeping != 0 {
 		r.KeepAnswer, r.KeepKey = time.Duration(d.varint()), time.Duration(d.varint())
+	}
+	if flags&progressOwed != 0 {
+		r.OwedFrom = d.time()
 	}
 	times = d.byte()
 	r.Finished = d.timeIf(times, timeFinished)

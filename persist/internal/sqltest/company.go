@@ -28,6 +28,7 @@ type companions struct {
 	want       []error              // that the act's error matches; none: it succeeds
 	sends      int
 	hold       persist.HoldReason // of the record under "k" in the end
+	slowly     bool               // the first answer takes until its client has left
 }
 
 // company is one such pair at work.
@@ -42,12 +43,15 @@ type company struct {
 // Company lets clients of different Configs share a journal on a server, each with a connection of its own: the rules of what a record says,
 // of what is the same request, of what stays local, and of windows, keeping and pauses. open opens a new journal, and then the same one anew.
 func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
-	for _, pair := range slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes()) {
+	for _, pair := range slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes(), companyOfKeys(), companyOfReaders(), companyOfActs()) {
 		t.Run(pair.name, func(t *testing.T) {
 			t.Parallel()
 			c := &company{T: t}
-			c.api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			c.api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				n := int(c.sends.Add(1))
+				if _, _ = io.Copy(io.Discard, req.Body); pair.slowly && n == 1 { // once it is read, the server sees that the client leaves
+					<-req.Context().Done()
+				}
 				status := pair.statuses[min(n, len(pair.statuses))-1]
 				if status == 0 {
 					panic(http.ErrAbortHandler)
@@ -114,7 +118,7 @@ func (p *companions) judge(c *company) {
 
 // request is the one that both send.
 func (c *company) request() *http.Request {
-	req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.api.URL+"/p?n=1", strings.NewReader(`{"order":"o1"}`))
+	req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.api.URL+"/p?n=1", strings.NewReader(`{"order":"o1","id":"i1"}`))
 	if err != nil {
 		c.Fatal(err)
 	}

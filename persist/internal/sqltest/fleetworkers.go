@@ -28,7 +28,7 @@ func Work(ctx context.Context, open func(context.Context) (persist.Journal, erro
 		return err
 	}
 	defer func() { _ = j.Close() }()
-	client, err := workClient(j)
+	client, err := workClient(j, time.Second)
 	if err != nil {
 		return err
 	}
@@ -46,11 +46,11 @@ func Work(ctx context.Context, open func(context.Context) (persist.Journal, erro
 	return nil
 }
 
-// workClient is a client whose leases and pauses are short, so that a test need not wait long for what the dead leave.
-func workClient(j persist.Journal) (*oncehttp.Client, error) {
+// workClient is a client whose leases and pauses are short, so that a test need not wait long for what the dead leave. A call takes up to elapsed.
+func workClient(j persist.Journal, elapsed time.Duration) (*oncehttp.Client, error) {
 	return oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback(), ResumeWorkers: 8, Lease: 2 * time.Second, Retry: oncehttp.Policy{
 		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
-		MaxElapsed: time.Second, AttemptTimeout: 10 * time.Second, AnswerTimeout: 10 * time.Second, MaxRetryAfter: time.Second,
+		MaxElapsed: elapsed, AttemptTimeout: 10 * time.Second, AnswerTimeout: 10 * time.Second, MaxRetryAfter: time.Second,
 	}})
 }
 

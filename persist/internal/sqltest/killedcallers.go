@@ -16,15 +16,18 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // The bounds of KilledCallers.
 const (
 	callersOfProcess = 16  // calls that a process has under way
-	callingProcesses = 6   // one after another; each is killed
 	answersOfProcess = 100 // after which it is killed
 )
+
+// callingProcesses is how many processes call, one after another; each is killed.
+var callingProcesses = testrun.N(2, 6)
 
 // Call is the role of a process of KilledCallers: it calls Do for one key after another, and prints each answer as soon as it has it.
 // It ends with the first error. name begins its keys.
@@ -33,7 +36,7 @@ func Call(ctx context.Context, url, name string, open func(context.Context) (per
 	if err != nil {
 		return err
 	}
-	client, err := workClient(j)
+	client, err := workClient(j, time.Minute) // also on a machine under load
 	if err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func KilledCallers(t *testing.T, f Fleet) {
 		t.Error("no process died between an answer and its record")
 	}
 	t.Logf("%d answers were told, %d of them before the record said so", len(told), early)
-	client, err := workClient(f.Journal)
+	client, err := workClient(f.Journal, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
 // The operations of Origins: two for each origin.
-const (
-	manyOrigins    = 3000
+var (
+	manyOrigins    = testrun.N(700, 3000)
 	manyOperations = 2 * manyOrigins
 )
 

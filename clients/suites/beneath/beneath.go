@@ -1,0 +1,100 @@
+// Package beneath is linked into the test binaries of other people's SDKs, and puts a oncehttp.Transport beneath every http.Client in them.
+package beneath
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// Mode is the environment variable that names the Config: empty for none, Zero, or the name of an SDK for that of docs/clients.md.
+const Mode = "ONCEHTTP_BENEATH"
+
+// Zero names the zero Config.
+const Zero = "zero"
+
+// Count is the environment variable that names a file, which gets a byte for each operation.
+const Count = "ONCEHTTP_COUNT"
+
+// Install sets a hook of net/http that is asked for the transport of a client each time it sends. The program suites adds the hook.
+func Install(hook *func(http.RoundTripper) http.RoundTripper) bool {
+	mode := os.Getenv(Mode)
+	if mode == "" {
+		return false
+	}
+	config := zero
+	if mode != Zero {
+		advice := Advised(mode)
+		if advice == nil {
+			panic("beneath: docs/clients.md has no advice for " + mode)
+		}
+		config = advice.Config
+	}
+	set := &transports{config: config, over: map[identity]http.RoundTripper{}}
+	*hook = set.Over
+	return true
+}
+
+// identity tells transports apart, also those of types that cannot be compared.
+type identity [2]uintptr
+
+// transports holds the Transport over each transport that a client of the process has.
+type transports struct {
+	config func() oncehttp.Config
+	mu     sync.Mutex
+	over   map[identity]http.RoundTripper
+}
+
+// Over returns a Transport over base, with a journal of its own; always the same one.
+func (t *transports) Over(base http.RoundTripper) http.RoundTripper {
+	if base == nil || own(base) {
+		return base
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id := *(*identity)(unsafe.Pointer(&base))
+	if known := t.over[id]; known != nil {
+		return known
+	}
+	config := t.config()
+	config.Journal, config.Transport = memory.New(), base // which keeps base, and so its identity
+	config.Observe = count
+	client, err := oncehttp.New(config)
+	if err != nil {
+		panic(err)
+	}
+	t.over[id] = client.Transport()
+	return t.over[id]
+}
+
+// count adds a byte to the file of Count for an operation that is begun.
+func count(_ context.Context, e oncehttp.Event) {
+	name := os.Getenv(Count)
+	if e.Kind != oncehttp.EventBegun || name == "" {
+		return
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	if _, err := file.Write([]byte{'.'}); err != nil {
+		panic(err)
+	}
+}
+
+// own reports whether rt is a transport of oncehttp, whose loop sends through an http.Client itself.
+func own(rt http.RoundTripper) bool {
+	typ := reflect.TypeOf(rt)
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	return typ.PkgPath() == "github.com/oncehttp/oncehttp" || strings.HasPrefix(typ.PkgPath(), "github.com/oncehttp/oncehttp/")
+}

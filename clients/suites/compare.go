@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/clients/suites/beneath"
+)
+
+// report is the result of a suite.
+type report struct {
+	suite    suite
+	packages int
+	unbuilt  string
+	took     time.Duration
+	modes    []*modeReport
+}
+
+// modeReport is its result with one Config.
+type modeReport struct {
+	mode     string
+	counted  int   // tests that pass without us
+	begun    int64 // operations
+	failed   map[string]*result
+	unsteady []string // that failed with us once in two runs
+	excepted []string
+	unused   []exception // that are none
+}
+
+// runSuite builds a suite and runs it in each mode.
+func runSuite(ctx context.Context, s suite, overlay string, o options) (*report, error) {
+	begun := time.Now()
+	note("%s: building", s.name)
+	t, err := build(ctx, s, overlay, o.work)
+	if err != nil {
+		return nil, err
+	}
+	if s.beside != nil {
+		stop, err := s.beside.start(ctx, filepath.Join(o.work, s.name))
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+	}
+	r := &report{suite: s, packages: len(t.packages), unbuilt: t.unbuilt}
+	modes := o.modes
+	if len(modes) == 0 {
+		modes = s.modes()
+	}
+	for _, mode := range modes {
+		r.modes = append(r.modes, &modeReport{mode: mode, failed: map[string]*result{}})
+	}
+	for _, rel := range t.packages {
+		if _, err := os.Stat(t.binary(rel)); err != nil {
+			continue // unbuilt tells why
+		}
+		note("%s: %s", s.name, rel)
+		if err := r.runPackage(ctx, t, rel); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range r.modes {
+		m.except(s.except)
+		if info, err := os.Stat(t.count(m.mode)); err == nil {
+			m.begun = info.Size()
+		}
+	}
+	r.took = time.Since(begun)
+	return r, nil
+}
+
+// patience bounds the time of the tests of a package.
+const patience = 100 * time.Second
+
+// runPackage runs the tests of a package twice as they are, and in each mode; there once more where something fails.
+func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
+	steady := map[string]bool{}
+	begun := time.Now()
+	for i := range 2 {
+		once, err := t.run(ctx, rel, "", patience)
+		if err != nil {
+			return err
+		}
+		for name, res := range once {
+			steady[name] = res.status == pass && (i == 0 || steady[name])
+		}
+		for name := range steady {
+			steady[name] = steady[name] && once[name] != nil
+		}
+	}
+	limit := min(patience, 20*time.Second+2*time.Since(begun))
+	for _, m := range r.modes {
+		if err := m.runPackage(ctx, t, rel, steady, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *modeReport) runPackage(ctx context.Context, t *tests, rel string, steady map[string]bool, limit time.Duration) error {
+	failed := map[string]int{}
+	var last results
+	for i := range 2 {
+		once, err := t.run(ctx, rel, m.mode, limit)
+		if err != nil {
+			return err
+		}
+		for name, ok := range steady {
+			if res := once[name]; ok && (res == nil || res.status != pass) {
+				failed[name]++
+			}
+		}
+		if last = once; len(failed) == 0 || i > 0 {
+			break
+		}
+	}
+	for _, ok := range steady {
+		if ok {
+			m.counted++
+		}
+	}
+	for name, times := range failed {
+		full := rel + "." + name
+		switch {
+		case times < 2:
+			m.unsteady = append(m.unsteady, full)
+		case last[name] == nil:
+			m.failed[full] = &result{output: "it did not run"}
+		default:
+			m.failed[full] = last[name]
+		}
+	}
+	return nil
+}
+
+// except takes out the failures that the documentation tells of.
+func (m *modeReport) except(exceptions []exception) {
+	for _, e := range exceptions {
+		if e.mode != "" && e.mode != m.mode {
+			continue
+		}
+		used := false
+		for name := range m.failed {
+			if name == e.test || strings.HasPrefix(name, e.test+"/") {
+				delete(m.failed, name)
+				used = true
+			}
+		}
+		if used {
+			m.excepted = append(m.excepted, e.test)
+		} else {
+			m.unused = append(m.unused, e)
+		}
+	}
+}
+
+const tableHead = "| SDK | Config | packages | tests | operations | fail newly | unsteady | exceptions | time |\n|---|---|---|---|---|---|---|---|---|\n"
+
+// rows are the lines of the table.
+func (r *report) rows() (rows []string) {
+	for _, m := range r.modes {
+		config := "as advised"
+		if m.mode == beneath.Zero {
+			config = "zero"
+		}
+		if a := beneath.Advised(r.suite.name); a != nil && a.IsZero() {
+			config = "zero, as advised"
+		}
+		rows = append(rows, fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %.0fs |\n",
+			r.suite.module, config, r.packages, m.counted, m.begun, len(m.failed), len(m.unsteady), len(m.excepted), r.took.Seconds()))
+	}
+	return rows
+}
+
+// newly returns an error for each test that fails newly, each exception that is none, and for packages that were not built.
+func (r *report) newly(verbose bool) (errs []error) {
+	for _, m := range r.modes {
+		for _, name := range slices.Sorted(maps.Keys(m.failed)) {
+			text := ""
+			if verbose {
+				text = "\n" + m.failed[name].output
+			}
+			errs = append(errs, fmt.Errorf("%s, %s: %s fails newly%s", r.suite.name, m.mode, name, text))
+		}
+		for _, e := range m.unused {
+			errs = append(errs, fmt.Errorf("%s, %s: %s passes, but is an exception", r.suite.name, m.mode, e.test))
+		}
+		if len(m.unsteady) > 0 {
+			slices.Sort(m.unsteady)
+			note("%s, %s: unsteady: %s", r.suite.name, m.mode, strings.Join(m.unsteady, " "))
+		}
+		if m.counted == 0 {
+			errs = append(errs, fmt.Errorf("%s: no test counts", r.suite.name))
+		}
+	}
+	if r.unbuilt != "" {
+		errs = append(errs, fmt.Errorf("%s: not everything was built: %s", r.suite.name, cmp.Or(strings.TrimSpace(r.unbuilt), "?")))
+	}
+	return errs
+}
+
+// note says on stderr how far it is.
+func note(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+}

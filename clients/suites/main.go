@@ -1,0 +1,107 @@
+// Suites runs the own tests of other people's SDKs with oncehttp beneath every http.Client in them.
+//
+//	go run .                       # all of them: about an hour
+//	go run . -only stripe,oauth2   # these
+//
+// Each SDK is downloaded at its pinned version, copied into a temporary folder, and built once. Its tests run four times: twice as
+// they are, with the zero Config, and with the Config that docs/clients.md gives, unless that is the zero one. A test counts if it passes both times as it is. The program fails
+// where such a test fails with us, twice, and is not among the exceptions.
+//
+// The copy of net/http that they are built with asks a hook for the transport of each client, and the copy of net connects to loopback only.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if len(os.Args) > 2 && os.Args[1] == keepCommand { // go test calls this program
+		exit(keep(os.Args[2], os.Args[3]))
+	}
+	only := flag.String("only", "", "the names of the SDKs to run, with commas; all where it is empty")
+	work := flag.String("work", "", "a folder to work in, which is kept; a temporary one where it is empty")
+	verbose := flag.Bool("v", false, "print the output of the tests that fail with us")
+	modes := flag.String("modes", "", "the configurations to run, with commas; zero and the advised one where it is empty")
+	flag.Parse()
+	exit(runAll(ctx, options{only: split(*only), modes: split(*modes), work: *work, verbose: *verbose}))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "suites:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func split(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+}
+
+type options struct {
+	only, modes []string
+	work        string
+	verbose     bool
+}
+
+// runAll runs the suites and prints the table.
+func runAll(ctx context.Context, o options) error {
+	chosen, err := choose(o.only)
+	if err != nil {
+		return err
+	}
+	if o.work == "" {
+		if o.work, err = os.MkdirTemp("", "suites-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(o.work)
+	}
+	if o.work, err = filepath.Abs(o.work); err != nil {
+		return err
+	}
+	std, err := patchStandard(ctx, filepath.Join(o.work, "std"))
+	if err != nil {
+		return err
+	}
+	var failed []error
+	rows := []string{tableHead}
+	for _, s := range chosen {
+		report, err := runSuite(ctx, s, std, o)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
+			continue
+		}
+		rows = append(rows, report.rows()...)
+		newly := report.newly(o.verbose)
+		failed = append(failed, newly...)
+		note("%s%v", strings.Join(report.rows(), ""), errors.Join(newly...))
+	}
+	fmt.Print("\n", strings.Join(rows, ""))
+	return errors.Join(failed...)
+}
+
+// choose returns the suites of these names, all for none.
+func choose(names []string) (chosen []suite, err error) {
+	all := suites()
+	if len(names) == 0 {
+		return all, nil
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(s suite) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no suite %q", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}

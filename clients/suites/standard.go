@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// patch changes a file of the standard library: after must stand in it exactly once, and is followed by insert.
+type patch struct {
+	file, after, insert string
+}
+
+// patches let a hook choose the transport of each http.Client, and keep connections and questions to name servers on this machine.
+func patches() []patch {
+	return []patch{
+		{"net/http/client.go", "func (c *Client) transport() RoundTripper {\n", `	if OncehttpBeneath != nil {
+		rt := c.Transport
+		if rt == nil {
+			rt = DefaultTransport
+		}
+		return OncehttpBeneath(rt)
+	}
+`},
+		{"net/http/client.go", "var ErrSchemeMismatch = errors.New(\"http: server gave HTTP response to HTTPS client\")\n", "\n// OncehttpBeneath is for the program suites of oncehttp.\nvar OncehttpBeneath func(RoundTripper) RoundTripper\n"},
+		{"net/dial.go", "func (sd *sysDialer) dialSingle(ctx context.Context, ra Addr) (c Conn, err error) {\n", `	switch ra := ra.(type) {
+	case *TCPAddr:
+		if !ra.IP.IsLoopback() && !ra.IP.IsUnspecified() {
+			return nil, errNoSuchHost
+		}
+	case *UDPAddr:
+		if !ra.IP.IsLoopback() && !ra.IP.IsUnspecified() {
+			return nil, errNoSuchHost
+		}
+	}
+`},
+		{"net/dnsclient_unix.go", "q dnsmessage.Question, timeout time.Duration, useTCP, ad bool) (dnsmessage.Parser, dnsmessage.Header, error) {\n", `	if !useTCP || useTCP {
+		return dnsmessage.Parser{}, dnsmessage.Header{}, errNoSuchHost
+	}
+`},
+	}
+}
+
+// patchStandard writes the changed files of the standard library into dir, and returns the file for go test -overlay.
+func patchStandard(ctx context.Context, dir string) (overlay string, err error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", err
+	}
+	src := filepath.Join(strings.TrimSpace(string(out)), "src")
+	replace := map[string]string{}
+	for _, p := range patches() {
+		original := filepath.Join(src, filepath.FromSlash(p.file))
+		changed, again := replace[original]
+		from := changed
+		if !again {
+			changed, from = filepath.Join(dir, filepath.FromSlash(p.file)), original
+		}
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return "", err
+		}
+		if n := strings.Count(string(text), p.after); n != 1 {
+			return "", fmt.Errorf("%s of this version of Go has %d lines %q", p.file, n, p.after)
+		}
+		replace[original] = changed
+		if err := write(changed, strings.Replace(string(text), p.after, p.after+p.insert, 1)); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	return overlay, write(overlay, string(text))
+}
+
+// write writes a file and makes its folder.
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}

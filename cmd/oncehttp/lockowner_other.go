@@ -1,8 +1,0 @@
-//go:build !linux
-
-package main
-
-import "time"
-
-// lockOwner finds nothing: only Linux lists its locks.
-func lockOwner(string) (pid int, since time.Time) { return 0, since }

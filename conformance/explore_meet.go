@@ -1,0 +1,102 @@
+package conformance
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Requests of a sequence that meet each other: while one is at work, and at once.
+
+// overlap sends a group whose first act is slow: the others come while it is at work.
+func (p *played) overlap(x *trial, first, end int, gate *gate) {
+	again := p.given()
+	lead := p.launch(x, first, "1", again)
+	<-lead.written
+	all := []*launched{lead}
+	for n := 1; n < p.acts[first].copies; n++ {
+		all = append(all, p.launch(x, first, "1", again))
+	}
+	if gate.entered != nil {
+		x.awaitEntry(gate, &sending{over: lead.over}, x.r.o.Hold)
+	}
+	for at := first + 1; at < end; at++ {
+		if p.acts[at].pause {
+			x.pause(x.pauseLength())
+		}
+		if gate.entered == nil {
+			x.pause(time.Duration(float64(x.r.o.Hold) * p.acts[at].part))
+		}
+		for range max(p.acts[at].copies, 1) {
+			all = append(all, p.launch(x, at, "2", again))
+		}
+	}
+	if gate.entered != nil {
+		x.pause(followersGrace)
+		gate.release()
+	}
+	p.collect(all)
+}
+
+// launched is a request that was sent in the background.
+type launched struct {
+	*sent
+	written, over chan struct{}
+}
+
+// launch sends one act in the background.
+func (p *played) launch(x *trial, at int, lane string, again bool) *launched {
+	a := p.acts[at]
+	f := &launched{sent: &sent{act: at, change: a.change, op: p.as[a.change], again: again}, written: make(chan struct{}), over: make(chan struct{})}
+	go func() {
+		defer close(f.over)
+		l := p.open(x, a, lane)
+		p.write(l, a, f.op, p.note(x.r, at))
+		close(f.written)
+		if a.ends != "" {
+			f.answer = p.leave(x, l, a)
+			return
+		}
+		f.answer = p.receive(x, l, a)
+	}()
+	return f
+}
+
+// collect waits for requests that were sent in the background.
+func (p *played) collect(all []*launched) {
+	for _, f := range all {
+		<-f.over
+		f.amid, f.again = true, false // it may have come while another was at work
+		p.sends = append(p.sends, f.sent)
+	}
+}
+
+// atOnce writes a group but for the last byte of each request, and then the last bytes in
+// one go.
+func (p *played) atOnce(x *trial, first, end int) {
+	var gates []*link
+	var all []*launched
+	for at := first; at < end; at++ {
+		for range max(p.acts[at].copies, 1) {
+			a := p.acts[at]
+			a.forms = slices.DeleteFunc(slices.Clone(a.forms), func(form string) bool { return form == "connection" })
+			l := x.dial("at once")
+			op := p.as[a.change]
+			l.load(formed(op, a.forms), framingOf(a.forms))
+			l.note = p.note(x.r, at)
+			l.write(1)
+			gates = append(gates, l)
+			all = append(all, &launched{sent: &sent{act: at, change: a.change, op: op}, over: make(chan struct{})})
+		}
+	}
+	var wait sync.WaitGroup
+	for i, l := range gates {
+		wait.Go(func() {
+			defer close(all[i].over)
+			l.write(0)
+			all[i].answer = p.receive(x, l, move{})
+		})
+	}
+	wait.Wait()
+	p.collect(all)
+}

@@ -1,0 +1,104 @@
+// Package example has two servers that show how one is written; see conformance/targets/strangers/README.md. They are not
+// counted in what is measured.
+package example
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
+)
+
+// Servers lists the servers of this package.
+func Servers() []strangers.Server {
+	return []strangers.Server{
+		{Name: "example-right", New: func() http.Handler { return newLayer(false) }},
+		{Name: "example-broken", Wrong: "a repeat that comes in chunks is executed", New: func() http.Handler { return newLayer(true) }},
+	}
+}
+
+// layer is a key layer in front of a service.
+type layer struct {
+	service   *strangers.Service
+	unchunked bool // keys in chunked requests are not looked up
+	lock      strangers.Lock
+	known     map[string]*record
+}
+
+// record is what is known of a key.
+type record struct {
+	request string
+	answer  *httptest.ResponseRecorder // nil while the request is at work
+}
+
+func newLayer(unchunked bool) *layer {
+	return &layer{service: strangers.NewService(), unchunked: unchunked, lock: strangers.NewLock(), known: map[string]*record{}}
+}
+
+func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key := r.Header.Get("Idempotency-Key")
+	if key == "" || r.Method == http.MethodGet {
+		l.service.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	id, request := r.Header.Get("Authorization")+"\n"+key, r.Method+" "+r.URL.String()+"\n"+string(body)
+	first, mine := l.claim(id, request)
+	switch {
+	case mine, l.unchunked && len(r.TransferEncoding) > 0:
+		l.execute(w, r, id, first)
+	case first.request != request:
+		w.WriteHeader(http.StatusUnprocessableEntity)
+	case first.answer == nil:
+		w.WriteHeader(http.StatusConflict)
+	default:
+		give(w, first.answer)
+	}
+}
+
+// claim returns a copy of the key's record, and whether it was made for this request.
+func (l *layer) claim(id, request string) (record, bool) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if had := l.known[id]; had != nil {
+		return *had, false
+	}
+	l.known[id] = &record{request: request}
+	return *l.known[id], true
+}
+
+// execute has the service execute a request, and stores its answer. After a failure the key is free.
+func (l *layer) execute(w http.ResponseWriter, r *http.Request, id string, first record) {
+	answer := httptest.NewRecorder()
+	defer func() {
+		crashed := recover() != nil
+		l.lock.Lock()
+		defer l.lock.Unlock()
+		if crashed {
+			answer.Code = http.StatusInternalServerError
+		}
+		if answer.Code >= 400 {
+			delete(l.known, id)
+		} else {
+			l.known[id] = &record{request: first.request, answer: answer}
+		}
+		give(w, answer)
+	}()
+	l.service.ServeHTTP(answer, r)
+}
+
+// give writes an answer to a client.
+func give(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
+	for name, values := range answer.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes()) // the client may have left
+}

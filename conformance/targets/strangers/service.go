@@ -1,0 +1,97 @@
+package strangers
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Service is the service without keys: each request that arrives is executed.
+type Service struct {
+	// Before is called just before an effect, Late how long after its answer the effect comes. Both may be left out.
+	Before func(r *http.Request)
+	Late   time.Duration
+
+	mu      sync.Mutex
+	made    int
+	effects map[string]int
+}
+
+// NewService returns a service without effects.
+func NewService() *Service { return &Service{effects: map[string]int{}} }
+
+// ServeHTTP executes a request, or says how many effects a reference has had.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/_effects" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		answer(w, http.StatusOK, fmt.Sprintf(`{"count":%d}`, s.effects[r.URL.Query().Get("ref")]))
+		return
+	}
+	if r.URL.Path != "/payments" && r.URL.Path != "/refunds" {
+		answer(w, http.StatusNotFound, `{"error":"no such path"}`)
+		return
+	}
+	switch r.Method {
+	case http.MethodPost, http.MethodPatch, http.MethodPut:
+		s.work(w, r)
+	default:
+		answer(w, http.StatusMethodNotAllowed, `{"error":"no such method"}`)
+	}
+}
+
+// work is slow, fails and crashes as the query says, and else has one effect.
+func (s *Service) work(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Reference string }
+	data, err := io.ReadAll(r.Body)
+	if err != nil || json.Unmarshal(data, &body) != nil {
+		answer(w, http.StatusBadRequest, `{"error":"the body is no JSON object, or was cut off"}`)
+		return
+	}
+	query := r.URL.Query()
+	if ms, err := strconv.Atoi(query.Get("sleep")); err == nil {
+		time.Sleep(time.Duration(ms) * time.Millisecond)
+	}
+	if query.Get("crash") != "" {
+		panic("this crash was asked for")
+	}
+	if status, err := strconv.Atoi(query.Get("fail")); err == nil {
+		answer(w, status, `{"error":"this failure was asked for"}`)
+		return
+	}
+	if s.Before != nil {
+		s.Before(r)
+	}
+	id := s.effect(body.Reference)
+	w.Header().Set("Location", r.URL.Path+"/"+id)
+	answer(w, http.StatusCreated, fmt.Sprintf(`{"id":%q,"reference":%q,"status":"accepted"}`, id, body.Reference))
+}
+
+// effect counts one effect of a reference, and names it.
+func (s *Service) effect(reference string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made++
+	count := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.effects[reference]++
+	}
+	if s.Late > 0 {
+		time.AfterFunc(s.Late, count)
+	} else {
+		s.effects[reference]++
+	}
+	return "e" + strconv.Itoa(s.made)
+}
+
+// answer writes JSON.
+func answer(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body) // the client may have left
+}

@@ -1,0 +1,79 @@
+package set2
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// batched commits outcomes in batches: one transaction for all that ends within 50 ms.
+type batched struct {
+	next    http.Handler
+	mu      sync.Mutex
+	working map[string]row
+	pending map[string]row // outcomes of the open transaction
+	rows    map[string]row // outcomes that are committed
+}
+
+func newBatched() http.Handler {
+	return &batched{next: newService(), working: map[string]row{}, pending: map[string]row{}, rows: map[string]row{}}
+}
+
+// claim returns the row of a key, or makes one. The open transaction reads its own writes.
+func (b *batched) claim(c *call) (had row, mine bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, rows := range []map[string]row{b.working, b.pending, b.rows} {
+		if had, found := rows[c.id()]; found {
+			return had, false
+		}
+	}
+	b.working[c.id()] = row{print: c.print}
+	return row{}, true
+}
+
+// end writes an outcome into the open transaction. After a crash the transaction is rolled back, with all that is in it.
+func (b *batched) end(c *call, outcome row, crashed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.working, c.id())
+	switch {
+	case crashed:
+		clear(b.pending)
+	case outcome.good():
+		if len(b.pending) == 0 {
+			time.AfterFunc(50*time.Millisecond, b.commit)
+		}
+		b.pending[c.id()] = outcome
+	}
+}
+
+// commit ends the transaction.
+func (b *batched) commit() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, outcome := range b.pending {
+		b.rows[id] = outcome
+	}
+	clear(b.pending)
+}
+
+func (b *batched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c, ok := open(w, r, b.next)
+	if !ok {
+		return
+	}
+	had, mine := b.claim(c)
+	if !mine {
+		c.settle(had)
+		return
+	}
+	crashed := true
+	watch := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.next.ServeHTTP(w, r)
+		crashed = false
+	})
+	outcome := c.execute(watch)
+	b.end(c, outcome, crashed)
+	c.give(outcome)
+}

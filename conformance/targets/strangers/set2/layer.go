@@ -1,0 +1,56 @@
+package set2
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
+)
+
+// layer is the design that most of these servers have: one row for a key, inserted before the work and updated after it.
+type layer struct {
+	next  http.Handler
+	rows  *table
+	id    func(c *call) string           // the primary key
+	keeps func(c *call, status int) bool // whether an outcome is kept; else the row is deleted
+	polls bool                           // a repeat waits while the first is at work
+}
+
+func newLayer() *layer {
+	return &layer{next: newService(), rows: newTable(), id: (*call).id, keeps: successes}
+}
+
+// newService is the service as most of these servers have it.
+func newService() http.Handler { return strangers.NewService() }
+
+// successes keeps the outcomes that had an effect.
+func successes(_ *call, status int) bool { return status < 300 }
+
+func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c, ok := open(w, r, l.next); ok {
+		l.serve(c)
+	}
+}
+
+// serve answers a call.
+func (l *layer) serve(c *call) {
+	id := l.id(c)
+	for {
+		had, mine := l.rows.insert(id, row{print: c.print})
+		if mine {
+			outcome := c.execute(l.next)
+			if l.keeps(c, outcome.status) {
+				l.rows.set(id, outcome)
+			} else {
+				l.rows.remove(id)
+			}
+			c.give(outcome)
+			return
+		}
+		if !l.polls || had.done || had.print != c.print {
+			c.settle(had)
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,71 @@
+package set3
+
+import (
+	"net/http"
+	"time"
+)
+
+// newResending has a proxy between the keys and the service.
+func newResending() http.Handler { return newFront(resending(newService())) }
+
+// resending sends a PUT once more if it is not answered for 300 ms: everybody knows that PUT is idempotent. The first answer counts.
+func resending(service http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPut {
+			service.ServeHTTP(w, r)
+			return
+		}
+		body, ok := receive(w, r)
+		if !ok {
+			return
+		}
+		answers := make(chan *answer, 2)
+		try := func() { answers <- send(service, r, body) }
+		go try()
+		patience := time.NewTimer(300 * time.Millisecond)
+		defer patience.Stop()
+		select {
+		case a := <-answers:
+			give(w, a)
+		case <-patience.C:
+			go try()
+			give(w, <-answers)
+		}
+	})
+}
+
+// newHangUp ends an exchange when the client leaves, as if the service would notice.
+func newHangUp() http.Handler {
+	f := newFront(newService())
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if keyless(r) {
+			f.backend.ServeHTTP(w, r)
+			return
+		}
+		body, ok := receive(w, r)
+		if !ok {
+			return
+		}
+		id, sum := f.id(r), f.sum(r, body)
+		x, mine := f.book.open(id, sum)
+		if !mine {
+			if !f.settle(w, x, sum) {
+				atWork(w)
+			}
+			return
+		}
+		answers := make(chan *answer, 1)
+		go func() { answers <- send(f.backend, r, body) }()
+		select {
+		case a := <-answers:
+			if a.effective() {
+				f.book.end(id, x, a)
+			} else {
+				f.book.end(id, x, nil)
+			}
+			give(w, a)
+		case <-r.Context().Done():
+			f.book.end(id, x, nil)
+		}
+	})
+}

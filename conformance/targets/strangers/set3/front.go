@@ -1,0 +1,77 @@
+package set3
+
+import "net/http"
+
+// front is a layer of keys in front of a backend.
+type front struct {
+	backend http.Handler
+	book    *book
+	id      func(r *http.Request) string              // what the key is known by
+	sum     func(r *http.Request, body []byte) string // what a repeat has in common with the first
+	keep    func(r *http.Request, a *answer) bool     // whether an answer is kept; else the key is free
+	busy    func(w http.ResponseWriter)               // answers a repeat while the first is at work; nil: it waits
+	replay  func(w http.ResponseWriter, a *answer)    // gives an answer once more
+}
+
+// newFront returns a layer that compares bytes, frees the key after a failure, and answers 409 while the first is at work.
+func newFront(backend http.Handler) *front {
+	return &front{
+		backend: backend, book: newBook(), sum: byBytes, busy: atWork, replay: give,
+		id:   func(r *http.Request) string { return byCaller(r, keyOf(r)) },
+		keep: func(_ *http.Request, a *answer) bool { return a.effective() },
+	}
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if keyless(r) {
+		f.backend.ServeHTTP(w, r)
+		return
+	}
+	if body, ok := receive(w, r); ok {
+		f.serve(w, r, body)
+	}
+}
+
+// serve answers a request whose body has been read.
+func (f *front) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+	id, sum := f.id(r), f.sum(r, body)
+	for {
+		x, mine := f.book.open(id, sum)
+		if mine {
+			f.execute(w, r, body, id, x)
+			return
+		}
+		if f.settle(w, x, sum) {
+			return
+		}
+	}
+}
+
+// execute has the backend answer the first request of an exchange.
+func (f *front) execute(w http.ResponseWriter, r *http.Request, body []byte, id string, x *exchange) {
+	a := send(f.backend, r, body)
+	if f.keep(r, a) {
+		f.book.end(id, x, a)
+	} else {
+		f.book.end(id, x, nil)
+	}
+	give(w, a)
+}
+
+// settle answers a request that is not the first of its exchange. It does not if the first has failed, and the key is free.
+func (f *front) settle(w http.ResponseWriter, x *exchange, sum string) bool {
+	if x.sum != sum {
+		another(w)
+		return true
+	}
+	if f.busy != nil && !x.ended() {
+		f.busy(w)
+		return true
+	}
+	<-x.done
+	if x.kept == nil {
+		return false
+	}
+	f.replay(w, x.kept)
+	return true
+}

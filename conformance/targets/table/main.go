@@ -1,0 +1,155 @@
+// Command table writes the tables of docs/conformance-results.md from the reports that conformance/targets/field keeps:
+//
+//	go run ./conformance/targets/table REPORTS docs/conformance-results.md
+//
+// REPORTS holds TARGET.json of the cases, TARGET.search.json of the search, TARGET.version, and TARGET.missing for what could not be had.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "table: want the directory of reports and the page")
+		os.Exit(2)
+	}
+	if err := update(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "table:", err)
+		os.Exit(1)
+	}
+}
+
+// The marks in the page between which the tables stand.
+const (
+	beginMark = "<!-- The tables of conformance/targets/field begin here. -->\n"
+	endMark   = "<!-- The tables of conformance/targets/field end here. -->\n"
+)
+
+// update puts the tables into the page.
+func update(reports, page string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(text), beginMark)
+	_, after, ends := strings.Cut(rest, endMark)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no marks to put the tables between", page)
+	}
+	tables, err := tablesOf(reports)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(before+beginMark+tables+endMark+after), 0o644)
+}
+
+// tablesOf returns the tables of all reports in a directory.
+func tablesOf(dir string) (string, error) {
+	versions, err := filepath.Glob(filepath.Join(dir, "*.version"))
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(versions)
+	var cases, searches, missing strings.Builder
+	for _, name := range versions {
+		base := strings.TrimSuffix(name, ".version")
+		target := filepath.Base(base)
+		version, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		if why, err := os.ReadFile(base + ".missing"); err == nil {
+			fmt.Fprintf(&missing, "| %s | %s | %s |\n", target, oneLine(version), oneLine(why))
+			continue
+		}
+		if err := addRows(&cases, &searches, base, target, oneLine(version)); err != nil {
+			return "", err
+		}
+	}
+	text := "| target | version | date | pass · fail · warn | seen · skipped · inconclusive | what failed |\n|---|---|---|---|---|---|\n" + cases.String()
+	text += "\n| target | found by the search, with the shortest sequence |\n|---|---|\n" + searches.String()
+	if missing.Len() > 0 {
+		text += "\n| could not be had | version | why |\n|---|---|---|\n" + missing.String()
+	}
+	return text, nil
+}
+
+// addRows adds a target's rows. A target may have no search.
+func addRows(cases, searches *strings.Builder, base, target, version string) error {
+	r, err := read(base + ".json")
+	if err != nil {
+		return err
+	}
+	s := r.Summary
+	fmt.Fprintf(cases, "| %s | %s | %s | %d · %d · %d | %d · %d · %d | %s |\n", target, version, r.Started.Format("2006-01-02"),
+		s.Pass, s.Fail, s.Warn, s.Seen, s.Skip, s.Inconclusive, strings.Join(failures(r), ", "))
+	found, err := read(base + ".search.json")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	histories := "no contradiction"
+	if all := shortest(found); len(all) > 0 {
+		histories = strings.Join(all, "<br>")
+	}
+	fmt.Fprintf(searches, "| %s | %s |\n", target, histories)
+	return nil
+}
+
+// read reads one report.
+func read(name string) (*report.Report, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := report.Parse(f)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return r, errors.Join(err, f.Close())
+}
+
+// failures lists the ids of what failed, safety and liveness in bold.
+func failures(r *report.Report) []string {
+	all := []string{}
+	for _, c := range r.Cases {
+		if c.Verdict != report.Fail {
+			continue
+		}
+		id := "`" + c.ID + "`"
+		if c.Level == report.Safety || c.Level == report.Liveness {
+			id = "**" + id + "**"
+		}
+		all = append(all, id)
+	}
+	if len(all) == 0 {
+		return []string{"none"}
+	}
+	return all
+}
+
+// shortest lists the findings of a search, each with its sequence.
+func shortest(r *report.Report) []string {
+	var all []string
+	for _, c := range r.Cases {
+		if c.Verdict == report.Fail || c.Verdict == report.Warn {
+			all = append(all, "`"+c.ID+"`: "+oneLine([]byte(c.Actual)))
+		}
+	}
+	return all
+}
+
+// oneLine returns a text that fits a cell.
+func oneLine(text []byte) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(string(text)), " "), "|", `\|`)
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// slackConfig is for an API that knows no keys: a message is an operation, which is sent once, and held where its answer leaves a doubt. Slack's
+// reads are POSTs, too, so that Writes alone would name them.
+func slackConfig() oncehttp.Config {
+	chat := func(req *http.Request) bool { return oncehttp.Writes(req) && strings.Contains(req.URL.Path, "/chat.") }
+	return oncehttp.Config{Profile: profile.None(), Operation: chat}
+}
+
+// newSlack is an SDK of such an API. It repeats nothing by itself.
+func newSlack(client *oncehttp.Client, url, token string) *slack.Client {
+	return slack.New(token, slack.OptionAPIURL(url), slack.OptionHTTPClient(client.StandardClient()))
+}

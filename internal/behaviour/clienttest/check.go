@@ -1,0 +1,83 @@
+package clienttest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// ExactlyOne checks that err is an *oncehttp.Error that matches exactly one verdict, and that its effect follows from it.
+func ExactlyOne(t *testing.T, err error) {
+	t.Helper()
+	var e *oncehttp.Error
+	if !errors.As(err, &e) {
+		t.Errorf("%v (%T) is no *oncehttp.Error", err, err)
+		return
+	}
+	verdicts := 0
+	for _, verdict := range []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown} {
+		if errors.Is(err, verdict) {
+			verdicts++
+		}
+	}
+	if verdicts != 1 {
+		t.Errorf("%v matches %d verdicts, want exactly one", err, verdicts)
+	}
+	unknown, none := errors.Is(err, oncehttp.ErrOutcomeUnknown), errors.Is(err, oncehttp.ErrNoEffect)
+	if effect := e.Effect(); unknown && effect != oncehttp.EffectUnknown || none && effect != oncehttp.EffectAbsent {
+		t.Errorf("%v says of the effect: %q", err, effect)
+	}
+}
+
+// Refused checks that err has one verdict, matches all of is, and tells the standing state.
+func Refused(t *testing.T, err error, state persist.State, is []error) {
+	t.Helper()
+	ExactlyOne(t, err)
+	for _, want := range is {
+		if !errors.Is(err, want) {
+			t.Errorf("%v, want it to match %q", err, want)
+		}
+	}
+	var e *oncehttp.Error
+	if errors.As(err, &e) && e.State != state {
+		t.Errorf("%v: state %v, want %v", err, e.State, state)
+	}
+}
+
+// Must fails the test if err is not nil.
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Free checks that no call of this process has the operation of a key: an act on a record that has moved is refused for that, and not
+// because the operation is in flight.
+func Free(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+	t.Helper()
+	freed(t, c, Lookup(t, c, key))
+}
+
+// Idle checks that no call of this process has any operation of the client's journal.
+func Idle(t *testing.T, c *oncehttp.Client, j persist.Journal) {
+	t.Helper()
+	for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		freed(t, c, rec)
+	}
+}
+
+// freed is free for a record.
+func freed(t *testing.T, c *oncehttp.Client, rec persist.Record) {
+	t.Helper()
+	rec.Sends++ // which it is not
+	err := c.Abandon(t.Context(), oncehttp.Key(rec.Key), oncehttp.AsSeen(rec))
+	if !errors.Is(err, oncehttp.ErrStale) || errors.Is(err, oncehttp.ErrInFlight) {
+		t.Errorf("%q is not free: %v", rec.Key, err)
+	}
+}

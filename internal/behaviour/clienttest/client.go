@@ -1,0 +1,69 @@
+// Package clienttest holds the clients of the tests of behaviour: their configurations and limiters, the calls that tests make again and
+// again, and the checks that every error must pass.
+package clienttest
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// New returns a client on a journal of its own, in memory, and the journal. It is closed with the test.
+func New(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)) (*oncehttp.Client, persist.Journal) {
+	t.Helper()
+	cfg := oncehttp.Config{Journal: memory.New(), Transport: rt, Operation: oncehttp.Writes}
+	if change != nil {
+		change(&cfg)
+	}
+	if (cfg.Authorize != nil || onServer(cfg.Journal)) && cfg.Origins == nil && cfg.OriginAllowed == nil {
+		cfg.Origins = Origins()
+	}
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c, cfg.Journal
+}
+
+// onServer reports whether a journal is one for which New wants Origins.
+func onServer(j persist.Journal) bool {
+	_, shared := persist.As[persist.Claimer](j)
+	alone, is := persist.As[persist.InProcess](j)
+	return shared && !(is && alone.InProcess())
+}
+
+// Origins returns the origins of the tests' servers, for clients that must say where they send.
+func Origins() []string {
+	return []string{
+		"https://api.example.com", "https://*.example.com", "https://api.example.com:8443", "http://api.example.com", "http://api.test", "https://api.test",
+		"http://mock.test", "http://127.0.0.1:*", "https://127.0.0.1:*", "https://one.example", "https://held.example",
+	}
+}
+
+// On puts a client on this journal.
+func On(j persist.Journal, changes ...func(*oncehttp.Config)) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) {
+		cfg.Journal = j
+		for _, change := range changes {
+			change(cfg)
+		}
+	}
+}
+
+// Sealed returns a client on the journal, sealed with these keys; none: on the journal as it is.
+func Sealed(t *testing.T, w *wiretest.Wire, j persist.Journal, keys string) *oncehttp.Client {
+	t.Helper()
+	if keys != "" {
+		j = journaltest.Sealed(t, j, keys)
+	}
+	c, _ := New(t, w, func(cfg *oncehttp.Config) {
+		cfg.Journal, cfg.Retry.MaxAttempts = j, 1
+	})
+	return c
+}

@@ -1,0 +1,80 @@
+package clienttest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Together makes two changes of a Config.
+func Together(one, other func(*oncehttp.Config)) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) {
+		one(cfg)
+		other(cfg)
+	}
+}
+
+// WithProfile sets the profile of the draft under this name, changed.
+func WithProfile(name string, change func(*profile.Profile)) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) {
+		cfg.Profile = profile.Draft07()
+		cfg.Profile.Name = name
+		change(cfg.Profile)
+	}
+}
+
+// OneAttempt lets a call make one attempt.
+func OneAttempt(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts = 1 }
+
+// Quick returns a policy for tests over loopback, where time is real.
+func Quick(attempts int) oncehttp.Policy {
+	return oncehttp.Policy{MaxAttempts: attempts, MinDelay: 1, MaxDelay: time.Millisecond}
+}
+
+// Unhurried lets a call wait as long as it is told, and hardly of its own accord.
+func Unhurried(cfg *oncehttp.Config) {
+	cfg.Retry = oncehttp.Policy{MinDelay: 1, MaxDelay: 1, MaxRetryAfter: 2 * time.Hour, MaxElapsed: 24 * time.Hour}
+}
+
+// AddsNothing lets a client send to the tests' servers with an Authorize that has no credentials.
+func AddsNothing(cfg *oncehttp.Config) { cfg.Authorize = func(*http.Request) error { return nil } }
+
+// FromOrder makes keys of an order's id.
+func FromOrder(cfg *oncehttp.Config) {
+	cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order/id")
+}
+
+// OrderSeven is an order that FromOrder reads.
+const OrderSeven = `{"order":{"id":7},"amount":100}`
+
+// TakesNoKey configures a client for an API that takes no key.
+func TakesNoKey(cfg *oncehttp.Config) {
+	cfg.Profile = profile.None()
+	cfg.Profile.NotActed = profile.NotActed{Again: []int{429}} // which is not heeded
+	cfg.Profile.ShouldRetry = profile.ShouldRetry{Header: "X-Should-Retry", Yes: "true"}
+}
+
+// Protected configures a client for an API that honours keys on POST, by a profile that the user named.
+func Protected(cfg *oncehttp.Config) { cfg.Profile = profile.StripeV1() }
+
+// SecretHeaders names headers that are credentials.
+func SecretHeaders(names ...string) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) { cfg.SecretHeaders = names }
+}
+
+// SecretParameters names query parameters that are credentials.
+func SecretParameters(names ...string) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) { cfg.SecretParameters = names }
+}
+
+// Canary is a secret that must appear nowhere.
+const Canary = "c4n4ry-7f3a"
+
+// OtherOrigin is none of Origins.
+const OtherOrigin = "https://elsewhere.example"
+
+// Unknown is a state of a later version.
+const Unknown = persist.State(200)

@@ -1,0 +1,49 @@
+package clienttest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// SettleAsSeen looks an operation up, and settles it as seen.
+func SettleAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, r oncehttp.Resolution, options ...oncehttp.LookupOption) error {
+	rec, err := c.Lookup(ctx, key, options...)
+	if err == nil {
+		options = append(options, oncehttp.AsSeen(rec))
+	}
+	if err != nil && r.Effect == oncehttp.EffectAbsent { // which needs it
+		return err
+	}
+	return c.Settle(ctx, key, r, options...)
+}
+
+// AbsentAsSeen is SettleAsSeen with an absent effect.
+func AbsentAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, options ...oncehttp.LookupOption) error {
+	return SettleAsSeen(c, ctx, key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, options...)
+}
+
+// RekeyAsSeen looks an operation up, and begins it once more as seen.
+func RekeyAsSeen(c *oncehttp.Client, ctx context.Context, key, newKey oncehttp.Key, reason string, options ...oncehttp.LookupOption) error {
+	rec, _ := c.Lookup(ctx, key, options...) // where that fails, Rekey says why, too
+	return c.Rekey(ctx, key, newKey, reason, append(options, oncehttp.AsSeen(rec))...)
+}
+
+// Absent is AbsentAsSeen that must succeed.
+func Absent(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+	t.Helper()
+	if err := AbsentAsSeen(c, t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Enders returns the two calls that end an operation by hand.
+func Enders() map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error {
+	return map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error{
+		"Settle": func(ctx context.Context, c *oncehttp.Client, key oncehttp.Key) error {
+			return AbsentAsSeen(c, ctx, key)
+		},
+		"Abandon": func(ctx context.Context, c *oncehttp.Client, key oncehttp.Key) error { return c.Abandon(ctx, key) },
+	}
+}

@@ -1,0 +1,39 @@
+package clienttest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Named returns a built-in profile.
+func Named(t *testing.T, name string) *profile.Profile {
+	t.Helper()
+	p, ok := profile.ByName(name)
+	if !ok {
+		t.Fatalf("no profile %q", name)
+	}
+	return p
+}
+
+// OwnProfile returns a profile under a name of its own.
+func OwnProfile() *profile.Profile {
+	p := profile.Draft07()
+	p.Name = "own"
+	return p
+}
+
+// OwnWindow returns a profile with this window.
+func OwnWindow(d time.Duration) *profile.Profile {
+	p := profile.Draft07()
+	p.Name, p.Window.Floor = "x", d
+	return p
+}
+
+// TokenProfile returns a profile whose tokens come from Config.Token.
+func TokenProfile() *profile.Profile {
+	p := profile.Draft07()
+	p.Name, p.Token = "with-token", &profile.Token{}
+	return p
+}

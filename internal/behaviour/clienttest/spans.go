@@ -1,0 +1,55 @@
+package clienttest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// Span is one beginning that an Instrument was told of.
+type Span struct {
+	Name         string // "operation" or "attempt"
+	Parent       *Span  // by the context of the beginning; nil: there is none
+	Begins, Ends oncehttp.Event
+	Ended        int // how often
+	Attempt      oncehttp.Attempt
+}
+
+// Spans is an Instrument that keeps the beginnings, in their order.
+type Spans struct {
+	mu  sync.Mutex
+	All []*Span
+}
+
+type spanKey struct{}
+
+// SpanIn returns the innermost span of a context; nil: there is none.
+func SpanIn(ctx context.Context) *Span {
+	s, _ := ctx.Value(spanKey{}).(*Span)
+	return s
+}
+
+// Operation implements [oncehttp.Instrument].
+func (s *Spans) Operation(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
+	return s.begin(ctx, "operation", begins)
+}
+
+// Attempt implements [oncehttp.Instrument].
+func (s *Spans) Attempt(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
+	return s.begin(ctx, "attempt", begins)
+}
+
+func (s *Spans) begin(ctx context.Context, name string, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	span := &Span{Name: name, Parent: SpanIn(ctx), Begins: begins}
+	span.Attempt, _ = oncehttp.AttemptFromContext(ctx)
+	s.All = append(s.All, span)
+	return context.WithValue(ctx, spanKey{}, span), func(ends oncehttp.Event) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		span.Ends = ends
+		span.Ended++
+	}
+}

@@ -1,0 +1,147 @@
+// Package enginetest runs tests of behaviour on each engine of journals: on memory and bolt in virtual time, and on servers in real time.
+package enginetest
+
+import (
+	"hash/crc32"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
+	"github.com/oncehttp/oncehttp/internal/testrun"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// Engine is a kind of journal that several processes have open, or several lives of one.
+type Engine struct {
+	Name string
+	make func(t *testing.T) (open func() persist.Journal)
+	kind kind
+}
+
+// kind says what is special about an engine.
+type kind uint8
+
+const (
+	ordinary kind = iota
+	oneProcess
+	onServer
+)
+
+// Engines returns memory, bolt and PostgreSQL.
+func Engines() []Engine {
+	return []Engine{{"memory", inMemory, ordinary}, {"bolt", inFile, oneProcess}, {"postgres", onPostgres, onServer}}
+}
+
+// AllEngines returns memory, bolt and all servers, for what is about claims.
+func AllEngines() []Engine {
+	return append(Engines(), Engine{"mysql", onMySQL, onServer}, Engine{"redis", onRedis, onServer})
+}
+
+// OnEach runs f as a parallel subtest on each engine. Where not all is tested, one in four rows of a table runs on the servers.
+func OnEach(t *testing.T, engines []Engine, f func(t *testing.T, s Shared)) {
+	t.Helper()
+	fourth := !strings.Contains(t.Name(), "/") || crc32.ChecksumIEEE([]byte(t.Name()))%4 == 0
+	for _, e := range engines {
+		if e.kind == onServer && !testrun.Whole() && !fourth {
+			continue
+		}
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			e.Test(t, f)
+		})
+	}
+}
+
+// Test runs f with a new journal: in virtual time, or in real time where the journal is on a server.
+func (e Engine) Test(t *testing.T, f func(t *testing.T, s Shared)) {
+	t.Helper()
+	made := func(t *testing.T) { f(t, Shared{e.make(t), e.kind == onServer, e.kind == oneProcess}) }
+	if e.kind == onServer {
+		made(t)
+		return
+	}
+	synctest.Test(t, made)
+}
+
+// inMemory makes a journal in memory.
+func inMemory(*testing.T) (open func() persist.Journal) {
+	j := memory.New()
+	return func() persist.Journal { return journaltest.NewFairLeasing(j) }
+}
+
+// inFile makes a journal in a file, which is closed with the test.
+func inFile(t *testing.T) (open func() persist.Journal) {
+	t.Helper()
+	j, err := bolt.Open(filepath.Join(testrun.Dir(t), "j.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return func() persist.Journal { return &journaltest.OwnProcess{Journal: j} }
+}
+
+// Shared is a journal of one engine.
+type Shared struct {
+	Open   func() persist.Journal // as one more process, or life of the process, has it
+	Server bool                   // it is on a server, and time is real
+	alone  bool                   // two processes cannot have it at once
+}
+
+// Two returns the journal as two clients have it at once: in two processes, if there can be two.
+func (s Shared) Two() (one, other persist.Journal) {
+	if one = s.Open(); s.alone {
+		return one, one
+	}
+	return one, s.Open()
+}
+
+// Time returns the one of two lengths of time that this journal's tests can spend.
+func (s Shared) Time(virtual, real time.Duration) time.Duration {
+	if s.Server {
+		return real
+	}
+	return virtual
+}
+
+// patience bounds a wait for a server.
+const patience = 30 * time.Second
+
+// Await reports whether a condition holds after this virtual time, or as soon as it does in real time.
+func (s Shared) Await(virtual time.Duration, holds func() bool) bool {
+	if !s.Server {
+		time.Sleep(virtual)
+		return holds()
+	}
+	for end := time.Now().Add(patience); ; <-time.After(5 * time.Millisecond) {
+		if holds() {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// FallDue lets all that is pending fall due: an hour passes, or it is written so.
+func (s Shared) FallDue(t *testing.T) {
+	t.Helper()
+	if !s.Server {
+		time.Sleep(time.Hour)
+		return
+	}
+	j := s.Open()
+	for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}) {
+		if err == nil && !rec.NextAttempt.IsZero() {
+			rec.NextAttempt = time.Time{}
+			_, err = j.Update(t.Context(), rec)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

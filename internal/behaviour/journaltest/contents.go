@@ -1,0 +1,76 @@
+package journaltest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// Survivors returns a journal with the unfinished operations that a process leaves when it is killed now.
+func Survivors(t *testing.T, j persist.Journal) persist.Journal {
+	t.Helper()
+	return Copied(t, j, persist.StatePending, persist.StateHeld)
+}
+
+// Snapshot returns a journal with all that j holds now.
+func Snapshot(t *testing.T, j persist.Journal) persist.Journal {
+	t.Helper()
+	return Copied(t, j)
+}
+
+// Copied returns a journal with the records of j in these states; none: in all.
+func Copied(t *testing.T, j persist.Journal, states ...persist.State) persist.Journal {
+	t.Helper()
+	to := memory.New()
+	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true, States: states}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := rec
+		if rec.State.Final() {
+			begun.State, begun.Effect, begun.Finished, begun.Answer, begun.Unreported, begun.KeyTold = persist.StatePending, "", time.Time{}, nil, false, false
+		}
+		begun, _, err = to.Begin(context.Background(), begun)
+		if rec.State.Final() && err == nil {
+			rec.Seq, rec.Revision = begun.Seq, begun.Revision
+			err = to.Finish(context.Background(), rec)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	return to
+}
+
+// All returns the records of a journal.
+func All(t *testing.T, j persist.Journal) (all []persist.Record) {
+	t.Helper()
+	for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, rec)
+	}
+	return all
+}
+
+// Count returns the number of records of a journal.
+func Count(t *testing.T, j persist.Journal) int {
+	t.Helper()
+	return len(All(t, j))
+}
+
+// Contents returns the records of a journal without leases, which a pass may take and release.
+func Contents(t *testing.T, j persist.Journal) []persist.Record {
+	t.Helper()
+	all := All(t, j)
+	for i := range all {
+		rec := &all[i]
+		// A pass that claims a record and gives it back counts a drive, and says when it is due again.
+		rec.Revision, rec.Drives, rec.LeaseOwner, rec.LeaseUntil, rec.NextAttempt = 0, 0, "", time.Time{}, time.Time{}
+	}
+	return all
+}

@@ -1,0 +1,176 @@
+package journaltest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// Faulty is a journal whose calls can be made to fail, or to wait: a hook runs before its call, which is not made if the hook
+// returns an error.
+type Faulty struct {
+	persist.Journal
+	OnBegin, OnUpdate, OnFinish, OnForget, OnGet, OnList, OnSweep func() error
+	// OnBegun runs after a Begin that was made; its error takes the place of the result.
+	OnBegun func() error
+}
+
+// Begin implements [persist.Journal].
+func (j *Faulty) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if err := Call(j.OnBegin); err != nil {
+		return persist.Record{}, false, err
+	}
+	standing, created, err := j.Journal.Begin(ctx, rec)
+	if err := Call(j.OnBegun); err != nil {
+		return persist.Record{}, false, err
+	}
+	return standing, created, err
+}
+
+// Update implements [persist.Journal].
+func (j *Faulty) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := Call(j.OnUpdate); err != nil {
+		return persist.Record{}, err
+	}
+	return j.Journal.Update(ctx, rec)
+}
+
+// Finish implements [persist.Journal].
+func (j *Faulty) Finish(ctx context.Context, rec persist.Record) error {
+	if err := Call(j.OnFinish); err != nil {
+		return err
+	}
+	return j.Journal.Finish(ctx, rec)
+}
+
+// Forget implements [persist.Journal].
+func (j *Faulty) Forget(ctx context.Context, rec persist.Record) error {
+	if err := Call(j.OnForget); err != nil {
+		return err
+	}
+	return j.Journal.Forget(ctx, rec)
+}
+
+// Get implements [persist.Journal].
+func (j *Faulty) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if err := Call(j.OnGet); err != nil {
+		return persist.Record{}, err
+	}
+	return j.Journal.Get(ctx, id)
+}
+
+// List implements [persist.Journal].
+func (j *Faulty) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	if err := Call(j.OnList); err != nil {
+		return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
+	}
+	return j.Journal.List(ctx, q)
+}
+
+// Sweep implements [persist.Journal].
+func (j *Faulty) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	if err := Call(j.OnSweep); err != nil {
+		return 0, err
+	}
+	return j.Journal.Sweep(ctx, l)
+}
+
+// Call calls a hook, unless it is nil.
+func Call(hook func() error) error {
+	if hook == nil {
+		return nil
+	}
+	return hook()
+}
+
+// Once returns a hook that calls f the first time only. The others do not wait for it.
+func Once(f func() error) func() error {
+	var ran atomic.Bool
+	return func() error {
+		if ran.Swap(true) {
+			return nil
+		}
+		return f()
+	}
+}
+
+// Fails returns a hook that returns err.
+func Fails(err error) func() error { return func() error { return err } }
+
+// ErrDisk is the error of a full disk.
+var ErrDisk = errors.New("no space left on device")
+
+// ErrOutage is the error of a journal out of reach.
+var ErrOutage = errors.New("no answer")
+
+// Broken is a journal whose Begin fails.
+type Broken struct{ persist.Journal }
+
+// Begin implements [persist.Journal].
+func (Broken) Begin(context.Context, persist.Record) (persist.Record, bool, error) {
+	return persist.Record{}, false, errors.New("disk full")
+}
+
+// Shaky is a journal that other processes share. Its Begin may fail: without a trace, or in doubt. Records in doubt appear when Land is
+// called.
+type Shaky struct {
+	*memory.Journal
+	Fails error            // of Begin
+	Lost  []persist.Record // begun in doubt
+}
+
+// Begin implements [persist.Journal].
+func (j *Shaky) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if errors.Is(j.Fails, persist.ErrUncertain) {
+		j.Lost = append(j.Lost, rec)
+	}
+	if j.Fails != nil {
+		return persist.Record{}, false, j.Fails
+	}
+	return j.Journal.Begin(ctx, rec)
+}
+
+// Land lets the lost records appear where none stands.
+func (j *Shaky) Land(t *testing.T) {
+	t.Helper()
+	for _, rec := range j.Lost {
+		if _, _, err := j.Journal.Begin(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Recording is a journal that takes its time to end a record.
+type Recording struct {
+	*memory.Journal
+	Takes time.Duration
+	Fails error        // of FinishLate
+	Ends  atomic.Int32 // FinishLates begun
+	OnGet func() error // returns the error of Get
+}
+
+// Get implements [persist.Journal].
+func (r *Recording) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if err := Call(r.OnGet); err != nil {
+		return persist.Record{}, err
+	}
+	return r.Journal.Get(ctx, id)
+}
+
+// FinishLate implements [persist.LateFinisher].
+func (r *Recording) FinishLate(ctx context.Context, rec persist.Record) error {
+	r.Ends.Add(1)
+	if time.Sleep(r.Takes); r.Fails != nil {
+		return r.Fails
+	}
+	return r.Journal.Finish(ctx, rec)
+}
+
+// FinishesLate implements [persist.LateFinisher].
+func (r *Recording) FinishesLate() persist.Journal { return r }

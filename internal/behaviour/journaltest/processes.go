@@ -1,0 +1,71 @@
+package journaltest
+
+import (
+	"context"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// Leasing is a journal as another process sees it: the same records and leases, and nothing else in common.
+type Leasing struct {
+	persist.Journal
+	persist.Claimer
+	persist.Attachment
+}
+
+// Attach attaches to this process alone.
+func (l *Leasing) Attach(create func() any) any { return l.Attachment.Attach(create) }
+
+// NewLeasing returns j as another process sees it.
+func NewLeasing(j *memory.Journal) persist.Journal { return &Leasing{Journal: j, Claimer: j} }
+
+// FairLeasing is a Leasing on which Run gives each origin its turn.
+type FairLeasing struct {
+	Leasing
+	To *memory.Journal // the journal that the processes share
+}
+
+// DueTimes implements [persist.DueTimes].
+func (f *FairLeasing) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	return f.To.DueTimes(ctx, q)
+}
+
+// NewFairLeasing returns j as another process sees it, for a Run that is fair.
+func NewFairLeasing(j *memory.Journal) persist.Journal {
+	return &FairLeasing{Leasing{Journal: j, Claimer: j}, j}
+}
+
+// Freezing is the journal of a process that freezes for a time: meanwhile it renews nothing.
+type Freezing struct {
+	persist.Journal
+	persist.Claimer
+	from, To time.Time
+}
+
+// Freeze freezes the process after a time, for this length.
+func (f *Freezing) Freeze(after, length time.Duration) {
+	f.from = time.Now().Add(after)
+	f.To = f.from.Add(length)
+}
+
+// Renew implements [persist.Claimer].
+func (f *Freezing) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	if now := time.Now(); !now.Before(f.from) && now.Before(f.To) {
+		time.Sleep(f.To.Sub(now))
+	}
+	return f.Claimer.Renew(ctx, owner, lease, ids)
+}
+
+// OwnProcess is a journal as another process has it open: the same records, and nothing attached.
+type OwnProcess struct {
+	persist.Journal
+	attached persist.Attachment
+}
+
+// Attach implements [persist.Journal].
+func (p *OwnProcess) Attach(create func() any) any { return p.attached.Attach(create) }
+
+// Unwrap returns the journal.
+func (p *OwnProcess) Unwrap() persist.Journal { return p.Journal }

@@ -1,0 +1,27 @@
+package journaltest
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/seal"
+)
+
+// Sealed returns the journal, sealed with keys that are named by one letter each, the current one first.
+func Sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
+	t.Helper()
+	var c seal.Config
+	for _, id := range keys {
+		c.Keys = append(c.Keys, seal.Key{ID: string(id), Secret: bytes.Repeat([]byte{byte(id)}, seal.SecretSize)})
+	}
+	s, err := seal.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := s.Journal(t.Context(), &OwnProcess{Journal: j})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}

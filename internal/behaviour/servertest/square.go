@@ -1,0 +1,28 @@
+package servertest
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Square returns the profile of an API that undoes payments by key.
+func Square(t *testing.T) *profile.Profile {
+	t.Helper()
+	p, found := profile.ByName("square")
+	if !found || p.Cancel == nil {
+		t.Fatal("no profile square, or it cannot undo")
+	}
+	return p
+}
+
+// SquarePay returns a payment for it, to a till.
+func SquarePay(t *testing.T) *http.Request {
+	t.Helper()
+	return clienttest.Request(t, "POST", "http://mock.test/v2/payments", SquarePayment)
+}
+
+// SquarePayment is the body of SquarePay.
+const SquarePayment = `{"idempotency_key":"k","amount_money":{"amount":100}}`

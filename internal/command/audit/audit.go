@@ -1,0 +1,348 @@
+// Package audit is oncehttp audit: a journal beside the provider's own export.
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// auditFlags are the flags of audit, as given.
+type auditFlags struct {
+	session.JournalFlags
+	against   []string
+	match     string
+	reference string
+	amount    string
+	amountCol string
+	units     units
+	currency  string
+	where     []string
+	allRows   bool
+	delimiter string
+	comma     rune // of delimiter; 0: what is found
+	decimal   string
+	typeCol   string
+	timeCol   string
+	since     string
+	until     string
+	edge      time.Duration
+	declined  []string
+	json      bool
+
+	ourCurrency string
+}
+
+// Command returns the command oncehttp audit.
+func Command(s terminal.Streams) *cobra.Command {
+	f := &auditFlags{}
+	cmd := &cobra.Command{
+		Use:   "audit --journal FILE --against EXPORT --match COLUMN",
+		Short: "Hold a journal against what the provider says it did",
+		Long: `Hold the operations of a journal against exports of the provider: CSV with a
+header row, or NDJSON. A row belongs to the operation whose key stands in the
+column --match, or whose reference, found in its request at --reference, does.
+It lists
+
+  missing        done here, and not in the exports
+  unresolved     pending, held or abandoned here, and not in the exports
+  twice          more than one row for one operation
+  amount         the amounts or currencies differ
+  settle         done there, and unknown here; with the command that says so
+  conflict       done there, and declined, rejected or absent here
+  foreign        a row of no operation here
+  not-auditable  what would be compared is not known any more; it says why
+  edge           missing or foreign, but within --edge of --since or --until
+
+What is unresolved here and absent there is always listed. Only rows that --where
+selects count as done: of one column any of its values, of several columns all.
+Without --where an export may hold payments that failed, so that no command to settle
+is printed; --all-rows says that each row is of something done. No command is printed
+either where more than one row, another amount or another currency is there.
+
+With --amount, totals of our operations by class and of the export's rows follow.
+Amounts are decimals. --unit and --our-unit say which side has cents. With --currency
+they must be of one currency, ours being at --our-currency. --decimal says how the
+export writes 1.234,50; without it a number that may be read in two ways is a fault.
+Blanks around a cell do not count. All faults of the exports are said at once.
+
+Of a request that was pruned, --reference and --amount find what batch or send was
+told to keep with --keep-field. A pruned operation under a key that was generated
+is gone, so that its row is foreign.
+
+What it finds is evidence as of the export. Exit status: 0 nothing found; 6 something
+found (edges aside); 2 the call or an export is wrong.`,
+		Example: `  oncehttp audit --journal orders.csv.oncehttp.db --against payouts.csv --match metadata_key \
+      --where status=succeeded --amount /amount --amount-column Amount
+  oncehttp audit --journal payments.db --against jan.csv --against feb.csv --match order \
+      --reference /order_id --time created --since 2026-01-01T00:00:00Z --until 2026-03-01T00:00:00Z`,
+		Args: settings.WantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.HasAccount = cmd.Flags().Changed("account")
+			return f.run(cmd.Context(), s)
+		},
+	}
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+// bind binds the flags of the command.
+func (f *auditFlags) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Journal, "journal", "", place.JournalUsage+" (or ONCEHTTP_JOURNAL)")
+	place.BindSealKey(fs, &f.SealKey)
+	fs.StringVar(&f.Account, "account", "", "only operations of this account (default: all)")
+	fs.StringArrayVar(&f.against, "against", nil, "an export, CSV or NDJSON; may be repeated")
+	fs.StringVar(&f.match, "match", "", "the export's column with the key, or with the reference")
+	fs.StringVar(&f.reference, "reference", "", "JSON pointer to the reference in our requests (default: the key is matched)")
+	fs.StringVar(&f.amount, "amount", "", "JSON pointer to the amount in our requests")
+	fs.StringVar(&f.amountCol, "amount-column", "amount", "the export's column with the amount")
+	fs.StringVar(&f.units.theirs, "unit", "", "of the export's amounts: minor (cents) or major; ours are then minor unless --our-unit says otherwise (default: as ours)")
+	fs.StringVar(&f.units.ours, "our-unit", "", "of the amounts in our requests: minor or major (default: as the export's, or minor with --unit)")
+	fs.StringVar(&f.currency, "currency", "", "the export's column with the currency, which must be ours (default: two decimals, and not compared)")
+	fs.StringVar(&f.ourCurrency, "our-currency", "", "with --currency: JSON pointer to the currency in our requests (default: "+results.DefaultCurrency+", where they have it)")
+	fs.StringVar(&f.decimal, "decimal", "", "the character before the decimals of the export's amounts, . or , (default: a point, and no groups of digits)")
+	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV export, one character or TAB (default: as its header shows)")
+	fs.StringArrayVar(&f.where, "where", nil, "COLUMN=VALUE of rows that count as done; may be repeated")
+	fs.BoolVar(&f.allRows, "all-rows", false, "every row of the exports is of something done, so that commands to settle are printed without --where")
+	fs.StringVar(&f.typeCol, "type", "", "the column that parts payments from refunds: rows of several types are not twice")
+	fs.StringVar(&f.timeCol, "time", "", "the export's column with the time of a row")
+	fs.StringVar(&f.since, "since", "", "the exports begin here: a time with its zone, such as 2026-01-31T00:00:00Z")
+	fs.StringVar(&f.until, "until", "", "the exports end here")
+	fs.DurationVar(&f.edge, "edge", time.Hour, "how near to --since and --until a row or operation may be missing on the other side")
+	results.BindDeclines(fs, &f.declined)
+	fs.BoolVar(&f.json, "json", false, "one line of JSON for each finding")
+}
+
+// audit is one run.
+type audit struct {
+	known    *knownMoney
+	flags    *auditFlags
+	declines results.Declines
+	arg      string    // of --journal, for advice
+	from, to time.Time // zero: open
+	theirs   *exportIndex
+	print    func(Finding) error
+	counts   map[string]int
+	checked  int
+	totals   results.Totals // of our operations
+}
+
+// Finding is one difference.
+type Finding struct {
+	Finding   string `json:"finding"`
+	Key       string `json:"key,omitempty"`
+	Reference string `json:"reference,omitempty"`
+	Here      string `json:"here,omitempty"`
+	There     string `json:"there,omitempty"`
+	Why       string `json:"why,omitempty"` // of NotAuditable
+	Next      string `json:"next,omitempty"`
+}
+
+// NotAuditable is the finding of an operation of which too little is known.
+const NotAuditable = "not-auditable"
+
+func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
+	a := &audit{flags: f, counts: map[string]int{}}
+	if err := f.check(a); err != nil {
+		return err
+	}
+	at, err := f.Place()
+	if err != nil {
+		return err
+	}
+	ses, err := session.OpenReader(at)
+	if err != nil {
+		return err
+	}
+	a.arg = at.Arg
+	a.theirs, err = indexExports(ctx, f, at.Folder(), func(note string) { terminal.Say(s.Err, "%s", note) })
+	if err != nil {
+		return terminal.JoinExit(err, ses.Close())
+	}
+	defer a.theirs.close()
+	a.print = func(x Finding) error { return f.print(s.Out, x) }
+	err = a.ours(ctx, ses)
+	if err == nil {
+		err = a.theirs.each(a.foreign)
+	}
+	if err != nil {
+		return terminal.JoinExit(err, ses.Close())
+	}
+	terminal.Say(s.Err, "%s", a.summary())
+	a.totals.Name, a.theirs.totals.Name = f.amount+" here", f.amountCol+" there"
+	for _, text := range append(a.totals.Lines("operation"), a.theirs.totals.Sums("row")...) {
+		terminal.Say(s.Err, "%s", text)
+	}
+	found := 0
+	for kind, n := range a.counts {
+		if kind != "edge" {
+			found += n
+		}
+	}
+	if found > 0 {
+		return terminal.JoinExit(&terminal.ExitError{Status: terminal.ExitFindings}, ses.Close())
+	}
+	return terminal.JoinExit(nil, ses.Close())
+}
+
+// check reads the flags.
+func (f *auditFlags) check(a *audit) (err error) {
+	if err := f.checkWords(); err != nil {
+		return err
+	}
+	if a.declines, err = results.ParseDeclines(f.declined); err != nil {
+		return err
+	}
+	if f.comma, err = input.ParseDelimiter(f.delimiter); err != nil {
+		return err
+	}
+	if err := f.checkAmounts(); err != nil {
+		return err
+	}
+	if a.from, err = settings.ParseZoned("--since", f.since); err != nil {
+		return err
+	}
+	a.to, err = settings.ParseZoned("--until", f.until)
+	return err
+}
+
+// checkWords checks the flags that are used as they are.
+func (f *auditFlags) checkWords() error {
+	switch {
+	case len(f.against) == 0:
+		return errors.New("--against is required")
+	case f.match == "":
+		return errors.New("--match is required: the export's column with the key, or with the reference")
+	case f.timeCol == "" && (f.since != "" || f.until != ""):
+		return errors.New("--since and --until need --time, the column with the time of a row")
+	case f.edge < 0:
+		return errors.New("--edge must not be negative")
+	}
+	for _, p := range []struct{ flag, pointer string }{{"--reference", f.reference}, {"--amount", f.amount}, {"--our-currency", f.ourCurrency}} {
+		if p.pointer != "" && !strings.HasPrefix(p.pointer, "/") {
+			return fmt.Errorf("%s %q is not a JSON pointer, such as /amount", p.flag, words.Clip(p.pointer))
+		}
+	}
+	for _, w := range f.where {
+		if !strings.Contains(w, "=") {
+			return fmt.Errorf("--where %q: want COLUMN=VALUE", words.Clip(w))
+		}
+	}
+	if f.allRows && len(f.where) > 0 {
+		return errors.New("--all-rows and --where: say one")
+	}
+	return nil
+}
+
+// checkAmounts checks the flags about amounts.
+func (f *auditFlags) checkAmounts() error {
+	if err := results.DecimalMark(f.decimal); err != nil {
+		return err
+	}
+	if f.ourCurrency != "" && f.currency == "" {
+		return errors.New("--our-currency needs --currency, the export's column")
+	}
+	return f.units.check()
+}
+
+// namedColumn is a column of an export, and the flag that names it.
+type namedColumn struct{ flag, column string }
+
+// columns are those that an export must have.
+func (f *auditFlags) columns() []namedColumn {
+	list := []namedColumn{{"--match", f.match}}
+	add := func(on bool, flag, column string) {
+		if on && column != "" {
+			list = append(list, namedColumn{flag, column})
+		}
+	}
+	add(f.amount != "", "--amount-column", f.amountCol)
+	add(f.amount != "", "--currency", f.currency)
+	add(true, "--type", f.typeCol)
+	add(true, "--time", f.timeCol)
+	for _, w := range f.where {
+		column, _, _ := strings.Cut(w, "=")
+		add(true, "--where", column)
+	}
+	return list
+}
+
+// unselected is what keeps a row from being done, such as "status=failed"; "" if --where selects it: in each column that it
+// names the row has one of the values.
+func (f *auditFlags) unselected(cell func(column string) string) string {
+	wanted := map[string][]string{}
+	for _, w := range f.where {
+		column, value, _ := strings.Cut(w, "=")
+		wanted[column] = append(wanted[column], strings.TrimSpace(value))
+	}
+	for _, w := range f.where {
+		column, _, _ := strings.Cut(w, "=")
+		if !slices.Contains(wanted[column], cell(column)) {
+			return column + "=" + words.Clip(cell(column))
+		}
+	}
+	return ""
+}
+
+func (f *auditFlags) print(w io.Writer, x Finding) error {
+	if f.json {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(x)
+	}
+	text := fmt.Sprintf("%-13s %s", x.Finding, x.Key)
+	for _, part := range []string{x.Reference, x.Here, x.There, x.Why, x.Next} {
+		if part != "" {
+			text += "  " + part
+		}
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// summary says what was compared. It claims nothing beyond the export.
+func (a *audit) summary() string {
+	var parts []string
+	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", "foreign", NotAuditable, "edge"} {
+		if n := a.counts[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing found"}
+	}
+	return fmt.Sprintf("%s here against %s there: %s; evidence as of the export",
+		words.Count(a.checked, "operation"), words.Count(a.theirs.rows, "row"), strings.Join(parts, ", "))
+}
+
+func (a *audit) found(x Finding) error {
+	a.counts[x.Finding]++
+	return a.print(x)
+}
+
+// ours goes through the journal.
+func (a *audit) ours(ctx context.Context, ses *session.Session) error {
+	q := a.flags.Query()
+	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		a.checked++
+		a.total(rec)
+		return a.compare(rec)
+	})
+}

@@ -1,0 +1,218 @@
+package audit
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// compare holds one operation against its rows.
+func (a *audit) compare(rec *persist.Record) error {
+	res := a.declines.ResultOfRecord(rec)
+	inDoubt := res == results.Unknown || rec.State == persist.StateHeld
+	done := !inDoubt && (res == results.Done || res == results.Accepted || res == results.Duplicate)
+	x := Finding{Key: rec.Key, Here: string(res)}
+	reference, why := a.referenceOf(rec)
+	if why != "" {
+		if !done && !inDoubt || a.outside(rec.Finished) {
+			return nil // nothing happened, or not in the exports' time, and nothing claims otherwise
+		}
+		return a.blind(x, why)
+	}
+	if reference != rec.Key {
+		x.Reference = reference
+	}
+	rows, others, err := a.theirs.take(reference)
+	if err != nil {
+		return err
+	}
+	switch {
+	case inDoubt && len(rows) == 0:
+		return a.unresolved(rec, x, others)
+	case len(rows) == 0:
+		return a.missing(rec, x, done, others)
+	case inDoubt:
+		return a.settle(rec, x, rows)
+	}
+	x.There = rows[0].where()
+	switch {
+	case !done:
+		x.Finding = "conflict"
+	case !a.spend(rows):
+		x.Finding, x.Why = "missing", "its row is that of another operation here"
+	case a.twice(rows):
+		x.Finding, x.There = "twice", fmt.Sprintf("%s and %s", rows[0].where(), rows[1].where())
+	default:
+		return a.amounts(rec, rows, x)
+	}
+	return a.found(x)
+}
+
+// spend takes a row of each type for an operation that is done, and reports whether there was one that no other
+// operation has taken.
+func (a *audit) spend(rows []indexedRow) bool {
+	types := map[string]bool{}
+	for _, r := range rows {
+		if !types[r.Type] && !a.theirs.spent.has(r.number) {
+			types[r.Type] = true
+			a.theirs.spent.add(r.number)
+		}
+	}
+	return len(types) > 0
+}
+
+// unresolved reports an operation in doubt that the exports do not have as done. others are its rows that do not count.
+func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) error {
+	if rec.State == persist.StateAbandoned && a.outside(rec.Finished) {
+		return nil // it is told with the exports of the time in which somebody gave it up
+	}
+	x.Finding, x.Here = "unresolved", view.StateText(rec)
+	if len(others) > 0 {
+		x.There = others[0].where()
+	}
+	switch rec.State {
+	case persist.StatePending:
+		x.Next = fmt.Sprintf("oncehttp journal resume %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+	case persist.StateHeld:
+		x.Next = fmt.Sprintf("oncehttp journal show %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+	}
+	return a.found(x)
+}
+
+// settle reports an operation in doubt that the exports have as done. The command that says so is printed only where
+// nothing speaks against it.
+func (a *audit) settle(rec *persist.Record, x Finding, rows []indexedRow) error {
+	x.Finding, x.There = "settle", rows[0].where()
+	x.Why = a.mayNotSettle(rec, rows)
+	if len(rows) > 1 {
+		x.There += " and " + rows[1].where()
+	}
+	if x.Why == "" {
+		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+	}
+	return a.found(x)
+}
+
+// mayNotSettle is why nobody should say by these rows alone that an operation has happened; "" if they may.
+func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
+	switch {
+	case rec.State.Final():
+		return "it was " + rec.State.String() + ", which is final"
+	case len(a.flags.where) == 0 && !a.flags.allRows:
+		return "the row may be of a payment that failed; say --where, or --all-rows"
+	case len(rows) > 1:
+		return "there is more than one row"
+	case a.theirs.spent.has(rows[0].number):
+		return "the row is that of another operation here"
+	case a.flags.amount == "":
+		return ""
+	}
+	m, why := a.moneyOf(rec)
+	if why == "" && !a.agrees(&m, &rows[0].exportRow) {
+		why = "the amounts differ: " + m.String() + " here, " + rows[0].money() + " there"
+	}
+	return why
+}
+
+// blind reports an operation that cannot be audited, and why.
+func (a *audit) blind(x Finding, why string) error {
+	x.Finding, x.Why = NotAuditable, why
+	return a.found(x)
+}
+
+// referenceOf is what a row of the operation has in the column --match; why says why
+// that is not known.
+func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
+	if a.flags.reference == "" {
+		return rec.Key, ""
+	}
+	reference, why = results.RequestText(rec, a.flags.reference)
+	if why == "" && strings.TrimSpace(reference) == "" {
+		return "", "its request has nothing but blanks at " + a.flags.reference
+	}
+	return reference, why
+}
+
+// missing reports an operation that is done here and not in the exports. others are its rows that do not count.
+func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []indexedRow) error {
+	if len(others) > 0 {
+		x.There = others[0].where()
+	}
+	at := rec.Finished
+	switch {
+	case !done, a.outside(at):
+		return nil
+	case a.maybeDeclined(rec):
+		return a.blind(x, "its answer was pruned, so that --declined cannot be looked up in it, and the exports do not have it")
+	case a.nearEdge(at):
+		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
+	default:
+		x.Finding = "missing"
+	}
+	return a.found(x)
+}
+
+// maybeDeclined reports whether an answer that is gone may have been one of --declined.
+func (a *audit) maybeDeclined(rec *persist.Record) bool {
+	return len(a.declines) > 0 && rec.Swept && rec.State == persist.StateConfirmed && rec.Status < http.StatusBadRequest
+}
+
+// twice reports whether one type has more than one row.
+func (a *audit) twice(rows []indexedRow) bool {
+	seen := map[string]bool{}
+	for _, r := range rows {
+		if seen[r.Type] {
+			return true
+		}
+		seen[r.Type] = true
+	}
+	return false
+}
+
+// amounts compares what was asked for with what the rows say; one row of a type
+// has to agree.
+func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error {
+	if a.flags.amount == "" {
+		return nil
+	}
+	m, why := a.moneyOf(rec)
+	if why != "" {
+		return a.blind(x, why)
+	}
+	for _, r := range rows {
+		if a.agrees(&m, &r.exportRow) {
+			return nil
+		}
+	}
+	x.Finding, x.Here, x.There = "amount", m.String(), rows[0].money()+" in "+rows[0].where()
+	return a.found(x)
+}
+
+// foreign is called for each row that no operation took.
+func (a *audit) foreign(r exportRow) error {
+	if a.outside(r.At) {
+		return nil
+	}
+	x := Finding{Finding: "foreign", Reference: r.Match, There: r.where()}
+	if a.nearEdge(r.At) {
+		x.Finding, x.Here = "edge", "foreign"
+	}
+	return a.found(x)
+}
+
+// outside reports whether the exports do not cover the time. The zero time is
+// always covered.
+func (a *audit) outside(at time.Time) bool {
+	return !at.IsZero() && (!a.from.IsZero() && at.Before(a.from) || !a.to.IsZero() && !at.Before(a.to))
+}
+
+func (a *audit) nearEdge(at time.Time) bool {
+	near := func(edge time.Time) bool { return !edge.IsZero() && at.Sub(edge).Abs() <= a.flags.edge }
+	return !at.IsZero() && (near(a.from) || near(a.to))
+}

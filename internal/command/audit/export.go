@@ -1,0 +1,135 @@
+package audit
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// exportPlace is where a row is in its file.
+type exportPlace struct{ row, line int }
+
+// exportRows gives the rows of an export by column, io.EOF after the last.
+type exportRows struct {
+	next    func() (map[string]string, exportPlace, error)
+	file    string
+	columns []string // of a CSV file
+}
+
+// check reports the columns that a flag names and a CSV file lacks, all of them.
+func (e *exportRows) check(f *auditFlags) error {
+	if e.columns == nil {
+		return nil // an NDJSON line says by itself what it lacks
+	}
+	var missing []string
+	for _, flag := range f.columns() {
+		if !slices.Contains(e.columns, flag.column) {
+			missing = append(missing, fmt.Sprintf("%q (%s)", flag.column, flag.flag))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return &input.RowError{File: e.file, Err: fmt.Errorf("there is no column %s; the columns are %s", strings.Join(missing, ", "), strings.Join(words.Quoted(e.columns), ", "))}
+}
+
+// openExport begins to read a CSV or NDJSON file. comma parts the columns of CSV; 0: what is found.
+func openExport(in *input.File, comma rune) (*exportRows, error) {
+	r := bufio.NewReaderSize(in.Reader(), 64<<10)
+	first, err := input.FirstOf(in.Name, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case first[0] == '{':
+		return &exportRows{file: in.Name, next: ndjsonExport(in.Name, r)}, nil
+	case comma == 0:
+		comma = input.DelimiterOf(first)
+	}
+	return csvExport(in.Name, r, comma)
+}
+
+func ndjsonExport(name string, in *bufio.Reader) func() (map[string]string, exportPlace, error) {
+	lines := &input.NDJSONRows{File: name, In: in}
+	return func() (map[string]string, exportPlace, error) {
+		r, err := lines.Next()
+		at := exportPlace{r.Number, r.Line}
+		if err != nil {
+			return nil, at, err
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(r.Body, &members); err != nil {
+			return nil, at, &input.RowError{File: name, Row: r.Number, Err: err, More: true}
+		}
+		row := make(map[string]string, len(members))
+		for column, value := range members {
+			var text string
+			if json.Unmarshal(value, &text) != nil {
+				text = string(value) // a number, as it is spelled
+			}
+			row[column] = text
+		}
+		return row, at, nil
+	}
+}
+
+func csvExport(name string, in *bufio.Reader, comma rune) (*exportRows, error) {
+	limit := &input.RecordLimit{R: in, Left: input.RowBytesMax}
+	c := csv.NewReader(limit)
+	c.Comma = comma
+	header, err := c.Read()
+	if err != nil {
+		return nil, &input.RowError{File: name, Err: fmt.Errorf("header: %w", input.CSVCause(err))}
+	}
+	header, number := slices.Clone(header), 0
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+		if header[i] != "" && slices.Contains(header[:i], header[i]) {
+			return nil, &input.RowError{File: name, Err: fmt.Errorf("header: two columns are named %q", header[i])}
+		}
+	}
+	c.ReuseRecord = true
+	return &exportRows{file: name, columns: header, next: func() (map[string]string, exportPlace, error) {
+		limit.Left = input.RowBytesMax
+		record, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			return nil, exportPlace{}, io.EOF
+		}
+		number++
+		at := exportPlace{row: number}
+		if err != nil {
+			at.line = input.CSVLine(err)
+			return nil, at, &input.RowError{File: name, Row: number, Line: at.line, Err: input.CSVCause(err), More: errors.Is(err, csv.ErrFieldCount)}
+		}
+		at.line, _ = c.FieldPos(0)
+		row := make(map[string]string, len(header))
+		for i, column := range header {
+			row[column] = record[i]
+		}
+		return row, at, nil
+	}}, nil
+}
+
+// parseExportTime reads a time with its zone, or seconds since 1970. One without a
+// zone is refused: it would move rows over the edges.
+func parseExportTime(text string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST"} {
+		t, err := time.Parse(layout, text)
+		if name, offset := t.Zone(); err == nil && (layout != "2006-01-02 15:04:05 MST" || name == "UTC" || offset != 0) {
+			return t, nil
+		}
+	}
+	var s int64
+	if n, err := fmt.Sscanf(text, "%d", &s); err == nil && n == 1 && fmt.Sprint(s) == text {
+		return time.Unix(s, 0), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no time with a zone, such as 2026-01-31T10:00:00Z, nor seconds since 1970", words.Clip(text))
+}

@@ -1,0 +1,288 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// exportRow is what an audit needs of a row of an export.
+type exportRow struct {
+	File     string
+	Row      int
+	Match    string
+	Amount   string // as digits with a point
+	Currency string
+	Type     string
+	At       time.Time
+	Not      string // what --where finds in a row that does not count as done; "" in one that does
+}
+
+func (r *exportRow) where() string {
+	if r.Not != "" {
+		return fmt.Sprintf("%s row %d (%s)", r.File, r.Row, r.Not)
+	}
+	return fmt.Sprintf("%s row %d", r.File, r.Row)
+}
+
+// money is the row's amount with its currency.
+func (r *exportRow) money() string { return strings.TrimSpace(r.Amount + " " + r.Currency) }
+
+// exportIndex holds the rows of all exports in a temporary file, by what they
+// match, so that memory does not grow with the exports but by two bits a row.
+type exportIndex struct {
+	db    *bbolt.DB
+	path  string
+	rows  int       // that count as done
+	all   int       // of any kind
+	look  *bbolt.Tx // of take; nil: none has begun
+	taken rowSet    // the rows of an operation
+	spent rowSet    // those of an operation that is done here
+
+	totals results.Totals // of the rows that count as done
+}
+
+// rowSet is a set of rows by their numbers.
+type rowSet []uint64
+
+func (s rowSet) has(row uint64) bool { return row/64 < uint64(len(s)) && s[row/64]&(1<<(row%64)) != 0 }
+
+func (s *rowSet) add(row uint64) {
+	for row/64 >= uint64(len(*s)) {
+		*s = append(*s, 0)
+	}
+	(*s)[row/64] |= 1 << (row % 64)
+}
+
+// Rows lie below the match and their number.
+var rowsBucket = []byte("rows")
+
+const (
+	indexBatch    = 5000 // rows a commit
+	matchBytesMax = 4096 // of what stands in the column --match
+)
+
+// indexExports reads all exports. The temporary file lies in dir. What is wrong with
+// them is said all at once.
+func indexExports(ctx context.Context, f *auditFlags, dir string, say func(string)) (*exportIndex, error) {
+	file, err := os.CreateTemp(dir, ".oncehttp-audit-*")
+	if err != nil {
+		return nil, fmt.Errorf("a temporary file beside the journal, or in TMPDIR: %w", words.Pathless(err))
+	}
+	x := &exportIndex{path: file.Name()}
+	_ = file.Close()
+	x.db, err = bbolt.Open(x.path, 0o600, &bbolt.Options{NoSync: true, NoFreelistSync: true})
+	if err == nil {
+		err = x.db.Update(func(tx *bbolt.Tx) error {
+			_, err := tx.CreateBucket(rowsBucket)
+			return err
+		})
+	}
+	faults := input.Faults{End: "nothing was compared"}
+	for _, name := range f.against {
+		if err == nil && !faults.Full() {
+			err = x.read(ctx, f, name, &faults, say)
+		}
+	}
+	if err == nil {
+		err = faults.Err(strings.Join(f.against, ", "))
+	}
+	if err == nil {
+		x.look, err = x.db.Begin(false)
+	}
+	if err != nil {
+		x.close()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (x *exportIndex) close() {
+	if x.look != nil {
+		_ = x.look.Rollback() // of a look
+	}
+	if x.db != nil {
+		_ = x.db.Close() // it is thrown away
+	}
+	_ = os.Remove(x.path)
+}
+
+// read indexes one export.
+func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faults *input.Faults, say func(string)) error {
+	in, err := input.Open(name, strings.NewReader(""), os.TempDir())
+	if err != nil {
+		return faults.Add(err)
+	}
+	defer in.Close()
+	rows, err := openExport(in, f.comma)
+	if err == nil {
+		err = rows.check(f)
+	}
+	if err != nil {
+		_ = faults.Add(err)
+		return nil // the other exports may have faults, too
+	}
+	for _, note := range in.Notes(f.comma) {
+		say(note)
+	}
+	spell := func(text string) (results.Decimal, error) { return results.LocalDecimal(text, f.decimal) }
+	if rows.columns == nil && f.decimal == "" {
+		spell = results.ParseDecimal // JSON has one way to write a number
+	}
+	done, all := x.rows, x.all
+	for more := true; more && !faults.Full(); {
+		if ctx.Err() != nil {
+			return terminal.Interrupted()
+		}
+		err := x.db.Update(func(tx *bbolt.Tx) error {
+			for range indexBatch {
+				row, number, err := rows.next()
+				if errors.Is(err, io.EOF) {
+					more = false
+					return nil
+				}
+				if err == nil {
+					err = x.add(tx, f, name, number, row, spell)
+				}
+				if err != nil {
+					var wrong *input.RowError
+					if !errors.As(err, &wrong) {
+						return err
+					}
+					_ = faults.Add(err)
+					more = wrong.More && !faults.Full()
+				}
+				if !more {
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(f.where) > 0 && x.rows == done && x.all > done && x.all > all {
+		say(fmt.Sprintf("%s: --where selects none of %s; is it spelled as in the export?", name, words.Count(x.all-all, "row")))
+	}
+	return nil
+}
+
+// add indexes one row.
+func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number exportPlace, row map[string]string, spell func(string) (results.Decimal, error)) error {
+	fail := func(column string, err error) error {
+		return &input.RowError{File: name, Row: number.row, Line: number.line, Column: column, Err: err, More: true}
+	}
+	cell := func(column string) string { return strings.TrimSpace(row[column]) }
+	for _, flag := range f.columns() {
+		if _, found := row[flag.column]; !found {
+			return fail(flag.column, fmt.Errorf("named by %s, is not there", flag.flag))
+		}
+	}
+	r := exportRow{
+		File: name, Row: number.row, Match: cell(f.match), Currency: strings.ToUpper(cell(f.currency)), Type: cell(f.typeCol), Not: f.unselected(cell),
+	}
+	if err := input.CheckText(r.Match); err != nil {
+		return fail(f.match, err)
+	}
+	if len(r.Match) > matchBytesMax {
+		return fail(f.match, fmt.Errorf("is longer than %d bytes", matchBytesMax))
+	}
+	x.all++
+	if r.Not == "" { // of what did not happen, neither amount nor time is compared
+		x.rows++
+		if column, err := f.read(&r, cell, spell); err != nil {
+			return fail(column, err)
+		}
+		if f.amount != "" {
+			amount, _ := results.ParseDecimal(r.Amount) // which read has spelled
+			x.totals.Add(results.Class(results.Done), r.Currency, &amount)
+		}
+	}
+	value, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	key := append(append([]byte(r.Match), 0), binary.BigEndian.AppendUint64(nil, uint64(x.all))...)
+	return tx.Bucket(rowsBucket).Put(key, value)
+}
+
+// read reads the amount and the time of a row that counts as done. An error is of column.
+func (f *auditFlags) read(r *exportRow, cell func(string) string, spell func(string) (results.Decimal, error)) (column string, err error) {
+	if f.amount != "" {
+		amount, err := spell(cell(f.amountCol))
+		switch {
+		case errors.Is(err, results.ErrNoDecimal):
+			return f.amountCol, fmt.Errorf("%q is no amount", words.Clip(cell(f.amountCol)))
+		case err != nil:
+			return f.amountCol, fmt.Errorf("%q %w", words.Clip(cell(f.amountCol)), err)
+		case f.currency != "" && !results.IsCurrency(r.Currency):
+			return f.currency, fmt.Errorf("%q is no currency of three letters", words.Clip(r.Currency))
+		}
+		r.Amount = amount.String()
+	}
+	if f.timeCol != "" {
+		if r.At, err = parseExportTime(cell(f.timeCol)); err != nil {
+			return f.timeCol, err
+		}
+	}
+	return "", nil
+}
+
+// take gives the rows that match: those that count as done, and the others. It marks
+// them as an operation's.
+func (x *exportIndex) take(match string) (done, others []indexedRow, err error) {
+	match = strings.TrimSpace(match)
+	prefix := append([]byte(match), 0)
+	c := x.look.Bucket(rowsBucket).Cursor()
+	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		r := indexedRow{number: binary.BigEndian.Uint64(k[len(prefix):])}
+		if err := json.Unmarshal(v, &r.exportRow); err != nil {
+			return nil, nil, err
+		}
+		x.taken.add(r.number)
+		if r.Not == "" {
+			done = append(done, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	return done, others, nil
+}
+
+// indexedRow is a row with its number in the index.
+type indexedRow struct {
+	exportRow
+	number uint64
+}
+
+// each calls do for every row that counts as done and was not taken.
+func (x *exportIndex) each(do func(exportRow) error) error {
+	return x.look.Bucket(rowsBucket).ForEach(func(k, v []byte) error {
+		if x.taken.has(binary.BigEndian.Uint64(k[bytes.IndexByte(k, 0)+1:])) {
+			return nil
+		}
+		var r exportRow
+		if err := json.Unmarshal(v, &r); err != nil {
+			return err
+		}
+		if r.Not != "" {
+			return nil
+		}
+		return do(r)
+	})
+}

@@ -1,0 +1,9 @@
+package audit_test
+
+import (
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+)
+
+func TestMain(m *testing.M) { commandtest.RunTests(m) }

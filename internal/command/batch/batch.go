@@ -1,0 +1,374 @@
+// Package batch is oncehttp batch: one operation for each row of a file.
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// batchFlags are the flags of batch, as given.
+type batchFlags struct {
+	session.ClientFlags
+	url        string
+	key        string
+	shape      session.KeyShape
+	method     string
+	numbers    []string
+	body       string
+	template   bool // --body was given
+	form       bool
+	formSaid   bool // --form was given
+	workers    int
+	rate       float64
+	generation int
+	sums       batchSums
+	outs       outFlags
+	out        string
+	delimiter  string
+	orderedBy  string
+	keepFields []string
+	maxErrors  int
+	failFast   bool
+	dry        bool
+	quiet      bool
+	strict     bool
+	newJournal bool
+	ownJournal bool // the default one, beside the file
+}
+
+// spareHeap is memory that is never touched, and so never taken from the system. The
+// collector, which waits until the heap has doubled, runs after so many bytes at least:
+// after every 4 MB it costs a batch a tenth of its processor time.
+const spareHeap = 32 << 20
+
+const rateMax = 1e6
+
+const batchHelp = `Send one operation for each row of FILE: CSV or TSV with a header row, or NDJSON
+(one JSON object a line), packed with gzip or not; "-" is stdin. An NDJSON line
+is sent byte for byte. A CSV row is sent as a JSON object of strings; --number
+makes numbers of columns, and --body spells any JSON: inside its strings
+"{column}" stands for a cell, as text; outside them {column:number} and
+{column:bool} are a cell that is a number, digit for digit, or true or false, and
+{column:minor} is an amount in the smallest unit of its --currency, 12.50 EUR as 1250;
+{column:minor:EUR} names the currency. {{ and }} in a string are braces. No cell can
+change what the template says around it. --decimal , reads numbers as 1.234,50.
+
+Where the profile's API takes forms, as Stripe's does, or with --form, rows are
+sent as application/x-www-form-urlencoded: the columns as they are called, such
+as metadata[order]; of the JSON that --body or an NDJSON line says the member b
+of a as a[b], and the first of a list a as a[0]. --form=false sends JSON.
+
+--key spells each row's idempotency key: {field} stands for a field's value, and
+the text before the first one is the scope. Of an NDJSON line {/order/id} is a
+nested field, by its JSON pointer; --url and --ordered-by take it too. Where the
+profile's API takes UUIDs, one is made of each key, always the same. Where it
+takes only those of version 4, or keys stand in the body or query, --key
+'{column}' is the key as it stands in the row.
+
+Every row is checked before anything is sent. Two rows with one key and the same
+content are one operation; with other content they are an error. A batch that
+cannot succeed stops: after --max-errors rows in a row that failed alike, when no
+connection can be had, or after 10 rows in a row that the journal's server did
+not let begin.
+
+--sum adds up a column, exactly, by the currencies of --currency. The total stands
+in --dry-run and in the summary, where each row is in one class and the classes add
+up: done, accepted, duplicate, declined, invalid, rejected, mismatch, held, pending
+(the same command goes on), unknown (nothing goes on) and unsent. --expect-rows and
+--expect-sum refuse another file before anything is sent.
+
+Each operation is in the journal, on disk, before its first byte leaves. Running
+the same command again, also after a crash, finishes what is pending within the time
+for which the API knows the keys, sends nothing that is confirmed (but for an answer
+over 1 MiB, which is not kept and is asked for under its key), and prints the recorded
+answers. On a journal that lies
+on a server several batches share the rows of a file. A file whose requests, byte for
+byte, stand in another journal beside it, such as a renamed copy, asks before it gets
+a journal of its own; where nobody can be asked, it wants --new-journal.
+
+Rows that may be a mistake are warned about, with their lines, before anything is
+sent: one that may be the total of others, keys that differ only in capitals or
+blanks, and rows that differ only in the amount (of --sum, or "amount"), where that is
+part of the key. --strict refuses such a file.
+
+A line of JSON is printed for each row once its answer is durable: in the order
+of the rows, except that rows which take long come later. Its "result" says what
+came of the row for the business (oncehttp help results); a declined card is
+"declined" there, whatever its status. The body is shown up to 1 MiB. The first
+Ctrl-C ends after the attempts on the wire, the second kills (which loses
+nothing either).
+
+Exit status: 0 all is done; 1 some rows were declined, invalid, mismatched, or
+rejected for their credentials or for what they are; 2 the call or the input is
+wrong and nothing was sent; 3 something is unknown, held or still to do, as where a
+429, a page or an empty answer rejected it, or it was not sent. The summary names
+the next step for each.`
+
+const batchExamples = `  oncehttp batch orders.csv --url https://api.example.com/payments \
+      --key 'order:{user}:{order_id}' --number amount -H @auth.txt
+  oncehttp batch orders.csv --url https://api.example.com/payments --key 'order:{order_id}' \
+      --body '{"amount":{amount:number},"meta":{"order":"{order_id}"}}'
+  oncehttp batch - --url http://127.0.0.1:8080/payments --key 'evt:{id}' \
+      --journal events.db < events.ndjson`
+
+// Command returns the command oncehttp batch.
+func Command(s terminal.Streams) *cobra.Command {
+	f := &batchFlags{}
+	cmd := &cobra.Command{
+		Use:     "batch FILE --url URL --key TEMPLATE",
+		Short:   "Send one operation for each row of a file, and each once",
+		Long:    batchHelp,
+		Example: batchExamples,
+		Args:    settings.WantArgs(1, 1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.template, f.formSaid = cmd.Flags().Changed("body"), cmd.Flags().Changed("form")
+			return f.run(cmd.Context(), args[0], s)
+		},
+	}
+	f.bindBatch(cmd.Flags())
+	return cmd
+}
+
+// bindBatch binds the flags of batch.
+func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
+	f.Bind(fs)
+	f.BindHonoured(fs)
+	fs.StringVar(&f.url, "url", "", "where each row is sent; {field} in the path or query stands for a row's value")
+	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
+	f.shape.Bind(fs)
+	fs.StringVar(&f.Journal, "journal", "", place.JournalUsage+" (default: FILE.oncehttp.db)")
+	place.BindSealKey(fs, &f.SealKey)
+	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
+	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
+	fs.StringVar(&f.body, "body", "", `the JSON body of a CSV row, or @FILE: "{column}" in JSON strings, {column:number}, {column:minor} or {column:bool} for values`)
+	fs.BoolVar(&f.form, "form", false, "send rows as application/x-www-form-urlencoded (default: as the profile says)")
+	fs.IntVar(&f.workers, "workers", 8, "operations at once")
+	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
+	fs.IntVar(&f.generation, "generation", 1, "which try this is, 1 is the first: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
+	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
+	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
+	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
+	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
+	session.BindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")
+	f.sums.bind(fs)
+	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing")
+	fs.BoolVar(&f.strict, "strict", false, "refuse a file with rows that are warned about: one that may be a total, keys that differ only in capitals or blanks, rows that differ only in the amount")
+	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows stand in another one beside it")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
+	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
+	f.outs.bind(fs)
+}
+
+// run goes from checks that touch nothing to the first send, in this order, so
+// that whatever is wrong is found before anything is created.
+func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) error {
+	defer runtime.KeepAlive(make([]byte, spareHeap))
+	errs := &lateWriter{s.Err} // beside the line that shows how far it is
+	p, cfg, err := f.plan(errs)
+	if err != nil {
+		return err
+	}
+	if f.Journal == "" {
+		if f.Journal, err = defaultJournal(file); err != nil {
+			return err
+		}
+		f.ownJournal = true
+	}
+	at, err := place.ParseSealed(place.FromFlag, f.Journal, f.SealKey)
+	if err == nil && at.IsFile() {
+		err = place.CheckJournalPath(at.Path, true)
+	}
+	if err != nil {
+		return err
+	}
+	in, err := input.Open(file, s.In, at.Folder())
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := f.checkOut(file, at); err != nil {
+		return err
+	}
+	if err := f.checkKept(in, p, s); err != nil {
+		return err
+	}
+	if !f.quiet {
+		for _, note := range in.Notes(p.needs.Delimiter) {
+			terminal.Say(s.Err, "%s", note)
+		}
+	}
+	bar := newProgress(s.Err, in.Name, f.quiet)
+	errs.Writer = bar.beside(s.Err)
+	s.Err = errs
+	sv, err := surveyRows(ctx, in, p, cfg, at.Folder(), bar.checked)
+	if err != nil || f.dry {
+		bar.finish()
+	}
+	if err != nil {
+		return err
+	}
+	defer sv.close()
+	if err := cmp.Or(f.sums.check(in.Name, sv), sv.suspects.tell(in.Name, f.strict, s.Err)); err != nil {
+		bar.finish()
+		return err
+	}
+	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar}
+	if err := f.checkCopy(ctx, b, at); err != nil {
+		bar.finish()
+		return err
+	}
+	if f.dry {
+		return f.dryRun(ctx, b, at)
+	}
+	bar.sending(sv.rows)
+	return f.send(ctx, at, b, cfg)
+}
+
+// send opens the journal and the output, and runs the batch.
+func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg oncehttp.Config) error {
+	defer b.bar.finish()
+	b.observe(&cfg)
+	ses, err := session.OpenSession(at, cfg, true)
+	if err != nil {
+		return err
+	}
+	b.session = ses
+	if err := f.sameHeader(ctx, ses, b.survey.origin); err != nil {
+		return errors.Join(err, ses.Close())
+	}
+	out, closeOut, err := f.openLines(b.streams.Out)
+	if err != nil {
+		return errors.Join(err, ses.Close())
+	}
+	if terminal.IsTerminal(out) {
+		out = b.bar.beside(out)
+	}
+	b.note("journal: %s", at.Name)
+	if b.unfinished, err = b.anyUnfinished(ctx); err != nil {
+		err = place.JournalError(at.Name, err)
+	} else {
+		err = b.run(ctx, out)
+	}
+	if cerr := closeOut(); err == nil && cerr != nil {
+		err = &terminal.ExitError{Status: terminal.ExitUnknown, Err: cerr}
+	}
+	return terminal.JoinExit(err, ses.Close())
+}
+
+// plan checks the flags.
+func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
+	fail := func(err error) (*plan, oncehttp.Config, error) { return nil, oncehttp.Config{}, err }
+	cfg, header, err := f.Config(stderr)
+	if err != nil {
+		return fail(err)
+	}
+	if f.url == "" {
+		return fail(errors.New("--url is required"))
+	}
+	if err := session.CheckMethod(f.method); err != nil {
+		return fail(fmt.Errorf("--method: %w", err))
+	}
+	if err := f.shape.Check(); err != nil {
+		return fail(err)
+	}
+	t, err := keyTemplateFor(f.key, f.shape, cfg.Profile)
+	if err != nil {
+		return fail(fmt.Errorf("--key %w", err))
+	}
+	if cfg.KeepFields, err = f.keptFields(t.fields); err != nil {
+		return fail(err)
+	}
+	needs := input.RowNeeds{Fields: t.fields, OfKey: len(t.fields), Numbers: f.numbers}
+	target, err := parseURLTemplate(f.url, &needs.Fields)
+	if err != nil {
+		return fail(fmt.Errorf("--url: %w", err))
+	}
+	cfg.Origins = []string{target.origin(len(needs.Fields))}
+	if err := f.checkNumbers(); err != nil {
+		return fail(err)
+	}
+	if needs.Delimiter, err = input.ParseDelimiter(f.delimiter); err != nil {
+		return fail(err)
+	}
+	p := &plan{method: f.method, target: target, header: header, profile: cfg.Profile, key: t, generation: f.generation, orderedBy: -1}
+	if f.orderedBy != "" {
+		p.orderedBy = needs.Index(f.orderedBy)
+	}
+	if err := f.setBody(&needs, header, cfg.Profile); err != nil {
+		return fail(err)
+	}
+	if err := f.sums.set(p, &needs); err != nil {
+		return fail(err)
+	}
+	p.needs, p.look = needs, f.look(t.fields)
+	return p, cfg, nil
+}
+
+// look is what the survey looks for. Rows can differ only in the amount where the amount is part of the key.
+func (f *batchFlags) look(keyFields []string) input.Look {
+	amount := cmp.Or(f.sums.column, "amount")
+	look := input.Look{Totals: true}
+	if slices.Contains(keyFields, amount) {
+		look.Apart = strings.TrimPrefix(amount, "/")
+	}
+	return look
+}
+
+// checkNumbers checks the ranges of the flags that are numbers.
+func (f *batchFlags) checkNumbers() error {
+	switch {
+	case f.workers < 1 || f.workers > session.WorkersMax:
+		return fmt.Errorf("--workers must be from 1 to %d", session.WorkersMax)
+	case !(f.rate >= 0 && f.rate <= rateMax):
+		return fmt.Errorf("--rate must be from 0 to %d", int(rateMax))
+	case f.generation < 1:
+		return errors.New("--generation must be at least 1")
+	case f.maxErrors < 0:
+		return errors.New("--max-errors must not be negative")
+	}
+	if f.failFast {
+		f.maxErrors = 1
+	}
+	return nil
+}
+
+func defaultJournal(file string) (string, error) {
+	if file == "-" {
+		return "", errors.New("stdin has no name to put a journal beside; --journal is required")
+	}
+	if info, err := os.Stat(file); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return "", &input.RowError{File: file, Err: errors.New("is not a regular file to put a journal beside; --journal is required")}
+	}
+	return file + journalSuffix, nil
+}
+
+// checkOut refuses to write the answers over the input or the journal.
+func (f *batchFlags) checkOut(file string, at place.Place) error {
+	if f.out == "" {
+		return nil
+	}
+	for _, other := range []string{file, at.Path} {
+		if other != "" && terminal.SamePath(f.out, other) {
+			return terminal.ErrSameFile(f.out, other)
+		}
+	}
+	return terminal.CheckFolder(f.out)
+}

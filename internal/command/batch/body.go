@@ -1,0 +1,62 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// setBody checks the flags that say what a row's body is, and the Content-Type. Rows
+// are forms where --form says so, or else the profile.
+func (f *batchFlags) setBody(needs *input.RowNeeds, header http.Header, p *profile.Profile) error {
+	if !f.formSaid {
+		f.form = p.Body.Default() == profile.FormBody
+	}
+	switch {
+	case f.form && len(f.numbers) > 0 && !f.formSaid:
+		return fmt.Errorf("--number: the API of --profile %s takes forms, which have text only; leave it out", p.Name)
+	case f.form && len(f.numbers) > 0:
+		return errors.New("--number: a form has text only; leave it out with --form")
+	case f.template && len(f.numbers) > 0:
+		return errors.New("--number is for rows without --body; there write {" + words.Clip(f.numbers[0]) + ":number}")
+	}
+	if err := results.DecimalMark(f.sums.decimal); err != nil {
+		return err
+	}
+	needs.Form, needs.Spelling = f.form, results.Numbers(f.sums.decimal)
+	if f.template {
+		var err error
+		if needs.Body, err = input.ReadBodyTemplate(f.body); err != nil {
+			return err
+		}
+		if err := needs.Body.Use(needs.Spelling, f.sums.currency); err != nil {
+			return err
+		}
+	}
+	return f.setType(header, p)
+}
+
+// setType says what the body is, and refuses a header that says otherwise.
+func (f *batchFlags) setType(header http.Header, p *profile.Profile) error {
+	given := header.Get("Content-Type")
+	kind, _, _ := mime.ParseMediaType(given)
+	switch {
+	case given == "" && f.form:
+		header.Set("Content-Type", input.TypeForm)
+	case given == "":
+		header.Set("Content-Type", "application/json")
+	case f.form && kind != input.TypeForm && !f.formSaid:
+		return fmt.Errorf("the Content-Type header says %s, and the API of --profile %s takes forms; leave the header out, or say --form=false", words.Clip(given), p.Name)
+	case f.form && kind != input.TypeForm:
+		return fmt.Errorf("--form: the Content-Type header says %s", words.Clip(given))
+	case !f.form && kind == input.TypeForm:
+		return errors.New("the Content-Type header says that rows are forms, and they are JSON; add --form")
+	}
+	return nil
+}

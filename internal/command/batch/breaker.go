@@ -1,0 +1,157 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// breaker stops a batch that cannot succeed: a wrong token, a wrong URL, a server
+// that is down. Without it every row would learn the same by itself.
+//
+// It counts the answers in a row that failed alike, a success between or an
+// answer of the business (done, accepted, declined) beginning anew. While no
+// connection can be had, no further row is begun: the rows that are being tried
+// go on with their own attempts, and the first answer to any of them lets all go
+// on. Rows that the journal does not let begin are counted by themselves. Safe for concurrent use.
+type breaker struct {
+	most int               // alike in a row; 0: no limit
+	trip func(cause error) // stops the batch
+
+	mu      sync.Mutex
+	last    results.Group
+	alike   int
+	stuck   int // rows in a row that could not be begun
+	running int
+	down    bool          // no connection could be had, and no answer since
+	changed chan struct{} // closed when a row may be begun again; nil: nobody waits for that
+}
+
+// stuckRowsMost is how many rows in a row may fail to begin, if --max-errors is not less. Each of them may wait for
+// as long as a call of the journal may take.
+const stuckRowsMost = 10
+
+// stuckError stops a batch whose journal does not let rows begin.
+type stuckError struct {
+	rows int
+	err  error // of the last row
+}
+
+func (e *stuckError) Error() string { return e.err.Error() }
+
+func (e *stuckError) Unwrap() error { return e.err }
+
+// said is the error in a line, with how many rows of a batch were not tried because of it.
+func (e *stuckError) said(journal string, notTried int) error {
+	return fmt.Errorf("stopped: %s one after the other could not be begun, and %s not tried; the same command goes on later: %w",
+		words.Count(e.rows, "row"), words.Was(notTried), place.JournalError(journal, e.err))
+}
+
+func newBreaker(most int, trip func(error)) *breaker {
+	return &breaker{most: most, trip: trip}
+}
+
+// begin waits until a row may be begun; false means that ctx ended first. Every
+// begin that gives true is followed by one end.
+func (b *breaker) begin(ctx context.Context) bool {
+	for {
+		b.mu.Lock()
+		if !b.down || b.running == 0 {
+			b.running++
+			b.mu.Unlock()
+			return true
+		}
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// end takes a row's line. Rows that the journal answered say nothing of the
+// server.
+func (b *breaker) end(l *results.Line) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	b.wake()
+	if b.down && b.running == 0 && b.most > 0 {
+		b.trip(errors.New("stopped: no connection to the server could be had; the rest was not tried"))
+		return
+	}
+	if l.NotBegun != nil {
+		if b.stuck++; b.most > 0 && b.stuck >= min(b.most, stuckRowsMost) {
+			b.trip(&stuckError{b.stuck, l.NotBegun})
+		}
+		return
+	}
+	b.stuck = 0
+	if l.Source == results.SourceName(oncehttp.SourceJournal) || l.Attempts == 0 {
+		return
+	}
+	g := results.Group{Result: l.Result, Status: l.Status}
+	if l.Error != nil {
+		g.Code = l.Error.Code
+	}
+	switch {
+	case l.Exit == terminal.ExitOK, l.OfRow != 0, l.Result == results.Declined:
+		b.alike = 0
+		return
+	case g == b.last:
+		b.alike++
+	default:
+		b.last, b.alike = g, 1
+	}
+	if b.most > 0 && b.alike >= b.most {
+		b.trip(fmt.Errorf("stopped: %d rows one after the other ended alike: %s%s; the rest was not tried (--max-errors)", b.alike, g.Result, statusAndCode(g)))
+	}
+}
+
+// statusAndCode is " (401 refused)": the status and the error's code, or the code in words where there was no answer.
+func statusAndCode(g results.Group) string {
+	text := g.Text()
+	if g.Status != 0 && g.Code != "" {
+		text += " " + g.Code
+	}
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// observe sees every attempt of every row.
+func (b *breaker) observe(e oncehttp.Event) {
+	if e.Kind != oncehttp.EventAnswered {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	down := e.Err != nil && e.Status == 0 && e.Outcome == oncehttp.OutcomeNotSent
+	if was := b.down; was && !down && e.Status != 0 {
+		b.down = false
+		b.wake()
+	} else if down {
+		b.down = true
+	}
+}
+
+// wake lets whoever waits look again. Under mu.
+func (b *breaker) wake() {
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}

@@ -1,0 +1,147 @@
+package batch_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// A wrong token is learned once, not by each of the rows; nothing stops while the
+// business answers.
+func TestBatchStopsWhatCannotSucceed(t *testing.T) {
+	t.Parallel()
+	status := atomic.Int64{}
+	var rows atomic.Int64
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		n := rows.Add(1)
+		if status.Load() == 0 && n%10 == 0 { // a success between
+			w.WriteHeader(http.StatusCreated)
+			return
+		}
+		http.Error(w, "no", int(max(status.Load(), 401)))
+	})
+	batch := func(more ...string) commandtest.Ran {
+		file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(100))
+		return commandtest.Run(t, append([]string{"batch", file, "--url", s.URL, "--key", commandtest.OrderKey, "--workers", "1"}, more...)...)
+	}
+	for name, c := range map[string]struct {
+		status int64
+		args   []string
+		sends  int64
+		says   string
+	}{
+		"wrong token":       {401, nil, 20, "stopped: 20 rows one after the other ended alike: rejected (401 refused); the rest was not tried (--max-errors)"},
+		"fail fast":         {401, []string{"--fail-fast"}, 1, "stopped: 1 rows"},
+		"declined":          {402, nil, 100, ""},
+		"no limit":          {401, []string{"--max-errors", "0"}, 100, ""},
+		"wrong path":        {404, []string{"--max-errors", "5"}, 5, "ended alike: invalid (404 http_404)"},
+		"successes between": {0, nil, 100, ""},
+	} {
+		status.Store(c.status)
+		rows.Store(0)
+		before := s.Sends.Load()
+		got := batch(c.args...)
+		if sends := s.Sends.Load() - before; sends != c.sends || strings.Contains(got.Err, "stopped") != (c.says != "") || !strings.Contains(got.Err, c.says) {
+			t.Errorf("%s: %d sends, want %d; stderr %q", name, sends, c.sends, got.Err)
+		}
+		if c.says != "" && (got.Status != terminal.ExitUnknown || !strings.Contains(got.Err, "not tried: run the same command again")) {
+			t.Errorf("%s: exit %d, stderr %q", name, got.Status, got.Err)
+		}
+	}
+}
+
+// A server that is down is found down once: the rows under way try, the rest wait
+// and are not tried in vain.
+func TestBatchStopsWhenNothingListens(t *testing.T) {
+	t.Parallel()
+	file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(30))
+	got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", "http://127.0.0.1:1/", "--key", commandtest.OrderKey, "--workers", "4")...).Want(t, terminal.ExitUnknown)
+	if lines := got.Lines(t); len(lines) > 8 || !strings.Contains(got.Err, "no connection to the server could be had") {
+		t.Errorf("%d rows tried; stderr %q", len(lines), got.Err)
+	}
+}
+
+// Rows of one group are sent one after the other, in their order.
+func TestBatchOrderedBy(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	busy, seen := map[string]bool{}, map[string][]string{}
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		group, id := r.URL.Query().Get("g"), r.URL.Query().Get("i")
+		mu.Lock()
+		if busy[group] {
+			t.Errorf("two rows of group %s at once", group)
+		}
+		busy[group] = true
+		seen[group] = append(seen[group], id)
+		mu.Unlock()
+		mu.Lock()
+		busy[group] = false
+		mu.Unlock()
+		w.WriteHeader(http.StatusCreated)
+	})
+	var in strings.Builder
+	in.WriteString("id,group\n")
+	for i := range 60 {
+		fmt.Fprintf(&in, "%d,g%d\n", i, i%3)
+	}
+	file := commandtest.WriteFile(t, "in.csv", in.String())
+	commandtest.Run(t, "batch", file, "--url", s.URL+"/?g={group}&i={id}", "--key", "o:{id}", "--ordered-by", "group").Want(t, terminal.ExitOK)
+	for group, ids := range seen {
+		for i, id := range ids {
+			if want := fmt.Sprint(3*i + int(group[1]-'0')); id != want {
+				t.Errorf("group %s: %v", group, ids)
+				break
+			}
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("groups %v", seen)
+	}
+}
+
+// A journal that takes nothing more stops the batch, which says how many rows are left, and goes on later.
+func TestBatchStopsWithoutJournal(t *testing.T) {
+	t.Parallel()
+	commandtest.OnServers(t, func(t *testing.T, journal string) {
+		reader, err := url.Parse(journal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db, table := commandtest.Records(t, journal)
+		user := commandtest.OwnName()
+		reader.User = url.User(user)
+		statements := []string{"CREATE USER " + user + "@'127.0.0.1'", "GRANT SELECT ON " + strings.TrimPrefix(reader.Path, "/") + ".* TO " + user + "@'127.0.0.1'"}
+		undo := "DROP USER " + user + "@'127.0.0.1'"
+		if schema, _, found := strings.Cut(table, "."); found {
+			statements = []string{"CREATE ROLE " + user + " LOGIN", "GRANT USAGE ON SCHEMA " + schema + " TO " + user, "GRANT SELECT, UPDATE ON ALL TABLES IN SCHEMA " + schema + " TO " + user}
+			undo = "DROP OWNED BY " + user + "; DROP ROLE " + user
+		}
+		for _, statement := range statements {
+			commandtest.MustExec(t, db, statement)
+		}
+		defer func() { commandtest.MustExec(t, db, undo) }()
+		file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(40))
+		args := func(url, journal string, more ...string) []string {
+			return append([]string{"batch", file, "--url", url, "--key", commandtest.OrderKey, "--workers", "1", "--journal", journal}, more...)
+		}
+		got := commandtest.Run(t, args(commandtest.Refusing(t).URL, reader.String())...).Want(t, terminal.ExitUnknown)
+		if says := "stopped: 10 rows one after the other could not be begun, and 30 were not tried; the same command goes on later: journal "; len(got.Lines(t)) != 10 || strings.Count(got.Err, says) != 1 {
+			t.Errorf("%d lines, stderr %q", len(got.Lines(t)), got.Err)
+		}
+		if got := commandtest.Run(t, args(commandtest.Refusing(t).URL, reader.String(), "--fail-fast")...).Want(t, terminal.ExitUnknown); len(got.Lines(t)) != 1 || !strings.Contains(got.Err, "stopped: 1 row one") {
+			t.Errorf("fail fast: %s%s", got.Out, got.Err)
+		}
+		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+		if commandtest.Run(t, args(s.URL, journal)...).Want(t, terminal.ExitOK); s.Sends.Load() != 40 {
+			t.Errorf("%d sends, want 40", s.Sends.Load())
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package batch
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// job is a row with its place in the sequence.
+type job struct {
+	seq int
+	row input.Row
+	of  int // the first row with this key and content; its own number if it is the first
+
+	late bool // it was put off before
+}
+
+// dispatch reads the input a second time. A row whose answer is in the journal is
+// done with that; the others are handed out.
+func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
+	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
+	if err != nil {
+		b.changed(err)
+		return
+	}
+	first, pace := b.survey.again(), newPace(b.flags.rate)
+	readAhead(rows, func(group []readRow) { b.look(ctx, group) }, func(r *readRow) bool {
+		err := r.err
+		if saw := first.saw(r); err == nil && !saw {
+			err = &input.RowError{File: b.in.Name, Row: r.Number, Line: r.Line, Err: errors.New("is not what was checked")}
+		}
+		if err != nil {
+			b.changed(err)
+			return false
+		}
+		b.handOut(ctx, r, pace, jobs)
+		return ctx.Err() == nil
+	})
+}
+
+// handOut finishes a row that the journal answers, and gives any other to a worker.
+func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan job) {
+	j := job{seq: r.at, row: r.Row, of: r.of}
+	if r.recorded != nil && r.standing == r.mark.request {
+		if r.of != r.Number {
+			j.sign(r.recorded)
+			r.text = r.recorded.Marshal()
+		}
+		b.bar.recorded()
+		b.report(&r.Row, r.recorded, results.Placed{Seq: r.at, Text: r.text})
+		return
+	}
+	if pace.on() && !b.stands(ctx, r.key) {
+		pace.wait(ctx)
+	}
+	select {
+	case b.queueOf(&r.Row, jobs) <- j:
+	case <-ctx.Done():
+	}
+}
+
+// changed stops the batch: err shows that the input is no longer what was checked.
+func (b *batch) changed(err error) {
+	b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
+}
+
+// look finds the rows whose answer is in the journal, while others are being sent.
+func (b *batch) look(ctx context.Context, group []readRow) {
+	ids := make([]persist.ID, len(group))
+	for i := range group {
+		r := &group[i]
+		if r.err == nil {
+			r.identify(b.plan.keyOf(&r.Row, b.plan.generation))
+			ids[i] = persist.ID{Account: b.survey.account, Key: string(r.key)}
+		}
+	}
+	journal, found := persist.As[eachReader](b.session.Journal)
+	if !found {
+		return
+	}
+	left := groupBytesMax
+	// What it does not give, an error of the journal's too, is for Do to find.
+	_ = journal.GetEach(ctx, ids, func(i int, rec persist.Record) bool {
+		b.recall(&group[i], &rec)
+		left -= len(group[i].text)
+		return left > 0
+	})
+}
+
+// eachReader is a journal that reads many records at once, as bolt's does.
+type eachReader interface {
+	GetEach(ctx context.Context, ids []persist.ID, yield func(i int, rec persist.Record) bool) error
+}
+
+// recall makes the line of a row whose whole answer is in the journal: what Do would
+// find, without the cost of a call. What else may stand under the key is for Do to
+// judge. The printer makes the answer durable before it prints it.
+func (b *batch) recall(r *readRow, rec *persist.Record) {
+	if rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported || rec.Recipe != b.survey.recipe {
+		return
+	}
+	l := b.flags.Declines.Confirmed(rec)
+	l.Row = r.Number
+	r.recorded, r.text, r.standing = &l, l.Marshal(), half(rec.Fingerprint)
+}
+
+// queues are one for all workers or, where rows are ordered, one for each.
+func (b *batch) queues() []chan job {
+	n := 1
+	if b.plan.orderedBy >= 0 {
+		n = b.flags.workers
+	}
+	queues := make([]chan job, n)
+	for i := range queues {
+		queues[i] = make(chan job)
+	}
+	return queues
+}
+
+// queueOf is the same for all rows of one group, so that one worker sends them one
+// after the other.
+func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
+	if len(queues) == 1 {
+		return queues[0]
+	}
+	sum := short([]byte(r.Fields[b.plan.orderedBy]))
+	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
+}
+
+// stands reports whether the journal answers this key by itself.
+func (b *batch) stands(ctx context.Context, key oncehttp.Key) bool {
+	rec, err := b.lookup(ctx, key)
+	return err == nil && rec.State.Final()
+}
+
+// pace spaces starts evenly.
+type pace struct {
+	gap  time.Duration
+	next time.Time
+}
+
+func newPace(perSecond float64) *pace {
+	if perSecond <= 0 {
+		return &pace{}
+	}
+	return &pace{gap: time.Duration(float64(time.Second) / perSecond)}
+}
+
+func (p *pace) on() bool { return p.gap > 0 }
+
+// wait returns when the next start is due, or ctx ends. Time that was not used
+// is not saved up.
+func (p *pace) wait(ctx context.Context) {
+	now := time.Now()
+	if p.next.Before(now) {
+		p.next = now
+	}
+	timer := time.NewTimer(p.next.Sub(now))
+	defer timer.Stop()
+	p.next = p.next.Add(p.gap)
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

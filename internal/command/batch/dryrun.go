@@ -1,0 +1,210 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// dryRunRows is how many requests --dry-run shows, and dryRunNotes how many rows it names that would not be sent.
+const (
+	dryRunRows  = 5
+	dryRunNotes = 20
+)
+
+// dryRunLine is a request that would be sent. The values of headers, which may be
+// credentials, are not shown.
+type dryRunLine struct {
+	Row     int             `json:"row"`
+	Key     string          `json:"key"`
+	Method  string          `json:"method"`
+	URL     string          `json:"url"`
+	Headers []string        `json:"headers"`
+	Body    json.RawMessage `json:"body,omitempty"`
+}
+
+// dryRun tells what a run would do, by the journal as it stands.
+type dryRun struct {
+	*batch
+	classes map[results.Class]int
+	totals  results.Totals
+	later   int // pending rows that are not due
+	until   time.Time
+	notes   []string
+	unnamed int // rows for which no note is left
+	shown   int // rows that would be sent
+}
+
+// dryRun prints the first rows that would be sent, and how all rows stand.
+func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error {
+	d := &dryRun{batch: b, classes: map[results.Class]int{}}
+	d.totals.Name = b.survey.totals.Name
+	ses, err := openExisting(at)
+	if err != nil {
+		return err
+	}
+	if d.session = ses; ses == nil {
+		return d.run(ctx)
+	}
+	return terminal.JoinExit(d.run(ctx), ses.Close())
+}
+
+// openExisting opens a journal to read it; nil where there is none yet.
+func openExisting(at place.Place) (*session.Session, error) {
+	if at.IsFile() {
+		if _, err := os.Stat(at.Path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	return session.OpenReader(at)
+}
+
+func (d *dryRun) run(ctx context.Context) error {
+	rows, err := input.NewRows(d.in.Name, d.in.Reader(), d.plan.needs)
+	if err != nil {
+		return err
+	}
+	repeats := d.survey.repeats
+	enc := json.NewEncoder(d.streams.Out)
+	enc.SetEscapeHTML(false)
+	for at := 0; ; at++ {
+		if ctx.Err() != nil {
+			return terminal.Interrupted()
+		}
+		r, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		c, sends := results.Class(results.Duplicate), false
+		if len(repeats) > 0 && repeats[0].at == at {
+			repeats = repeats[1:]
+		} else if c, sends, err = d.foresee(ctx, &r); err != nil {
+			return err
+		}
+		d.classes[c]++
+		d.plan.count(&d.totals, c, &r)
+		if sends {
+			err = d.show(ctx, &r, enc)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	d.conclude()
+	return nil
+}
+
+// show prints the request of a row, if it is one of the first.
+func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) error {
+	if d.shown++; d.shown > dryRunRows {
+		return nil
+	}
+	req, err := d.plan.request(ctx, r)
+	if err != nil {
+		return err
+	}
+	l := dryRunLine{
+		Row: r.Number, Key: string(d.plan.keyOf(r, d.plan.generation)), Method: req.Method, URL: req.URL.Redacted(),
+		Headers: slices.Sorted(maps.Keys(req.Header)),
+	}
+	l.Body, _ = view.Body(r.Body)
+	return words.Pathless(enc.Encode(l))
+}
+
+// foresee is how a row stands, and whether it would be sent.
+func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, sends bool, err error) {
+	if d.session == nil {
+		if d.plan.generation > 1 {
+			d.note(r, "generation 1 was never sent")
+			return results.ClassUnsent, false, nil
+		}
+		return results.ClassNew, true, nil
+	}
+	if d.plan.generation > 1 {
+		if l, found := d.standing(ctx, r); found {
+			d.note(r, l.Why())
+			return l.Class(), false, nil
+		}
+	}
+	rec, err := d.lookup(ctx, d.plan.keyOf(r, d.plan.generation))
+	switch {
+	case errors.Is(err, persist.ErrNotFound):
+		return results.ClassNew, true, nil
+	case err != nil && !persist.OfOneRecord(err):
+		return "", false, place.JournalError(d.session.Place.Name, err)
+	case err != nil:
+		d.note(r, terminal.Plain(err).Error())
+		return results.ClassUnknown, false, nil
+	}
+	if which, err := d.differs(ctx, r, d.plan.generation, &rec); err != nil {
+		return "", false, err
+	} else if which != "" {
+		d.note(r, fmt.Sprintf("the key %q is %s with other content: %s", rec.Key, view.StateText(&rec), which))
+		return results.ClassChanged, false, nil
+	}
+	if rec.State == persist.StatePending && rec.NextAttempt.After(time.Now()) {
+		if d.later++; d.until.IsZero() || rec.NextAttempt.Before(d.until) {
+			d.until = rec.NextAttempt
+		}
+	}
+	return d.flags.Declines.ClassOfRecord(&rec), rec.State == persist.StatePending, nil
+}
+
+// note says why a row would not be sent as it stands.
+func (d *dryRun) note(r *input.Row, why string) {
+	if why == "" {
+		return
+	}
+	if len(d.notes) == dryRunNotes {
+		d.unnamed++
+		return
+	}
+	d.notes = append(d.notes, (&input.RowError{File: d.in.Name, Row: r.Number, Line: r.Line, Err: errors.New(why)}).Error())
+}
+
+// conclude prints how all rows stand.
+func (d *dryRun) conclude() {
+	for _, text := range d.notes {
+		terminal.Say(d.streams.Err, "%s", text)
+	}
+	if d.unnamed > 0 {
+		terminal.Say(d.streams.Err, "%s: %s alike", d.in.Name, words.Count(d.unnamed, "more row"))
+	}
+	var parts []string
+	for _, c := range results.AllClasses() {
+		if n := d.classes[c]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, c))
+		}
+	}
+	text := fmt.Sprintf("%s: %s: %s; %d would be sent", d.in.Name, words.Count(d.survey.rows, "row"), strings.Join(parts, ", "), d.shown)
+	if d.later > 0 {
+		text += fmt.Sprintf(", %d of them not before %s or later", d.later, d.until.UTC().Format(time.RFC3339))
+	}
+	terminal.Say(d.streams.Err, "%s; nothing was sent", text)
+	for _, text := range d.totals.Lines("row") {
+		terminal.Say(d.streams.Err, "%s", text)
+	}
+	if d.classes[results.ClassHeld]+d.classes[results.ClassUnknown] > 0 {
+		terminal.Say(d.streams.Err, "held or unknown: oncehttp journal stuck --journal %s", words.ShellQuote(d.session.Place.Arg))
+	}
+}

@@ -1,0 +1,87 @@
+package batch
+
+import (
+	"bufio"
+	"container/heap"
+	"io"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// sliceSource gives the entries of a slice, and false after the last.
+func sliceSource(entries []entry) func() (entry, bool, error) {
+	return func() (entry, bool, error) {
+		if len(entries) == 0 {
+			return entry{}, false, nil
+		}
+		e := entries[0]
+		entries = entries[1:]
+		return e, true, nil
+	}
+}
+
+// fileSource gives the entries of a run.
+func fileSource(r io.Reader) func() (entry, bool, error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	return func() (entry, bool, error) {
+		var b [entryBytes]byte
+		if _, err := io.ReadFull(in, b[:]); err == io.EOF {
+			return entry{}, false, nil
+		} else if err != nil {
+			return entry{}, false, words.Pathless(err)
+		}
+		return entryOf(b[:]), true, nil
+	}
+}
+
+// mergeEntries calls yield for the entries of all sorted sources, in the order of
+// byKey.
+func mergeEntries(sources []func() (entry, bool, error), yield func(entry)) error {
+	var heads entryHeap
+	pull := func(next func() (entry, bool, error)) error {
+		e, more, err := next()
+		if err == nil && more {
+			heap.Push(&heads, sortedSource{e, next})
+		}
+		return err
+	}
+	for _, next := range sources {
+		if err := pull(next); err != nil {
+			return err
+		}
+	}
+	for len(heads) > 0 {
+		h := heap.Pop(&heads).(sortedSource)
+		yield(h.entry)
+		if err := pull(h.next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sortedSource is a source and the entry that it gave last.
+type sortedSource struct {
+	entry entry
+	next  func() (entry, bool, error)
+}
+
+// entryHeap is a heap.Interface in the order of byKey.
+type entryHeap []sortedSource
+
+func (h entryHeap) Len() int { return len(h) }
+
+func (h entryHeap) Less(i, j int) bool { return byKey(h[i].entry, h[j].entry) < 0 }
+
+func (h entryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push appends; heap.Push calls it.
+func (h *entryHeap) Push(x any) { *h = append(*h, x.(sortedSource)) }
+
+// Pop takes the last; heap.Pop calls it.
+func (h *entryHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

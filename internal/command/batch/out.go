@@ -1,0 +1,120 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// outFlags say what becomes of a file that --out names and that is there.
+type outFlags struct{ add, overwrite bool }
+
+func (f *outFlags) bind(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.add, "append", false, "with --out: add the lines to those that the file has")
+	fs.BoolVar(&f.overwrite, "overwrite", false, "with --out: replace a file that holds something else than the lines of an earlier run of this batch")
+}
+
+// generationsMost is how many generations of a key are tried for a line of an earlier run.
+const generationsMost = 20
+
+// checkKept refuses to write over the lines of another run, or asks. Those of an earlier run of the same batch come again.
+func (f *batchFlags) checkKept(in *input.File, p *plan, s terminal.Streams) error {
+	switch {
+	case f.outs.add && f.outs.overwrite:
+		return errors.New("--append and --overwrite: say one")
+	case (f.outs.add || f.outs.overwrite) && f.out == "":
+		return errors.New("--append and --overwrite are for --out")
+	case f.out == "" || f.outs.add || f.outs.overwrite || f.dry:
+		return nil
+	}
+	ours, err := f.holdsOurs(in, p)
+	if ours || err != nil {
+		return err
+	}
+	what := fmt.Sprintf("--out %s holds something else than an earlier run of this batch", f.out)
+	if terminal.IsTerminal(s.In) && terminal.IsTerminal(s.Err) {
+		return s.Confirm(false, what+", which is replaced")
+	}
+	return errors.New(what + "; --append adds to it, --overwrite replaces it")
+}
+
+// holdsOurs reports whether the file of --out is empty or begins with a line of this batch.
+func (f *batchFlags) holdsOurs(in *input.File, p *plan) (bool, error) {
+	file, err := os.Open(f.out)
+	if errors.Is(err, os.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("--out %s: %w", f.out, words.Pathless(err))
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && (!info.Mode().IsRegular() || info.Size() == 0) {
+		return true, nil
+	}
+	first, err := bufio.NewReader(io.LimitReader(file, 4*results.AnswerBytesMax)).ReadBytes('\n')
+	if err != nil { // there is no end of a line: a run died while it wrote its first
+		return bytes.HasPrefix(first, []byte(`{"row":`)), nil
+	}
+	var l results.Line
+	if json.Unmarshal(first, &l) != nil || l.Row == 0 {
+		return false, nil
+	}
+	rows, err := input.NewRows(in.Name, in.Reader(), p.needs)
+	for err == nil {
+		var r input.Row
+		if r, err = rows.Next(); err == nil && r.Number == l.Row {
+			return p.hasKey(&r, l.Key), nil
+		}
+	}
+	return false, nil // what is wrong with the input is said by its check
+}
+
+// hasKey reports whether a key is the row's, in any generation.
+func (p *plan) hasKey(r *input.Row, key string) bool {
+	for g := 1; g <= max(p.generation, generationsMost); g++ {
+		if string(p.keyOf(r, g)) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// openLines is where the lines go.
+func (f *batchFlags) openLines(stdout io.Writer) (io.Writer, func() error, error) {
+	if !f.outs.add || f.out == "" {
+		return terminal.OpenOut(f.out, stdout)
+	}
+	fail := func(err error) error { return fmt.Errorf("--out %s: %w", f.out, words.Pathless(err)) }
+	file, err := os.OpenFile(f.out, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, fail(err)
+	}
+	last := []byte{'\n'}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		_, _ = file.ReadAt(last, info.Size()-1)
+	}
+	if last[0] != '\n' { // a run died while it wrote
+		_, err = file.WriteString("\n")
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, nil, fail(err)
+	}
+	return file, func() error {
+		if err := file.Close(); err != nil {
+			return fail(err)
+		}
+		return nil
+	}, nil
+}

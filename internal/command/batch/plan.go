@@ -1,0 +1,43 @@
+package batch
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// plan makes a request out of each row.
+type plan struct {
+	look   input.Look // of the survey
+	method string
+	target urlTemplate
+	header http.Header
+	// profile is how the API does idempotency.
+	profile *profile.Profile
+	key     keyTemplate
+	needs   input.RowNeeds
+	// generation is the try: 1 is the first.
+	generation int
+	orderedBy  int // index of the field that orders; -1: rows in any order
+	// sum and currency are the indexes of the fields of --sum and --currency; -1: there is none.
+	sum, currency int
+}
+
+// keyOf is the row's key in this generation of it.
+func (p *plan) keyOf(r *input.Row, generation int) oncehttp.Key {
+	return p.key.shape.Of(p.key.key(r.Fields).Generation(generation))
+}
+
+// request is the row's request. The plan's header map is shared and not changed.
+func (p *plan) request(ctx context.Context, r *input.Row) (*http.Request, error) {
+	target, err := p.target.fill(r.Fields)
+	if err != nil {
+		return nil, err
+	}
+	req := session.NewRequest(ctx, p.method, target, p.header, r.Body)
+	return req, session.CheckReferenced(req, r.Body, p.profile)
+}

@@ -1,0 +1,234 @@
+package batch
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+)
+
+// progress tells the person at the terminal how far a batch is: on one line that
+// is drawn again and again, or, where stderr is no terminal, on a line every
+// linePause. What else is written to the terminal goes through beside, so that the two
+// do not run into each other. Safe for concurrent use.
+type progress struct {
+	w        io.Writer
+	name     string
+	terminal bool
+	silent   bool
+	columns  func() int
+
+	mu        sync.Mutex
+	phase     string
+	began     time.Time
+	total     int // 0: not known yet
+	done      int
+	sent      int // of these, not from the journal
+	running   int
+	results   map[results.Result]int
+	lastError string
+	sentSince time.Time // when the first row was begun that the journal does not answer
+	drawn     bool      // the line stands on the terminal
+	midLine   bool      // somebody else has written a part of a line
+
+	stop    chan struct{}
+	end     sync.Once
+	stopped sync.WaitGroup
+}
+
+const (
+	drawPause = 200 * time.Millisecond
+	linePause = 10 * time.Second
+)
+
+// newProgress begins to show what name is at. finish ends it.
+func newProgress(stderr io.Writer, name string, quiet bool) *progress {
+	p := &progress{
+		w: stderr, name: name, terminal: terminal.IsTerminal(stderr), silent: quiet,
+		columns: func() int { return terminal.ColumnsOf(stderr) }, phase: "checking", began: time.Now(),
+		results: make(map[results.Result]int), stop: make(chan struct{}),
+	}
+	if p.silent {
+		return p
+	}
+	pause := linePause
+	if p.terminal {
+		pause = drawPause
+		p.draw()
+	}
+	p.stopped.Go(func() { p.tick(pause) })
+	return p
+}
+
+func (p *progress) tick(pause time.Duration) {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.draw()
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+// checked says how many rows have been checked so far.
+func (p *progress) checked(rows int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = rows
+}
+
+// sending begins the second phase.
+func (p *progress) sending(total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase, p.began, p.total, p.done = "sending", time.Now(), total, 0
+}
+
+// note sets the phase, such as "interrupted".
+func (p *progress) note(phase string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase = phase
+}
+
+// start and add are the beginning and the end of a row.
+func (p *progress) start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running++; p.sentSince.IsZero() {
+		p.sentSince = time.Now()
+	}
+}
+
+// recorded is the beginning of a row that the journal answers.
+func (p *progress) recorded() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running++
+}
+
+// putOff is the end of a row that is begun again later.
+func (p *progress) putOff() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
+}
+
+// beside is w for what is not the progress: it takes the line away first.
+func (p *progress) beside(w io.Writer) io.Writer {
+	if p.silent || !p.terminal {
+		return w
+	}
+	return besideWriter{p, w}
+}
+
+// besideWriter is what beside returns.
+type besideWriter struct {
+	p *progress
+	w io.Writer
+}
+
+// Write takes the line away, and writes b.
+func (b besideWriter) Write(text []byte) (int, error) {
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
+	if b.p.drawn {
+		_, _ = fmt.Fprint(b.p.w, "\r\x1b[K")
+		b.p.drawn = false
+	}
+	if len(text) > 0 {
+		b.p.midLine = text[len(text)-1] != '\n'
+	}
+	return b.w.Write(text)
+}
+
+// lateWriter writes to what is known only later.
+type lateWriter struct{ io.Writer }
+
+func (p *progress) add(l *results.Line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
+	p.done++
+	p.results[l.Result]++
+	if l.Source != "journal" {
+		p.sent++
+	}
+	if l.Error != nil {
+		p.lastError = strings.TrimSpace(fmt.Sprintf("%s %s", results.Group{Status: l.Status}.Text(), l.Error.Code))
+	}
+}
+
+// draw prints the line.
+func (p *progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.text(time.Now())
+	if !p.terminal {
+		terminal.Say(p.w, "%s", text)
+		return
+	}
+	if !p.midLine {
+		_, _ = fmt.Fprintf(p.w, "\r%s\x1b[K", cut(text, p.columns()-1))
+		p.drawn = true
+	}
+}
+
+// text is the line. Under mu.
+func (p *progress) text(now time.Time) string {
+	if p.total == 0 {
+		return fmt.Sprintf("%s: %s, %d rows so far", p.name, p.phase, p.done)
+	}
+	parts := []string{fmt.Sprintf("%s: %s %d/%d", p.name, p.phase, p.done, p.total)}
+	for _, r := range results.All() {
+		if n := p.results[r]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, r))
+		}
+	}
+	if p.running > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting", p.running))
+	}
+	if took := now.Sub(p.sentSince).Seconds(); took > 0 && p.sent > 0 { // what the journal answers takes no time
+		rate := float64(p.sent) / took
+		parts = append(parts, fmt.Sprintf("%.3g/s", rate), "ETA "+view.Roughly(time.Duration(float64(p.total-p.done)/rate*float64(time.Second))))
+	}
+	if p.lastError != "" {
+		parts = append(parts, "last error "+p.lastError)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// finish takes the line away. A second call does nothing.
+func (p *progress) finish() {
+	if !p.silent {
+		p.end.Do(p.clear)
+	}
+}
+
+func (p *progress) clear() {
+	close(p.stop)
+	p.stopped.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.terminal && p.drawn {
+		_, _ = fmt.Fprint(p.w, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// cut shortens text to so many characters.
+func cut(text string, most int) string {
+	if most < 1 || utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}

@@ -1,0 +1,49 @@
+package batch_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// What was rejected ends with 3 where the same command again helps, and with 1 where the API itself refused the credentials.
+func TestBatchRejectedStatus(t *testing.T) {
+	t.Parallel()
+	const again, front = "run the same command again", "a page or nothing was answered, as something in front of the API may; mend that, then run the same command again"
+	for name, c := range map[string]struct {
+		status     int
+		kind, body string
+		want       int
+		step       string
+	}{
+		"429":              {429, "application/json", `{"error":"slow down"}`, terminal.ExitUnknown, again},
+		"401 of the API":   {401, "application/json", `{"error":"bad token"}`, terminal.ExitRefused, "check the credentials (-H), " + again},
+		"403 of the API":   {403, "", "not for you", terminal.ExitRefused, "check the credentials (-H), " + again},
+		"403, a page":      {403, "text/html", "<html>blocked</html>", terminal.ExitUnknown, front},
+		"403, a bare page": {403, "", " <!DOCTYPE html><p>blocked", terminal.ExitUnknown, front},
+		"401, empty":       {401, "application/json", "", terminal.ExitUnknown, front},
+		"400, a page":      {400, "text/html; charset=utf-8", "<html>WAF</html>", terminal.ExitUnknown, front},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.kind)
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			})
+			file := commandtest.WriteFile(t, "in.csv", "id\na\n")
+			got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "1")...).Want(t, c.want)
+			if l := got.Only(t); l.Result != results.Rejected || l.Status != c.status || l.State != "" {
+				t.Errorf("%+v", l)
+			}
+			if !strings.HasSuffix(got.Err, "): "+c.step+"\n") {
+				t.Errorf("stderr %q, want the step %q", got.Err, c.step)
+			}
+		})
+	}
+}

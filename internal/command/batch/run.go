@@ -1,0 +1,332 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// batch is one run over an input that has been checked.
+type batch struct {
+	flags   *batchFlags
+	plan    *plan
+	survey  *survey
+	in      *input.File
+	session *session.Session
+	streams terminal.Streams
+	bar     *progress
+	breaker *breaker
+
+	stop  context.CancelCauseFunc
+	lines chan results.Placed
+
+	// unfinished: the journal held operations of an earlier run that may have to wait before they are sent again.
+	unfinished bool
+
+	mu     sync.Mutex
+	later  []job // that another process was sending
+	tally  results.Tally
+	totals results.Totals
+}
+
+// note prints a line on stderr, unless --quiet.
+func (b *batch) note(format string, args ...any) {
+	if !b.flags.quiet {
+		terminal.Say(b.streams.Err, format, args...)
+	}
+}
+
+// observe shows the breaker every attempt, beside whoever looks already.
+func (b *batch) observe(cfg *oncehttp.Config) {
+	b.breaker = newBreaker(b.flags.maxErrors, func(cause error) { b.stop(cause) })
+	next := cfg.Observe
+	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
+		b.breaker.observe(e)
+		if next != nil {
+			next(ctx, e)
+		}
+	}
+}
+
+// run sends every row and prints its line. It ends early when ctx ends, when the
+// output or the journal fails, or when the input is no longer what was checked.
+func (b *batch) run(ctx context.Context, out io.Writer) error {
+	stopped, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	b.stop = stop
+	// The client's Close lets the attempts on the wire end and starts no other.
+	drained := make(chan struct{})
+	unhook := context.AfterFunc(stopped, func() {
+		defer close(drained)
+		if ctx.Err() != nil {
+			b.bar.note("interrupted, waiting for the attempts on the wire;")
+			terminal.Say(b.streams.Err, "interrupted: waiting for the attempts on the wire; once more kills")
+		}
+		_ = b.session.Client.Close() // its error, if any, comes again at the session's close
+	})
+	b.lines = make(chan results.Placed, b.flags.workers)
+	jobs := b.queues()
+	var workers sync.WaitGroup
+	for i := range b.flags.workers {
+		workers.Go(func() { b.work(stopped, jobs[i%len(jobs)], b.doInTurn) })
+	}
+	printed := make(chan error, 1)
+	go func() {
+		printed <- results.NewPrinter(out, b.session.Flush).Run(context.WithoutCancel(ctx), b.lines, stop)
+	}()
+	b.dispatch(stopped, jobs)
+	for _, queue := range jobs {
+		close(queue)
+	}
+	workers.Wait()
+	b.workLater(stopped)
+	close(b.lines)
+	err := <-printed
+	if !unhook() {
+		<-drained
+	}
+	return b.conclude(ctx, stopped, err)
+}
+
+// lookup finds the record of a key in the very account that the rows have, the
+// scoping headers included.
+func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, error) {
+	return b.session.Journal.Get(ctx, persist.ID{Account: b.survey.account, Key: string(key)})
+}
+
+// doInTurn is do, which waits for another process as well where rows are ordered.
+func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
+	if b.plan.orderedBy >= 0 {
+		return b.await(ctx, j)
+	}
+	return b.do(ctx, j)
+}
+
+// work does what comes from jobs.
+func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Context, *job) results.Line) {
+	for j := range jobs {
+		if ctx.Err() != nil || !b.breaker.begin(ctx) {
+			continue // counted as not tried
+		}
+		b.bar.start()
+		l := do(ctx, &j)
+		j.sign(&l)
+		b.breaker.end(&l)
+		if !j.late && b.putOff(&j, &l) {
+			continue
+		}
+		b.report(&j.row, &l, results.Placed{Seq: j.seq, Text: l.Marshal()})
+	}
+}
+
+// sign writes into a line whose it is.
+func (j *job) sign(l *results.Line) {
+	l.Row = j.row.Number
+	if j.of != j.row.Number {
+		l.Result, l.OfRow = results.Duplicate, j.of
+	}
+}
+
+// report counts what became of a row, and hands its line to the printer.
+func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
+	b.mu.Lock()
+	b.tally.Add(l)
+	b.plan.count(&b.totals, l.Class(), r)
+	b.mu.Unlock()
+	b.bar.add(l)
+	b.lines <- text
+}
+
+// do sends one row, or finds that it must not be sent.
+func (b *batch) do(ctx context.Context, j *job) results.Line {
+	r := &j.row
+	if b.plan.generation > 1 {
+		if standing, found := b.standing(ctx, r); found {
+			return standing
+		}
+	}
+	// A row that is new to the journal has nothing to wait for.
+	if repeated := j.of != r.Number; b.unfinished || repeated {
+		if l, waits := b.notDue(ctx, r); waits {
+			return l
+		}
+	}
+	return b.send(ctx, r, b.plan.generation)
+}
+
+// anyUnfinished reports whether the journal holds a pending operation of the batch's account.
+func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
+	query := persist.Query{Account: b.survey.account, States: []persist.State{persist.StatePending}}
+	for _, err := range b.session.Journal.List(ctx, query) {
+		if err != nil && !persist.OfOneRecord(err) {
+			return false, err
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// notDue honours what the server asked for in an earlier run: a wait of up to
+// --max-retry-after is waited for, a longer one leaves the row for a later run.
+func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
+	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
+	wait := time.Until(rec.NextAttempt)
+	if err != nil || rec.State != persist.StatePending || rec.NextAttempt.IsZero() || wait <= 0 {
+		return results.Line{}, false
+	}
+	if wait <= cmp.Or(b.flags.Retry.MaxRetryAfter, time.Minute) {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return results.Line{}, false
+		case <-ctx.Done():
+		}
+	}
+	return results.Line{
+		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), Exit: terminal.ExitUnknown, GoesOn: true,
+		Error: &results.LineError{Code: "not_due", Message: "the next attempt is not due before " + rec.NextAttempt.UTC().Format(time.RFC3339)},
+	}, true
+}
+
+func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.Line {
+	key := b.plan.keyOf(r, generation)
+	req, err := b.plan.request(ctx, r)
+	if err != nil {
+		return results.Failed(key, err) // cannot be: the survey made the same request
+	}
+	resp, err := b.session.Client.DoKey(req, key)
+	if err == nil {
+		return b.flags.Declines.Answered(resp)
+	}
+	for _, fatal := range b.fatal() {
+		if errors.Is(err, fatal) {
+			b.stop(place.JournalError(b.session.Place.Name, fatal))
+		}
+	}
+	text := session.Lesson(b.plan.profile, err)
+	l := results.Failed(key, err)
+	if text != "" && l.Error != nil {
+		l.Error.Message, l.Unread = l.Error.Message+"; "+text, true
+	}
+	if l.Result == results.Mismatch && l.Sends == 0 {
+		b.nameDifferences(ctx, r, key, generation, &l)
+	}
+	return l
+}
+
+// nameDifferences says in the line of a row whose key stands with other content which fields differ.
+func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.Key, generation int, l *results.Line) {
+	rec, err := b.lookup(ctx, key)
+	if err != nil {
+		return // the line says what is known
+	}
+	if which, err := b.differs(ctx, r, generation, &rec); err == nil && which != "" {
+		l.Error.Message += "; what differs: " + which
+	}
+}
+
+// fatal are the errors of the journal after which it takes nothing more. A server that did
+// not say what became of one call takes the next: only that row is in doubt.
+func (b *batch) fatal() []error {
+	if b.session.Place.IsFile() {
+		return []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed}
+	}
+	return []error{persist.ErrClosed}
+}
+
+// standing is the line of a row that a new generation must not try, because an
+// earlier one is not finally refused. Its answer comes from the journal; nothing
+// is sent for it.
+func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool) {
+	last := b.plan.generation
+	for g := last; g >= 1; g-- {
+		key := b.plan.keyOf(r, g)
+		rec, err := b.lookup(ctx, key)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+			continue
+		case err != nil:
+			return results.Failed(key, err), true
+		case g == last, g == last-1 && b.flags.Declines.FinallyRefused(&rec):
+			return results.Line{}, false
+		}
+		if which, err := b.differs(ctx, r, g, &rec); err != nil {
+			return results.Failed(key, err), true
+		} else if which != "" {
+			return collided(&rec, fmt.Sprintf("generation %d", g), which), true
+		}
+		return b.flags.Declines.Recorded(&rec, fmt.Sprintf("generation %d", g)), true
+	}
+	return results.Line{
+		Key: string(b.plan.keyOf(r, last)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown,
+		Error: &results.LineError{Code: "generation", Message: "generation 1 was never sent"},
+	}, true
+}
+
+// differs names what differs between the row and the record of a generation of it: the members of the body, the URL or a
+// header that the key names; "" if they are the same request.
+func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *persist.Record) (string, error) {
+	req, err := b.plan.request(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	prepared, err := b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
+	if err != nil || request.Same(&prepared, rec) {
+		return "", err
+	}
+	return view.Differences(&prepared, rec), nil
+}
+
+// collided is the line of a row whose key stands with other content. Nothing was
+// sent, and the recorded answer is not this row's.
+func collided(rec *persist.Record, what, which string) results.Line {
+	return results.Line{
+		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
+		Error: &results.LineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row (" + which + "), so that nothing was sent"},
+	}
+}
+
+// conclude prints the summary and says how it all ended.
+func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
+	b.tally.NotTried = b.survey.rows - b.tally.Rows
+	b.bar.finish()
+	b.note("%s", b.tally.Summary(b.in.Name))
+	b.totals.Name = b.survey.totals.Name
+	b.totals.Rest(&b.survey.totals)
+	for _, text := range b.totals.Lines("row") {
+		b.note("%s", text)
+	}
+	status := b.tally.Exit
+	if b.tally.NotTried > 0 || stopped.Err() != nil || printing != nil {
+		status = terminal.ExitUnknown
+	}
+	for _, step := range b.tally.NextSteps(words.ShellQuote(b.session.Place.Arg), b.plan.generation) {
+		b.note("%s", step)
+	}
+	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
+		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {
+			cause = stuck.said(b.session.Place.Name, b.tally.NotTried)
+		}
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: cause}
+	}
+	if printing != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: printing}
+	}
+	return terminal.ExitWith(status)
+}

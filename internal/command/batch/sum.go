@@ -1,0 +1,185 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// batchSums say which field of a row is added up, and what the sums have to be.
+type batchSums struct {
+	decimal    string
+	column     string
+	currency   string
+	expectRows int
+	expectSums []string
+}
+
+func (f *batchSums) bind(fs *pflag.FlagSet) {
+	fs.StringVar(&f.column, "sum", "", "a column or member that is added up, exactly: before the first send, in the summary, and from its kept field in journal stats")
+	fs.StringVar(&f.currency, "currency", "", "with --sum: a column or member with the currency, each of which has a sum of its own; that of {column:minor}, too")
+	fs.StringVar(&f.decimal, "decimal", "", "the character before the decimals of numbers in a CSV file, . or , (default: a point; an amount such as 1.234 or 1,50 is refused, since it may be read in two ways)")
+	fs.IntVar(&f.expectRows, "expect-rows", -1, "refuse a file of any other number of rows before anything is sent")
+	fs.StringArrayVar(&f.expectSums, "expect-sum", nil, "refuse a file of any other --sum: 1234.50 or, with --currency, EUR=1234.50 for each; may be repeated")
+}
+
+// expected are the sums of --expect-sum, by currency.
+func (f *batchSums) expected() (map[string]*results.Decimal, error) {
+	sums := map[string]*results.Decimal{}
+	for _, text := range f.expectSums {
+		currency, amount, has := strings.Cut(text, "=")
+		if !has {
+			currency, amount = "", text
+		}
+		d, err := results.ParseDecimal(strings.TrimSpace(amount))
+		currency = strings.ToUpper(strings.TrimSpace(currency))
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--expect-sum %q: %w", words.Clip(text), err)
+		case (currency != "") != (f.currency != ""):
+			return nil, fmt.Errorf("--expect-sum %q: want 1234.50 or, with --currency, EUR=1234.50", words.Clip(text))
+		case sums[currency] != nil:
+			return nil, fmt.Errorf("--expect-sum %q: %s has two sums", words.Clip(text), words.OrDash(currency))
+		}
+		sums[currency] = &d
+	}
+	return sums, nil
+}
+
+// set checks the flags, and puts what they need of each row into the plan.
+func (f *batchSums) set(p *plan, needs *input.RowNeeds) error {
+	p.sum, p.currency = -1, -1
+	switch {
+	case f.column == "" && len(f.expectSums) > 0, f.column == "" && f.currency != "" && needs.Body == nil:
+		return errors.New("--currency and --expect-sum need --sum, the amount")
+	case f.expectRows < -1:
+		return errors.New("--expect-rows must not be negative")
+	case f.column == "":
+		return nil
+	}
+	if _, err := f.expected(); err != nil {
+		return err
+	}
+	p.sum = needs.Index(f.column)
+	if f.currency != "" {
+		p.currency = needs.Index(f.currency)
+	}
+	return nil
+}
+
+// keeps is the pointer to the amount in a row's request, by which the journal knows it when the request is pruned; "" where
+// --body puts it anywhere.
+func (f *batchFlags) keeps() []string {
+	var pointers []string
+	for _, name := range []string{f.sums.column, f.sums.currency} {
+		switch {
+		case name == "" || f.template:
+		case words.IsPointer(name):
+			pointers = append(pointers, name)
+		default:
+			pointers = append(pointers, words.PointerTo(name))
+		}
+	}
+	return pointers
+}
+
+// keptFields are what the journal keeps of each request.
+func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
+	given := f.keepFields
+	if len(given) > 0 && !slices.Contains(given, session.KeepNone) {
+		for _, p := range f.keeps() {
+			if !slices.Contains(given, p) {
+				given = append(slices.Clip(given), p)
+			}
+		}
+	}
+	byDefault := session.BatchKeepFields(keyFields)
+	for _, p := range slices.Backward(f.keeps()) {
+		byDefault = slices.Insert(slices.DeleteFunc(byDefault, func(kept string) bool { return kept == p }), 0, p)
+	}
+	return session.ParseKeepFields(given, byDefault)
+}
+
+// amount is the row's amount and its currency. An error is of column.
+func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column string, err error) {
+	if text := strings.TrimSpace(r.Fields[p.sum]); r.Cells {
+		amount, err = results.LocalDecimal(text, p.needs.Spelling.Mark())
+	} else {
+		amount, err = results.ParseDecimal(text)
+	}
+	if err != nil {
+		return amount, "", p.needs.Fields[p.sum], fmt.Errorf("%q %w; --sum adds it up", words.Clip(r.Fields[p.sum]), err)
+	}
+	if p.currency >= 0 {
+		currency = strings.ToUpper(strings.TrimSpace(r.Fields[p.currency]))
+		if !results.IsCurrency(currency) {
+			return amount, "", p.needs.Fields[p.currency], fmt.Errorf("%q is no currency of three letters", words.Clip(r.Fields[p.currency]))
+		}
+	}
+	return amount, currency, "", nil
+}
+
+// checkAmount reads the amount of a row that is surveyed.
+func (p *plan) checkAmount(file string, r *readRow) error {
+	if p.sum < 0 {
+		return nil
+	}
+	var column string
+	var err error
+	if r.amount, r.currency, column, err = p.amount(&r.Row); err != nil {
+		return &input.RowError{File: file, Row: r.Number, Line: r.Line, Column: column, Err: err, More: true}
+	}
+	return nil
+}
+
+// count adds a row to the totals, if there are any.
+func (p *plan) count(t *results.Totals, c results.Class, r *input.Row) {
+	if p.sum < 0 {
+		return
+	}
+	if amount, currency, _, err := p.amount(r); err == nil { // as it was when the row was checked
+		t.Add(c, currency, &amount)
+	}
+}
+
+// check refuses an input that is not what --expect-rows and --expect-sum say.
+func (f *batchSums) check(file string, sv *survey) error {
+	var faults []string
+	if f.expectRows >= 0 && sv.rows != f.expectRows {
+		faults = append(faults, fmt.Sprintf("has %s, and --expect-rows says %d", words.Count(sv.rows, "row"), f.expectRows))
+	}
+	expected, err := f.expected()
+	if err != nil {
+		return err
+	}
+	if len(expected) > 0 {
+		for _, currency := range sv.totals.Currencies() {
+			has := sv.totals.All(currency)
+			switch want := expected[currency]; {
+			case want == nil:
+				faults = append(faults, fmt.Sprintf("has %s %s in %s, of which --expect-sum says nothing", has.Sum.String(), currency, words.Count(has.Rows, "row")))
+			case !want.Equals(&has.Sum):
+				faults = append(faults, fmt.Sprintf("adds up to %s, and --expect-sum says %s", strings.TrimSpace(has.Sum.String()+" "+currency), want.String()))
+			}
+			delete(expected, currency)
+		}
+		for _, text := range f.expectSums {
+			currency, _, _ := strings.Cut(text, "=")
+			if want := expected[strings.ToUpper(strings.TrimSpace(currency))]; want != nil {
+				faults = append(faults, fmt.Sprintf("has no %s, and --expect-sum says %s", currency, want.String()))
+			}
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return &input.RowError{File: file, Err: errors.New(strings.Join(faults, "; ") + "; nothing was sent")}
+}

@@ -1,0 +1,309 @@
+package batch
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// survey is what the first reading of the input found: that every row is sound,
+// and which rows repeat others. Its memory does not grow with the input: what it
+// has to remember of each row (80 bytes) goes to temporary files when there are
+// many.
+type survey struct {
+	rows    int
+	account string           // of every record, the headers that part accounts in it
+	origin  string           // of every record
+	recipe  string           // of every record's fingerprint
+	client  *oncehttp.Client // prepares requests, and sends none
+	repeats []repeat         // in the order of the rows
+	totals  results.Totals   // of all rows, if there is a --sum
+
+	dir      string
+	marks    *input.Spool // of each row, in their order
+	keys     sorter
+	suspects suspects
+}
+
+// entry is what is remembered of a row while duplicates are looked for.
+type entry struct {
+	key, body [16]byte
+	at        uint64 // the row's place, from 0
+	number    uint64 // its number in messages
+}
+
+// mark is what the second reading has to know of a row: what the row says, and the
+// request that was made of it.
+type mark struct {
+	says    [16]byte // a hash of the key, the body, and the values of all fields that are used
+	request [16]byte // of the request's fingerprint
+}
+
+// repeat is a row that has the key of an earlier one.
+type repeat struct {
+	at    int // the row's place, from 0
+	of    int // the earlier row's number
+	other bool
+}
+
+const (
+	chunkRows   = 1 << 17 // sorted in memory at once
+	entryBytes  = 48
+	markBytes   = 32
+	marksMemory = 4 << 20
+)
+
+// surveyRows reads the whole input and sends nothing. Wrong rows are reported all
+// together, up to faultsMax of them.
+func surveyRows(ctx context.Context, in *input.File, p *plan, cfg oncehttp.Config, dir string, seen func(rows int)) (*survey, error) {
+	client, err := newProbe(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := newSurvey(dir, chunkRows)
+	s.client = client
+	if p.sum >= 0 {
+		s.totals.Name = p.needs.Fields[p.sum]
+	}
+	err = s.read(ctx, in, p, seen)
+	if err == nil {
+		err = s.findRepeats(in, p)
+	}
+	if err == nil {
+		err = s.suspects.conclude()
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// newSurvey keeps its files in dir, and sorts so many rows at once.
+func newSurvey(dir string, most int) *survey {
+	keys := sorter{dir: dir, most: most}
+	return &survey{dir: dir, marks: &input.Spool{Dir: dir, Limit: marksMemory}, keys: keys, suspects: suspects{alike: keys, rests: keys}}
+}
+
+// newProbe is a client that prepares requests and sends none: it says whether it
+// would take a request and a key. It needs no journal.
+func newProbe(cfg oncehttp.Config) (*oncehttp.Client, error) {
+	cfg.KeepFields = nil // of what is prepared nothing is kept
+	ses, err := session.OpenUnjournaled(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return ses.Client, nil
+}
+
+// read checks every row and remembers it.
+func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(int)) error {
+	needs := p.needs
+	needs.Look = p.look
+	rows, err := input.NewRows(in.Name, in.Reader(), needs)
+	if err != nil {
+		return err
+	}
+	marks := bufio.NewWriter(s.marks)
+	var faults input.Faults
+	var stop error
+	look := func(group []readRow) {
+		for i := range group {
+			s.check(ctx, in, p, &group[i])
+		}
+	}
+	readAhead(rows, look, func(r *readRow) bool {
+		err := r.err
+		if err == nil {
+			s.account, s.origin, s.recipe = r.account, r.origin, r.recipe
+			if p.sum >= 0 {
+				above := s.totals.All(r.currency)
+				s.suspects.addsUp(r, above.Rows, &above.Sum)
+				s.totals.Add(results.ClassUnsent, r.currency, &r.amount)
+			}
+			err = cmp.Or(s.remember(r, marks), s.suspects.see(r, p))
+		}
+		if ctx.Err() != nil { // which is then the row's error, too
+			stop = &terminal.ExitError{Status: terminal.ExitUnknown, Err: errors.New("interrupted before anything was sent")}
+		} else {
+			stop = faults.Add(err)
+		}
+		if s.rows%4096 == 0 {
+			seen(s.rows)
+		}
+		return stop == nil && !faults.Full()
+	})
+	if stop != nil {
+		return stop
+	}
+	return cmp.Or(faults.Err(in.Name), marks.Flush())
+}
+
+// check asks the client whether it would take the row. Of one that it takes the body is
+// not kept.
+func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow) {
+	if r.err != nil {
+		return
+	}
+	if r.err = p.checkAmount(in.Name, r); r.err != nil {
+		return
+	}
+	r.identify(p.keyOf(&r.Row, p.generation))
+	req, err := p.request(ctx, &r.Row)
+	if err == nil {
+		rec, perr := s.client.Prepare(req, r.key)
+		r.account, r.origin, r.recipe, err = rec.Account, rec.Origin, rec.Recipe, terminal.Plain(perr)
+		r.mark.request = half(rec.Fingerprint)
+	}
+	if err != nil {
+		r.err = &input.RowError{File: in.Name, Row: r.Number, Line: r.Line, Err: err, More: true}
+	}
+	r.Body = nil
+}
+
+// identify gives the row its key, and the hashes by which it is known again.
+func (r *readRow) identify(key oncehttp.Key) {
+	r.key = key
+	r.entry = entry{key: short([]byte(key)), body: short(r.Body), at: uint64(r.at), number: uint64(r.Number)}
+	says := append(append(make([]byte, 0, 256), r.entry.key[:]...), r.entry.body[:]...)
+	for _, text := range r.Fields {
+		says = append(binary.AppendUvarint(says, uint64(len(text))), text...)
+	}
+	r.mark.says = short(says)
+}
+
+// remember writes the row's mark, and its entry into the chunk.
+func (s *survey) remember(r *readRow, marks io.Writer) error {
+	s.rows++
+	if _, err := marks.Write(append(r.mark.says[:], r.mark.request[:]...)); err != nil {
+		return err
+	}
+	return s.keys.add(r.entry)
+}
+
+// half is the first half of a fingerprint, which is enough to tell it from others.
+func half(fingerprint []byte) (h [16]byte) {
+	copy(h[:], fingerprint)
+	return h
+}
+
+func short(b []byte) [16]byte {
+	sum := sha256.Sum256(b)
+	return [16]byte(sum[:16])
+}
+
+func byKey(a, b entry) int {
+	return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.at, b.at))
+}
+
+func (e *entry) bytes() []byte {
+	b := make([]byte, 0, entryBytes)
+	b = append(append(b, e.key[:]...), e.body[:]...)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, e.at), e.number)
+}
+
+func entryOf(b []byte) entry {
+	return entry{
+		key: [16]byte(b), body: [16]byte(b[16:]),
+		at: binary.BigEndian.Uint64(b[32:]), number: binary.BigEndian.Uint64(b[40:]),
+	}
+}
+
+// findRepeats goes through all rows in the order of their keys. The same key with
+// the same content is one operation; with other content it is two that would pass
+// for one.
+func (s *survey) findRepeats(in *input.File, p *plan) error {
+	var first entry
+	has := false
+	err := s.keys.each(func(e entry) {
+		if has && e.key == first.key {
+			s.repeats = append(s.repeats, repeat{at: int(e.at), of: int(first.number), other: e.body != first.body})
+			return
+		}
+		first, has = e, true
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(s.repeats, func(a, b repeat) int { return cmp.Compare(a.at, b.at) })
+	return s.collisions(in, p)
+}
+
+// collisions reports the rows that have the key of another and other content. The
+// input is read again for their keys, which were not kept.
+func (s *survey) collisions(in *input.File, p *plan) error {
+	if !slices.ContainsFunc(s.repeats, func(r repeat) bool { return r.other }) {
+		return nil
+	}
+	rows, err := input.NewRows(in.Name, in.Reader(), p.needs)
+	if err != nil {
+		return err
+	}
+	var faults input.Faults
+	left := s.repeats
+	for at := 0; len(left) > 0 && !faults.Full(); at++ {
+		r, err := rows.Next()
+		if err != nil {
+			return cmp.Or(faults.Err(in.Name), err)
+		}
+		if left[0].at != at {
+			continue
+		}
+		if left[0].other {
+			faults.Add(&input.RowError{
+				File: in.Name, Row: r.Number, Line: r.Line, More: true,
+				Err: fmt.Errorf("has the key %q of row %d, and other content", p.keyOf(&r, p.generation), left[0].of),
+			})
+		}
+		left = left[1:]
+	}
+	return faults.Err(in.Name)
+}
+
+// close removes the temporary files.
+func (s *survey) close() {
+	s.marks.Close()
+	s.keys.close()
+	s.suspects.alike.close()
+	s.suspects.rests.close()
+}
+
+// second is the second reading of the input beside the first.
+type second struct {
+	marks   *bufio.Reader
+	repeats []repeat
+}
+
+func (s *survey) again() *second {
+	return &second{marks: bufio.NewReader(s.marks.Reader()), repeats: s.repeats}
+}
+
+// saw reports whether the first reading found this very row in this place, so that
+// a file which changes between the two readings sends nothing that was not
+// checked. The row then gets what the first reading knows: the request that was made
+// of it, and the row that it repeats. It is asked for each row, in their order.
+func (s *second) saw(r *readRow) bool {
+	var was [markBytes]byte
+	if _, err := io.ReadFull(s.marks, was[:]); err != nil || [16]byte(was[:]) != r.mark.says {
+		return false
+	}
+	r.mark.request = [16]byte(was[16:])
+	r.of = r.Number
+	if len(s.repeats) > 0 && s.repeats[0].at == r.at {
+		r.of, s.repeats = s.repeats[0].of, s.repeats[1:]
+	}
+	return true
+}

@@ -1,0 +1,94 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/session"
+)
+
+// urlTemplate is where rows are sent: a URL in whose path and query {field} stands
+// for a row's value, percent-encoded. Scheme and host are the same for all rows.
+type urlTemplate struct {
+	fixed *url.URL // where no field is named
+	parts []urlPart
+}
+
+// urlPart is a literal or, where field is not negative, an index into the fields
+// that the plan needs of each row.
+type urlPart struct {
+	literal string
+	field   int
+	query   bool
+}
+
+// parseURLTemplate reads --url. The fields that it names and that are not yet
+// among fields are appended to them.
+func parseURLTemplate(text string, fields *[]string) (urlTemplate, error) {
+	var t urlTemplate
+	if !strings.ContainsAny(text, "{}") {
+		u, err := session.ParseTarget(text)
+		return urlTemplate{fixed: u}, err
+	}
+	query := false
+	for rest := text; rest != ""; {
+		literal, after, opened := strings.Cut(rest, "{")
+		if strings.Contains(literal, "}") {
+			return t, errors.New(`a "}" without a "{" before it`)
+		}
+		query = query || strings.Contains(literal, "?")
+		t.parts = append(t.parts, urlPart{literal: literal, field: -1})
+		if !opened {
+			break
+		}
+		name, next, closed := strings.Cut(after, "}")
+		if !closed || name == "" || strings.Contains(name, "{") {
+			return t, errors.New(`want {field}, the name of a column or member, in braces`)
+		}
+		i := slices.Index(*fields, name)
+		if i < 0 {
+			i = len(*fields)
+			*fields = append(*fields, name)
+		}
+		t.parts = append(t.parts, urlPart{field: i, query: query})
+		rest = next
+	}
+	if head := t.parts[0].literal; strings.Count(head, "/") < 3 {
+		return t, errors.New("{field} may stand in the path and in the query only")
+	}
+	_, err := t.fill(make([]string, len(*fields)))
+	return t, err
+}
+
+// origin is that of all rows, which have so many fields.
+func (t *urlTemplate) origin(fields int) string {
+	u, err := t.fill(make([]string, fields))
+	if err != nil { // cannot be: parseURLTemplate has filled it
+		return ""
+	}
+	return session.OriginOf(u)
+}
+
+// fill is the URL of the row whose fields have these values.
+func (t *urlTemplate) fill(values []string) (*url.URL, error) {
+	if t.fixed != nil {
+		return t.fixed, nil
+	}
+	var b strings.Builder
+	for _, p := range t.parts {
+		switch {
+		case p.field < 0:
+			b.WriteString(p.literal)
+		case p.query:
+			b.WriteString(url.QueryEscape(values[p.field]))
+		case values[p.field] == "." || values[p.field] == "..": // which are steps in a path
+			return nil, fmt.Errorf("the value %q cannot stand in the path of --url", values[p.field])
+		default:
+			b.WriteString(url.PathEscape(values[p.field]))
+		}
+	}
+	return session.ParseTarget(b.String())
+}

@@ -1,0 +1,42 @@
+package check
+
+import (
+	"io"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// bar is a progress bar on a terminal, and nothing anywhere else.
+type bar struct{ bar *progressbar.ProgressBar }
+
+// newBar draws on stderr if it is a terminal, unless the results go to a
+// terminal too, where the two would run into each other.
+func newBar(stderr, results io.Writer, steps int, name string) *bar {
+	if !terminal.IsTerminal(stderr) || terminal.IsTerminal(results) {
+		return &bar{}
+	}
+	return &bar{bar: progressbar.NewOptions(steps,
+		progressbar.OptionSetWriter(stderr),
+		progressbar.OptionSetDescription(name),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString("cases"),
+		progressbar.OptionThrottle(100e6),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
+func (p *bar) add() {
+	if p.bar != nil {
+		_ = p.bar.Add(1) // a bar that cannot be drawn is no reason to stop
+	}
+}
+
+func (p *bar) finish() {
+	if p.bar != nil {
+		_ = p.bar.Exit()
+		_ = p.bar.Clear()
+	}
+}

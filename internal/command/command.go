@@ -1,0 +1,148 @@
+// Package command is the command oncehttp: its families of commands, help, topics and manual pages.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/audit"
+	"github.com/oncehttp/oncehttp/internal/command/batch"
+	"github.com/oncehttp/oncehttp/internal/command/check"
+	"github.com/oncehttp/oncehttp/internal/command/input"
+	"github.com/oncehttp/oncehttp/internal/command/journal"
+	"github.com/oncehttp/oncehttp/internal/command/mock"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/profile"
+	"github.com/oncehttp/oncehttp/internal/command/send"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/command/work"
+)
+
+// Main runs the command of this process, and exits.
+func Main() {
+	// A reader that goes away (a pager, head) is an error of the write, and no
+	// reason to die in the middle of an attempt.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	place.QuietRedis()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// After the first signal the default comes back: the second kills.
+	context.AfterFunc(ctx, stop)
+	os.Exit(Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Run runs the command without a process of its own, and returns the exit status. When ctx ends, sends that are under way come to
+// their end, and nothing more is begun.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := Root(terminal.Streams{In: stdin, Out: stdout, Err: stderr})
+	cmd.SetArgs(args)
+	cmd.SetIn(stdin)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	ran, err := cmd.ExecuteContextC(ctx)
+	if ReaderLeft(ran, err) {
+		return terminal.ExitOK
+	}
+	if has := (*terminal.ExitError)(nil); ctx.Err() != nil && errors.Is(err, context.Canceled) && !errors.As(err, &has) {
+		err = terminal.Interrupted()
+	}
+	var several *input.FaultsError
+	switch {
+	case errors.As(err, &several):
+		for _, line := range several.Lines() {
+			terminal.Say(stderr, "%s", line)
+		}
+	case terminal.Unsaid(err) != nil:
+		terminal.Say(stderr, "%s", words.OneLine(err))
+	}
+	return terminal.StatusOf(err)
+}
+
+// Root returns the command with all its families.
+func Root(s terminal.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "oncehttp",
+		Short: "HTTP operations that take effect exactly once",
+		Long: `oncehttp sends HTTP requests that must take effect exactly once. It keeps each
+one's idempotency key and bytes in a journal on disk until the server has
+confirmed what happened, so that nothing is lost and, at an API that honours the
+keys, nothing is done twice, also across crashes. At another API (--profile none) a
+request is sent once, and held where its answer leaves a doubt.
+
+Results go to stdout, the rest to stderr.
+
+Exit status, unless a command says otherwise: 0 all well; 1 the work was done
+and some of it was refused (declined, invalid, mismatched, or rejected for its
+credentials); 2 the call or its input is wrong and nothing was sent; 3 something
+is unknown, pending or still to do: run the same command again. 3 outranks 1. For
+4 to 6 see oncehttp help exit-codes.`,
+		Example: `  oncehttp mock --faults 'drop-after=0.2,503=0.1'
+  oncehttp batch orders.csv --url http://127.0.0.1:8080/payments --key 'order:{user}:{order_id}'
+  oncehttp journal list --journal orders.csv.oncehttp.db`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version(),
+		Args:          cobra.ArbitraryArgs,
+		RunE:          settings.NeedsCommand,
+
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settings.Prepare(cmd) },
+	}
+	cmd.AddCommand(batch.Command(s), send.Command(s), journal.Command(s), mock.Command(s), check.Command(s), audit.Command(s), work.Command(s), profile.Command(s), manCommand(s), versionCommand(s))
+	cmd.AddCommand(helpTopics()...)
+	cmd.SetHelpCommand(helpCommand())
+	cmd.SetVersionTemplate("oncehttp {{.Version}}\n")
+	cmd.SetFlagErrorFunc(flagError)
+	completeFlags(cmd)
+	return cmd
+}
+
+// flagError says what is wrong with a flag, and where the flags are listed.
+func flagError(cmd *cobra.Command, err error) error {
+	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
+		err = fmt.Errorf("--%s %q: %w", wrong.GetFlag().Name, words.Clip(wrong.GetValue()), settings.WantedValue(wrong.GetFlag(), wrong.Unwrap()))
+	}
+	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// helpCommand is cobra's, but for topics that there are not: those fail.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND or TOPIC]",
+		Short:   "Show the help of a command, or of a topic",
+		Long:    "Show the help of a command, or of a topic.",
+		Example: "  oncehttp help batch\n  oncehttp help results",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := findHelp(cmd.Root(), args)
+			if err != nil {
+				return err
+			}
+			return found.Help()
+		},
+	}
+}
+
+// version is that of the module, with the revision where the build knows it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && !strings.Contains(text, s.Value[:min(12, len(s.Value))]) {
+			text += " (" + s.Value[:min(12, len(s.Value))] + ")"
+		}
+	}
+	return text + " " + info.GoVersion
+}

@@ -1,0 +1,109 @@
+package commandtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+// bank is a server that breaks on demand, and knows what it answered.
+type bank struct {
+	*mockserver.Server
+	URL string
+
+	mu      sync.Mutex
+	answers map[string]string // by key
+	left    int               // requests until the client is killed
+	kill    chan struct{}
+}
+
+func OpenBank(t *testing.T, seed uint64) *bank {
+	t.Helper()
+	mix, err := mockserver.ParseFaults("drop-after=0.2,drop-before=0.05,cut-body=0.05,503=0.03")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bank{answers: map[string]string{}}
+	b.Server = mockserver.New(mockserver.Config{
+		Mix: mix, Seed: seed, RetryAfter: -1, Handler: http.HandlerFunc(b.pay),
+	})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.count()
+		b.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		front.Close()
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.URL = front.URL
+	return b
+}
+
+// pay has the effect, and never answers two payments alike.
+func (b *bank) pay(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	key := r.Header.Get("Idempotency-Key")
+	b.mu.Lock()
+	answer := fmt.Sprintf(`{"id":"pay_%d","for":%s}`, len(b.answers)+1, body)
+	b.answers[key] = answer
+	b.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, answer)
+}
+
+func (b *bank) answer(key string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.answers[key]
+}
+
+// KillAt gives a channel that is closed when the n-th request from now arrives,
+// at once for 0.
+func (b *bank) KillAt(n int) <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left, b.kill = n, make(chan struct{})
+	if n == 0 {
+		close(b.kill)
+	}
+	return b.kill
+}
+
+func (b *bank) count() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left--; b.left == 0 {
+		close(b.kill)
+	}
+}
+
+// Check compares printed answers with the server's own, and remembers how often
+// their keys had been sent: what was printed is never sent again.
+func (b *bank) Check(t *testing.T, lines []results.Line, sends map[string]int) {
+	t.Helper()
+	for _, l := range lines {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(b.answer(l.Key))); err != nil {
+			t.Fatalf("row %d: the server knows no answer to %s", l.Row, l.Key)
+		}
+		if l.Outcome != "confirmed" || l.Status != 201 || string(l.Body) != compact.String() {
+			t.Fatalf("row %d: printed %+v, body %s; the server answered %s", l.Row, l, l.Body, compact.String())
+		}
+		n := b.Ledger().Sends(l.Key)
+		if before, printed := sends[l.Key]; printed && n != before {
+			t.Errorf("row %d: sent %d times more after its answer was printed", l.Row, n-before)
+		}
+		sends[l.Key] = n
+	}
+}

@@ -1,0 +1,177 @@
+// Package commandtest runs the command in tests, in the process of the test and in processes of its own.
+package commandtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+const OrderKey = "order:{user}:{order_id}"
+
+// Ran is what one call of the command came to.
+type Ran struct {
+	Status   int
+	Out, Err string
+}
+
+func Run(t *testing.T, args ...string) Ran { return RunWith(t, "", args...) }
+
+func RunWith(t *testing.T, stdin string, args ...string) Ran {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status := command.Run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	return Ran{status, out.String(), errs.String()}
+}
+
+// Want fails the test unless the status is this one.
+func (r Ran) Want(t *testing.T, status int) Ran {
+	t.Helper()
+	if r.Status != status {
+		t.Fatalf("exit status %d, want %d\nstdout: %s\nstderr: %s", r.Status, status, r.Out, r.Err)
+	}
+	return r
+}
+
+// Usage fails the test unless the call ended with status 2 and this one line.
+func (r Ran) Usage(t *testing.T, line string) {
+	t.Helper()
+	r.Want(t, terminal.ExitUsage)
+	if r.Out != "" {
+		t.Errorf("stdout %q, want none", r.Out)
+	}
+	if r.Err != line+"\n" {
+		t.Errorf("stderr\n%swant\n%s", r.Err, line)
+	}
+}
+
+// Lines reads stdout as batch prints it.
+func (r Ran) Lines(t *testing.T) []results.Line {
+	t.Helper()
+	var all []results.Line
+	for text := range strings.Lines(r.Out) {
+		dec := json.NewDecoder(strings.NewReader(text))
+		dec.DisallowUnknownFields()
+		var l results.Line
+		if err := dec.Decode(&l); err != nil {
+			t.Fatalf("%v in %q", err, text)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// Only is the one line of stdout.
+func (r Ran) Only(t *testing.T) results.Line {
+	t.Helper()
+	all := r.Lines(t)
+	if len(all) != 1 {
+		t.Fatalf("%d lines, want 1:\n%s", len(all), r.Out)
+	}
+	return all[0]
+}
+
+func WriteFile(t *testing.T, name, text string) string {
+	t.Helper()
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(t.TempDir(), name)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Tree is every file below dir with its content.
+func Tree(t *testing.T, dir string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		files = append(files, path+"\n"+string(b))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	return files
+}
+
+// StartMock serves a mock until the test ends.
+func StartMock(t *testing.T, cfg mockserver.Config) *mockserver.Server {
+	t.Helper()
+	m := mockserver.New(cfg)
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// Counted is a server of one handler that counts its requests.
+type Counted struct {
+	URL   string
+	Sends atomic.Int64
+}
+
+func Serve(t *testing.T, handle http.HandlerFunc) *Counted {
+	t.Helper()
+	c := &Counted{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.Sends.Add(1)
+		handle(w, r)
+	}))
+	t.Cleanup(s.Close)
+	c.URL = s.URL
+	return c
+}
+
+// Refusing fails the test when anything is sent to it.
+func Refusing(t *testing.T) *Counted {
+	return Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("something was sent") })
+}
+
+// Orders is a CSV file of n rows.
+func Orders(n int) string {
+	var b strings.Builder
+	b.WriteString("user,order_id,amount\n")
+	for i := range n {
+		b.WriteString("u" + Itoa(i%7) + ",o" + Itoa(i) + "," + Itoa(100+i) + "\n")
+	}
+	return b.String()
+}
+
+func Itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
+
+// Fast makes attempts follow each other at once, and what is pending due at once.
+func Fast(args ...string) []string {
+	return append(args, "--min-delay", "1ns", "--max-delay", "1ns")
+}
+
+// WantErr fails the test unless the one line on stderr holds the text.
+func (r Ran) WantErr(t *testing.T, text string) {
+	t.Helper()
+	if !strings.Contains(r.Err, text) || strings.Count(r.Err, "\n") != 1 {
+		t.Errorf("stderr %q, want one line with %q", r.Err, text)
+	}
+}

@@ -1,0 +1,55 @@
+package commandtest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// EndpointOf is the path of the n-th endpoint of a built-in profile to which a POST goes; one of the mock's own where the profile
+// has none.
+func EndpointOf(t *testing.T, name string, n int) string {
+	t.Helper()
+	p, ok := profile.ByName(name)
+	if !ok {
+		t.Fatalf("no profile %q", name)
+	}
+	for _, e := range p.Endpoints {
+		if e.Method != "POST" || e.Keyless || strings.Contains(e.Path, "{") && n > 0 {
+			continue
+		}
+		if n--; n < 0 {
+			return strings.NewReplacer("{", "x-", "}", "").Replace(e.Path)
+		}
+	}
+	return []string{"/payments", "/refunds"}[max(n, 0)]
+}
+
+// Skeleton is what profile new prints.
+func Skeleton(t *testing.T, args ...string) string {
+	t.Helper()
+	return Run(t, append([]string{"profile", "new"}, args...)...).Want(t, terminal.ExitOK).Out
+}
+
+// What the skeleton holds until something is known.
+const (
+	StartSource  = `"start": {"ref": "nothing is known yet", "date": "2026-11", "confidence": "assumed"}`
+	StartCarrier = `{"value": {"place": "none"}, "source": "start"}`
+)
+
+// WriteProfile writes a profile file under that name, with a carrier of its own, and returns its path.
+func WriteProfile(t *testing.T, name string) string {
+	t.Helper()
+	text := strings.Replace(Skeleton(t, name), StartSource, `"us": {"ref": "tried", "date": "2026-11", "confidence": "primary"}`, 1)
+	text = strings.Replace(text, `"carrier": `+StartCarrier, `"carrier": {"value": {"place": "header", "name": "X-Our-Key"}, "source": "us"}`, 1)
+	text = strings.Replace(text, `"methods": null`, `"methods": {"value": ["POST"], "source": "us"}`, 1)
+	path := filepath.Join(t.TempDir(), name+".json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,178 @@
+package commandtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	osexec "os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/work"
+)
+
+// Enqueue enqueues POSTs to target under the keys w:0 to w:n-1, and leaves the journal.
+func Enqueue(t *testing.T, journal, target string, n int, header ...string) {
+	t.Helper()
+	at, err := place.Parse(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ses, err := session.OpenSession(at, oncehttp.Config{Origins: []string{}, Authorize: func(*http.Request) error { return nil }}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		req, err := http.NewRequest(http.MethodPost, target, strings.NewReader(fmt.Sprintf(`{"n":%d}`, i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range header {
+			req.Header.Set(name, "not kept")
+		}
+		if err := ses.Client.Enqueue(req, oncehttp.Key(fmt.Sprintf("w:%d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ses.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// working is work in a process of its own.
+type working struct {
+	Cmd    *osexec.Cmd
+	health string // the URL of /healthz
+	lines  *bufio.Reader
+	Errs   *lockedText
+}
+
+// lockedText is what a process has written so far.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write appends.
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// Await waits until what was written matches, and returns the last submatch.
+func (l *lockedText) Await(t *testing.T, pattern string) string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		text := l.text.String()
+		l.mu.Unlock()
+		if m := re.FindStringSubmatch(text); m != nil {
+			return m[len(m)-1]
+		}
+		if time.Since(start) > 20*time.Second {
+			t.Fatalf("nothing that matches %s in:\n%s", pattern, text)
+		}
+	}
+}
+
+// ToTestServers lets work send to the servers of tests, which it has to be told where the journal is on a database.
+var ToTestServers = []string{"--origin", "http://127.0.0.1:*"}
+
+// StartWork starts work with these arguments, and waits until it works. It sends to the servers of tests, unless the arguments say where.
+func StartWork(t *testing.T, args ...string) *working {
+	t.Helper()
+	if !slices.Contains(args, "--origin") && !slices.Contains(args, "--auth") {
+		args = append(ToTestServers, args...)
+	}
+	w := &working{Errs: &lockedText{}}
+	w.Cmd, _ = Child(t, append([]string{"work", "--listen", "127.0.0.1:0", "--lines"}, args...)...)
+	w.Cmd.Stderr = w.Errs
+	out, err := w.Cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.lines = bufio.NewReader(out)
+	if err := w.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Cmd.Process.Kill() }) // it may have ended
+	w.health = w.Errs.Await(t, `working on .*(http://.*/healthz)`)
+	return w
+}
+
+// Next is the next line, and false at the end.
+func (w *working) Next(t *testing.T) (results.Line, bool) {
+	t.Helper()
+	text, err := w.lines.ReadString('\n')
+	if err != nil {
+		return results.Line{}, false
+	}
+	return Ran{Out: text}.Only(t), true
+}
+
+// Ask asks /healthz.
+func (w *working) Ask(t *testing.T) (status int, now work.Counts) {
+	t.Helper()
+	resp, err := http.Get(w.health)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&now); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, now
+}
+
+// Scrape asks /metrics.
+func (w *working) Scrape(t *testing.T) string {
+	t.Helper()
+	resp, err := http.Get(strings.TrimSuffix(w.health, "healthz") + "metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("/metrics: %d, %v", resp.StatusCode, err)
+	}
+	return string(text)
+}
+
+// Stop sends the signal, reads what is left, and returns the exit status.
+func (w *working) Stop(t *testing.T, signal syscall.Signal) int {
+	t.Helper()
+	if err := w.Cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, w.lines)
+	return Status(t, w.Cmd)
+}
+
+// EndLeases makes it so late that the leases of a process that was killed are over.
+// It returns the number of them; of a file that is zero.
+func EndLeases(t *testing.T, journal string) (n int) {
+	t.Helper()
+	if !strings.Contains(journal, "://") {
+		return 0
+	}
+	db, table := Records(t, journal)
+	if err := db.QueryRow("SELECT count(*) FROM " + table + " WHERE state = 0 AND lease_until > 1").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	MustExec(t, db, "UPDATE "+table+" SET lease_until = 1 WHERE state = 0")
+	return n
+}

@@ -1,0 +1,98 @@
+package input
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// faultsMax bounds the wrong rows that are reported.
+const faultsMax = 20
+
+// Faults collects what is wrong with the rows of an input, so that all of it is
+// said at once. Nothing is sent where there is any.
+type Faults struct {
+	list []error
+	like int    // rows with just the fault of the last one
+	Each bool   // rows with the same fault are said one by one
+	End  string // what was not done because of them; "": nothing was sent
+}
+
+// Full reports that no more are collected.
+func (f *Faults) Full() bool { return len(f.list) >= faultsMax }
+
+// Add takes a row's error, nil included. What makes reading on useless comes back.
+func (f *Faults) Add(err error) (stop error) {
+	if err == nil {
+		return nil
+	}
+	var ie, last *RowError
+	more := errors.As(err, &ie) && ie.More
+	if n := len(f.list); more && !f.Each && n > 0 && errors.As(f.list[n-1], &last) && last.Column == ie.Column && last.Err.Error() == ie.Err.Error() {
+		f.like++
+		return nil
+	}
+	f.settle()
+	f.list = append(f.list, err)
+	if more {
+		return nil
+	}
+	return f.Err(f.file())
+}
+
+// settle writes behind the last fault how many rows have the same.
+func (f *Faults) settle() {
+	if f.like > 0 {
+		last := len(f.list) - 1
+		f.list[last] = fmt.Errorf("%w (%s alike)", f.list[last], words.Count(f.like, "more row"))
+		f.like = 0
+	}
+}
+
+// file is the input's name.
+func (f *Faults) file() string {
+	var ie *RowError
+	for _, err := range f.list {
+		if errors.As(err, &ie) {
+			return ie.File
+		}
+	}
+	return ""
+}
+
+// Err is all of it as one error: a lone one as it is.
+func (f *Faults) Err(file string) error {
+	f.settle()
+	switch {
+	case len(f.list) == 0:
+		return nil
+	case len(f.list) == 1:
+		return f.list[0]
+	}
+	return &FaultsError{file: file, list: f.list, end: cmp.Or(f.End, "nothing was sent")}
+}
+
+// FaultsError is printed on a line for each fault.
+type FaultsError struct {
+	file string
+	list []error
+	end  string
+}
+
+// Lines are what is wrong, and the sum at the end.
+func (e *FaultsError) Lines() []string {
+	var lines []string
+	for _, err := range e.list {
+		lines = append(lines, words.OneLine(err))
+	}
+	sum := fmt.Sprintf("oncehttp: %s: %d faults; %s", e.file, len(e.list), e.end)
+	if len(e.list) >= faultsMax {
+		sum = fmt.Sprintf("oncehttp: %s: %d faults, and there may be more; %s", e.file, len(e.list), e.end)
+	}
+	return append(lines, sum)
+}
+
+func (e *FaultsError) Error() string { return strings.Join(e.Lines(), "; ") }

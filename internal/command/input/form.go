@@ -1,0 +1,122 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// TypeForm is the media type of forms.
+const TypeForm = "application/x-www-form-urlencoded"
+
+// A form (application/x-www-form-urlencoded) has no values in values. APIs that take one, Stripe's among them, spell the
+// member b of a as a[b], and the first of a list as a[0].
+
+// formBuffer is a form while it is written.
+type formBuffer struct {
+	bytes.Buffer
+	names map[string]bool // of fields from JSON
+}
+
+// add appends one field.
+func (f *formBuffer) add(name, value string) {
+	if f.Len() > 0 {
+		f.WriteByte('&')
+	}
+	f.WriteString(url.QueryEscape(name))
+	f.WriteByte('=')
+	f.WriteString(url.QueryEscape(value))
+}
+
+// formOfJSON spells a sound JSON object as a form, its fields in the order of the members. Numbers keep their digits. What
+// a form cannot say, a null and an empty object or list, is an error that names the field.
+func formOfJSON(object []byte) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	dec.UseNumber()
+	open, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	if open != json.Delim('{') {
+		return nil, errors.New("is not a JSON object, so that it has no fields to make a form of")
+	}
+	f := formBuffer{names: map[string]bool{}}
+	if err := f.object(dec, ""); err != nil {
+		return nil, err
+	}
+	return f.Bytes(), nil
+}
+
+// object adds the members of the object that dec is in, which is called name; "" is the whole.
+func (f *formBuffer) object(dec *json.Decoder, name string) error {
+	if !dec.More() && name != "" {
+		return fmt.Errorf("%q is an empty object, which a form cannot say; leave it out", words.Clip(name))
+	}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		member, _ := token.(string)
+		switch {
+		case member == "":
+			return errors.New("a member without a name, which a form cannot say")
+		case name != "":
+			member = name + "[" + member + "]"
+		}
+		if err := f.value(dec, member); err != nil {
+			return err
+		}
+	}
+	_, err := dec.Token()
+	return err
+}
+
+// list adds the elements of the list that dec is in.
+func (f *formBuffer) list(dec *json.Decoder, name string) error {
+	if !dec.More() {
+		return fmt.Errorf("%q is an empty list, which a form cannot say; leave it out", words.Clip(name))
+	}
+	for i := 0; dec.More(); i++ {
+		if err := f.value(dec, name+"["+strconv.Itoa(i)+"]"); err != nil {
+			return err
+		}
+	}
+	_, err := dec.Token()
+	return err
+}
+
+// value adds the next value as the field of that name.
+func (f *formBuffer) value(dec *json.Decoder, name string) error {
+	token, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	var text string
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '{' {
+			return f.object(dec, name)
+		}
+		return f.list(dec, name)
+	case string:
+		text = token
+	case json.Number:
+		text = token.String()
+	case bool:
+		text = strconv.FormatBool(token)
+	default:
+		return fmt.Errorf("%q is null, which a form cannot say; leave it out, or write \"\"", words.Clip(name))
+	}
+	if f.names[name] {
+		return fmt.Errorf("%q %w", words.Clip(name), errTwice)
+	}
+	f.names[name] = true
+	f.add(name, text)
+	return nil
+}

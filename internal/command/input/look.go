@@ -1,0 +1,93 @@
+package input
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Look says what else is found out about rows, for warnings.
+type Look struct {
+	Totals bool   // Row.Total is set
+	Apart  string // a column or member: Row.Rest is set, and leaves it out
+}
+
+// totalWords are what the rows are called that add up others.
+func totalWords() []string {
+	return []string{
+		"total", "totals", "grand total", "subtotal", "sub-total", "sum", "summe", "gesamt", "gesamtsumme", "zwischensumme",
+		"totale", "total général", "suma", "totaal", "итого", "всего",
+	}
+}
+
+// isTotal reports whether a cell says that its row adds up others.
+func isTotal(cell string) bool {
+	const bytesMax = 24
+	return len(cell) <= bytesMax && slices.Contains(totalWords(), strings.ToLower(strings.TrimRight(strings.TrimSpace(cell), ": ")))
+}
+
+// looker looks at the cells of one row.
+type looker struct {
+	look Look
+	row  *Row
+	rest []byte
+}
+
+// cell takes a cell and its name.
+func (l *looker) cell(name, text string) {
+	if l.look.Totals && l.row.Total == "" && isTotal(text) {
+		l.row.Total = strings.Clone(strings.TrimSpace(text))
+	}
+	if l.look.Apart == "" || name == l.look.Apart {
+		return
+	}
+	for _, part := range []string{name, text} {
+		l.rest = append(binary.AppendUvarint(l.rest, uint64(len(part))), part...)
+	}
+}
+
+// end sets the hash of the rest.
+func (l *looker) end() {
+	if l.look.Apart != "" {
+		sum := sha256.Sum256(l.rest)
+		l.row.Rest = [16]byte(sum[:16])
+	}
+}
+
+// lookAtRecord looks at a CSV row.
+func (c *csvRows) lookAtRecord(r *Row, record []string) {
+	if c.needs.Look == (Look{}) {
+		return
+	}
+	l := looker{look: c.needs.Look, row: r}
+	for i, text := range record {
+		l.cell(c.names[i], text)
+	}
+	l.end()
+}
+
+// lookAtLine looks at the members of an NDJSON line, which is an object.
+func (n *NDJSONRows) lookAtLine(r *Row, line []byte) {
+	if n.needs.Look == (Look{}) {
+		return
+	}
+	l := looker{look: n.needs.Look, row: r}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	_, _ = dec.Token()
+	for dec.More() {
+		name, err := dec.Token()
+		var value json.RawMessage
+		if err != nil || dec.Decode(&value) != nil {
+			return // it was read before
+		}
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		l.cell(name.(string), text)
+	}
+	l.end()
+}

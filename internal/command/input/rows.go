@@ -1,0 +1,214 @@
+// Package input reads files of rows: CSV, TSV and NDJSON, in several encodings, packed or not.
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// RowBytesMax bounds one row of the input, as the client bounds one request.
+const RowBytesMax = 10 << 20
+
+// Row is one operation of a batch.
+type Row struct {
+	// Number is the row's place, from 1: among the rows below the header of a
+	// CSV file, or the line of an NDJSON file.
+	Number int
+	// Line is where the row begins in the file, from 1.
+	Line int
+	// Body is what is sent.
+	Body []byte
+	// Fields are the values of the key's fields, in the key template's order.
+	Fields []string
+	// Cells reports whether the fields are cells of a CSV file, and no values of JSON.
+	Cells bool
+	// Total is the cell that says that the row adds up others; "": none says so. See Look.
+	Total string
+	// Rest is a hash of the row without one field. See Look.
+	Rest [16]byte
+}
+
+// RowReader gives a file's rows in order, io.EOF after the last. Any other error
+// is an *RowError, and the last thing it gives unless its more is set.
+type RowReader interface {
+	Next() (Row, error)
+}
+
+// RowNeeds is what is asked of every row.
+type RowNeeds struct {
+	Fields    []string      // must be there and not empty: those of the key, then others
+	OfKey     int           // how many of them the key needs
+	Numbers   []string      // CSV columns that become JSON numbers
+	Body      *bodyTemplate // of CSV rows; nil: an object of the columns
+	Form      bool          // rows are sent as forms
+	Look      Look
+	Spelling  Spelling // of numbers in CSV rows; nil: as JSON spells them
+	Delimiter rune     // between the columns; 0: as the header shows, see DelimiterOf
+}
+
+// Spelling reads the numbers of cells.
+type Spelling interface {
+	// Mark is the character before the decimals; "": as JSON spells them.
+	Mark() string
+	// Number is the cell's number as JSON spells it.
+	Number(cell string) (string, error)
+	// Minor is the cell's amount in the smallest unit of its currency, a whole number.
+	Minor(cell, currency string) (string, error)
+}
+
+// why says what needs the field with this index.
+func (n *RowNeeds) why(field int) string {
+	if field < n.OfKey {
+		return "the key needs it"
+	}
+	return "--url, --ordered-by, --sum or --currency needs it"
+}
+
+// flag is the flag that names the field with this index.
+func (n *RowNeeds) flag(field int) string {
+	if field < n.OfKey {
+		return "--key"
+	}
+	return "--url, --ordered-by, --sum or --currency"
+}
+
+// csvOnly is a flag that means nothing for NDJSON; "" if there is none.
+func (n *RowNeeds) csvOnly() string {
+	switch {
+	case n.Body != nil:
+		return "--body"
+	case len(n.Numbers) > 0:
+		return "--number"
+	case n.Spelling != nil && n.Spelling.Mark() != "":
+		return "--decimal"
+	}
+	return ""
+}
+
+// RowError says what is wrong with an input, and where.
+type RowError struct {
+	File   string
+	Row    int    // 0: of no single row
+	Line   int    // 0: the same as row
+	Column string // "": of no single column
+	Err    error
+	More   bool // the rows behind it can be read all the same
+}
+
+func (e *RowError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	sep := ": "
+	if e.Row > 0 {
+		fmt.Fprintf(&b, "%srow %d", sep, e.Row)
+		if e.Line > 0 && e.Line != e.Row {
+			fmt.Fprintf(&b, " (line %d)", e.Line)
+		}
+		sep = ", "
+	}
+	if e.Column != "" {
+		fmt.Fprintf(&b, "%scolumn %q", sep, e.Column)
+	}
+	return b.String() + ": " + e.Err.Error()
+}
+
+func (e *RowError) Unwrap() error { return e.Err }
+
+// NewRows reads r as CSV or TSV with a header row or, where the first character that is
+// not blank is a "{", as NDJSON. file is its name in errors. A byte order mark
+// is skipped.
+func NewRows(file string, r io.Reader, needs RowNeeds) (RowReader, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	first, err := FirstOf(file, in)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(format string, args ...any) (RowReader, error) {
+		return nil, &RowError{File: file, Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case first[0] == '[':
+		return fail("is a JSON array; want CSV with a header row, or one JSON object a line")
+	case first[0] == '{' && needs.csvOnly() != "":
+		return fail("is NDJSON, whose lines are sent as they are; %s is for CSV", needs.csvOnly())
+	case first[0] == '{':
+		if err := words.CheckPointers(needs.Fields); err != nil {
+			return fail("%w", err)
+		}
+		return &NDJSONRows{File: file, In: in, needs: needs}, nil
+	}
+	if needs.Delimiter == 0 {
+		needs.Delimiter = DelimiterOf(first)
+	}
+	return newCSVRows(file, in, needs)
+}
+
+// FirstOf is the beginning of a text, from the first character that is not blank. A byte order mark is taken off. A text
+// without any, and what is no text, is an error.
+func FirstOf(file string, in *bufio.Reader) ([]byte, error) {
+	fail := func(err error) ([]byte, error) { return nil, &RowError{File: file, Err: err} }
+	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		_, _ = in.Discard(3)
+	}
+	head, err := in.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fail(words.Pathless(err))
+	}
+	if len(head) == 0 {
+		return fail(errors.New("is empty"))
+	}
+	if err := checkHead(head[:min(len(head), textBytes)]); err != nil { // what comes later is said with its row
+		return fail(err)
+	}
+	first := bytes.TrimLeft(head, " \t\r\n")
+	if len(first) == 0 {
+		return fail(errors.New("holds nothing but blanks"))
+	}
+	return first, nil
+}
+
+// trimCutRune drops the start of a character that the end of b may have cut.
+func trimCutRune(b []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
+		if utf8.RuneStart(b[len(b)-i]) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
+}
+
+// CheckText refuses what no text file holds.
+func CheckText(s string) error {
+	switch {
+	case strings.IndexByte(s, 0) >= 0:
+		return errors.New("holds a NUL byte")
+	case !utf8.ValidString(s):
+		return errors.New("is not UTF-8 text")
+	}
+	return nil
+}
+
+var errRowTooLong = fmt.Errorf("is longer than %d bytes", RowBytesMax)
+
+// Index is that of a field among those that are needed, to which it is added if it is not there.
+func (n *RowNeeds) Index(field string) int {
+	i := slices.Index(n.Fields, field)
+	if i < 0 {
+		i = len(n.Fields)
+		n.Fields = append(n.Fields, field)
+	}
+	return i
+}
+
+const BodyFileBytesMax = 1 << 20

@@ -1,0 +1,284 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// bodyTemplate makes a JSON body out of a row: --body. Inside a JSON string {column}
+// stands for a cell's text; outside one {column:number}, {column:minor} and
+// {column:bool} stand for a whole value. No cell can change the structure of what the
+// template says.
+type bodyTemplate struct {
+	parts   []bodyPart
+	columns []string // the columns named, in order, each once
+	numbers Spelling // nil: numbers stand as JSON spells them
+}
+
+// bodyPart is a literal or, with a kind, a column.
+type bodyPart struct {
+	kind    cellKind
+	literal string
+	column  int // index into bodyTemplate.columns
+	// currency and currencyAt are those of an amount in its smallest unit: a code, or else the index of a column.
+	currency   string
+	currencyAt int
+}
+
+// cellKind is how a cell stands in a body.
+type cellKind uint8
+
+const (
+	cellNone   cellKind = iota // no cell: a literal
+	cellText                   // inside a JSON string: the cell, escaped
+	cellNumber                 // the cell's digits as they are
+	cellBool                   // true or false, as the cell says
+	cellMinor                  // the cell's amount in the smallest unit of its currency
+)
+
+// ReadBodyTemplate is the value of --body: a template, or the bytes of @FILE.
+func ReadBodyTemplate(value string) (*bodyTemplate, error) {
+	flag := "--body"
+	if name, isFile := strings.CutPrefix(value, "@"); isFile {
+		text, err := terminal.ReadBounded(name, BodyFileBytesMax)
+		if err != nil {
+			return nil, fmt.Errorf("--body: %w", err)
+		}
+		flag, value = "--body @"+name, string(text)
+	}
+	t, err := parseBodyTemplate(strings.TrimSpace(value)) // an editor's last newline means nothing
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return t, nil
+}
+
+// parseBodyTemplate reads a template. It is sound if a sample is JSON in which every
+// column is replaced by something of the same length: letters that are part of no
+// escape in a string, an empty array outside. A value beside other characters, in
+// place of a member's name or within an escape is then an error.
+func parseBodyTemplate(text string) (*bodyTemplate, error) {
+	if text == "" {
+		return nil, errors.New(`is empty; want JSON, such as '{"amount":{amount:number},"order":"{order_id}"}'`)
+	}
+	if err := CheckText(text); err != nil {
+		return nil, err
+	}
+	p := bodyParser{text: text}
+	for p.at < len(text) {
+		if err := p.step(); err != nil {
+			return nil, err
+		}
+	}
+	p.flush()
+	if !json.Valid(p.sample) {
+		return nil, fmt.Errorf("is not JSON once filled: %w", p.fault())
+	}
+	return &p.bodyTemplate, nil
+}
+
+// bodyParser reads a template from left to right.
+type bodyParser struct {
+	bodyTemplate
+	text     string
+	at       int
+	literal  []byte // not yet a part
+	sample   []byte // what was read, as JSON, byte for byte in the same place
+	inString bool
+	filled   bool // the string has a column in it
+}
+
+func (p *bodyParser) step() error {
+	switch c := p.text[p.at]; {
+	case p.inString:
+		return p.stepInString(c)
+	case c == '{' && p.at+1 < len(p.text) && !strings.ContainsRune(" \t\r\n\"{}", rune(p.text[p.at+1])):
+		return p.value()
+	case c == '"':
+		p.inString, p.filled = true, false
+	}
+	p.take(1)
+	return nil
+}
+
+func (p *bodyParser) stepInString(c byte) error {
+	rest := p.text[p.at:]
+	switch {
+	case c == '\\':
+		p.take(min(2, len(rest)))
+	case c == '"':
+		p.take(1)
+		p.inString = false
+		if p.filled && strings.HasPrefix(strings.TrimLeft(p.text[p.at:], " \t\r\n"), ":") {
+			return errors.New("a column cannot stand in the name of a member, only in its value")
+		}
+	case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+		p.literal = append(p.literal, c)
+		p.skip("xx")
+	case c == '{':
+		name, closed := p.braces()
+		switch {
+		case !closed || strings.Contains(name, `"`):
+			return errors.New(`a "{" that no "}" closes; for the character itself write "{{"`)
+		case name == "":
+			return errors.New(`"{}" names no column; for the characters themselves write "{{}}"`)
+		}
+		p.filled = true
+		p.column(cellText, name)
+		p.skip(strings.Repeat("x", len(name)+2))
+	case c == '}':
+		return errors.New(`a "}" without a "{" before it; for the character itself write "}}"`)
+	default:
+		p.take(1)
+	}
+	return nil
+}
+
+// value reads a column that stands for a whole value.
+func (p *bodyParser) value() error {
+	inside, closed := p.braces()
+	if !closed && !strings.Contains(inside, "{") {
+		return errors.New(`a "{" outside quotes that no "}" closes`)
+	}
+	name, kind, currency := cellNamed(inside)
+	if !closed || kind == cellNone || name == "" {
+		return fmt.Errorf(`"{%s}" stands outside quotes: want {column:number}, {column:minor} or {column:bool} there, or "{column}" in quotes`, words.Clip(inside))
+	}
+	p.column(kind, name)
+	p.parts[len(p.parts)-1].currency = currency
+	p.skip("[" + strings.Repeat(" ", len(inside)) + "]")
+	return nil
+}
+
+// cellNamed takes COLUMN:KIND and COLUMN:minor:CURRENCY apart.
+func cellNamed(inside string) (name string, kind cellKind, currency string) {
+	if n := len(inside) - len(":minor:EUR"); n >= 0 && strings.HasPrefix(inside[n:], ":minor:") {
+		return inside[:n], cellMinor, inside[n+len(":minor:"):]
+	}
+	colon := strings.LastIndexByte(inside, ':')
+	if colon < 0 {
+		return inside, cellNone, ""
+	}
+	kind = map[string]cellKind{"number": cellNumber, "minor": cellMinor, "bool": cellBool}[inside[colon+1:]]
+	return inside[:colon], kind, ""
+}
+
+// Use takes the currencies of {column:minor} from this column, "" is none, and reads numbers so.
+func (t *bodyTemplate) Use(numbers Spelling, column string) error {
+	t.numbers = numbers
+	for i := range t.parts {
+		p := &t.parts[i]
+		switch {
+		case p.kind != cellMinor || p.currency != "":
+		case column == "":
+			name := words.Clip(t.columns[p.column])
+			return fmt.Errorf("--body: {%s:minor} needs the currency: --currency COLUMN, or {%s:minor:EUR}", name, name)
+		default:
+			p.currencyAt = t.columnIndex(column)
+		}
+	}
+	return nil
+}
+
+// columnIndex is the index of a column among those named, to which it is added.
+func (t *bodyTemplate) columnIndex(name string) int {
+	i := slices.Index(t.columns, name)
+	if i < 0 {
+		i = len(t.columns)
+		t.columns = append(t.columns, name)
+	}
+	return i
+}
+
+// braces is what stands between the brace here and the next closing one.
+func (p *bodyParser) braces() (inside string, closed bool) {
+	inside, _, closed = strings.Cut(p.text[p.at+1:], "}")
+	return inside, closed && !strings.Contains(inside, "{")
+}
+
+// take copies n bytes as they are.
+func (p *bodyParser) take(n int) {
+	p.literal = append(p.literal, p.text[p.at:p.at+n]...)
+	p.skip(p.text[p.at : p.at+n])
+}
+
+// skip goes on behind what the sample shows so.
+func (p *bodyParser) skip(sample string) {
+	p.sample = append(p.sample, sample...)
+	p.at += len(sample)
+}
+
+func (p *bodyParser) column(kind cellKind, name string) {
+	p.flush()
+	p.parts = append(p.parts, bodyPart{kind: kind, column: p.columnIndex(name)})
+}
+
+// flush makes a part of the literal that was read.
+func (p *bodyParser) flush() {
+	if len(p.literal) > 0 {
+		p.parts = append(p.parts, bodyPart{literal: string(p.literal)})
+		p.literal = p.literal[:0]
+	}
+}
+
+// fault says where the sample stops being JSON.
+func (p *bodyParser) fault() error {
+	var v any
+	err := json.Unmarshal(p.sample, &v)
+	if se := (*json.SyntaxError)(nil); errors.As(err, &se) {
+		if i := int(se.Offset) - 1; i >= 0 && i < len(p.text) && p.text[i] != p.sample[i] {
+			err = errors.New("a column cannot stand there: outside quotes it is a whole value, with nothing beside it")
+		}
+		return fmt.Errorf("byte %d: %w", se.Offset, err)
+	}
+	return err
+}
+
+// fill is the body of the row whose columns have these values. Where one of them does
+// not do, the error is of column.
+func (t *bodyTemplate) fill(value func(column int) string) (body []byte, column int, err error) {
+	var b bytes.Buffer
+	for _, p := range t.parts {
+		if p.kind == cellNone {
+			b.WriteString(p.literal)
+			continue
+		}
+		text, err := t.spell(&p, value)
+		if err == nil && b.Len()+len(text) > RowBytesMax {
+			err = fmt.Errorf("makes a body that %w", errRowTooLong)
+		}
+		if err != nil {
+			return nil, p.column, err
+		}
+		b.WriteString(text)
+	}
+	return b.Bytes(), 0, nil
+}
+
+// spell is a cell as it stands in the body.
+func (t *bodyTemplate) spell(p *bodyPart, value func(column int) string) (string, error) {
+	cell := value(p.column)
+	switch k := p.kind; {
+	case k == cellText:
+		quoted := words.JSONString(cell)
+		return quoted[1 : len(quoted)-1], nil
+	case cell == "":
+		return "", errors.New("is empty, and --body needs a value")
+	case k == cellNumber:
+		return spellNumber(t.numbers, cell)
+	case k == cellMinor && p.currency != "":
+		return t.numbers.Minor(cell, p.currency)
+	case k == cellMinor:
+		return t.numbers.Minor(cell, value(p.currencyAt))
+	case k == cellBool && cell != "true" && cell != "false":
+		return "", fmt.Errorf("%q is neither true nor false", words.Clip(cell))
+	}
+	return cell, nil
+}

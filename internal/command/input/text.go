@@ -1,0 +1,276 @@
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+func ParseDelimiter(text string) (rune, error) {
+	r, size := utf8.DecodeRuneInString(text)
+	switch {
+	case text == "":
+		return 0, nil
+	case text == "TAB" || text == `\t`:
+		return '\t', nil
+	case size != len(text) || r == '"' || r == '\r' || r == '\n' || r == utf8.RuneError:
+		return 0, fmt.Errorf("--delimiter %q: want one character, or TAB", words.Clip(text))
+	}
+	return r, nil
+}
+
+// textForm is how the text of an input is written. The zero value is UTF-8 with lines that end in LF or CR LF.
+type textForm struct {
+	order binary.ByteOrder // of UTF-16; nil: UTF-8
+	cr    bool             // lines end in CR alone
+	json  bool             // it is NDJSON
+	comma rune             // between the columns of CSV
+}
+
+// headBytes is how much of an input is looked at before it is read, and textBytes how much of that has to be text.
+const (
+	headBytes = 32 << 10
+	textBytes = 4 << 10
+)
+
+// byteOrderOf is that of UTF-16 text, by its byte order mark; nil if it has none.
+func byteOrderOf(head []byte) binary.ByteOrder {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")):
+		return binary.LittleEndian
+	case bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return binary.BigEndian
+	}
+	return nil
+}
+
+// formOf looks at the beginning of a text.
+func formOf(r io.Reader) textForm {
+	in := bufio.NewReaderSize(r, headBytes)
+	mark, _ := in.Peek(2)
+	f := textForm{order: byteOrderOf(mark)}
+	if f.order != nil {
+		in = bufio.NewReaderSize(&utf16Reader{in: in, order: f.order}, headBytes)
+	}
+	head, _ := in.Peek(headBytes) // what is wrong with it is said where it is read
+	first := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	f.json = len(first) > 0 && first[0] == '{'
+	end := lineEnd(first, f.json)
+	f.cr = end < len(first) && first[end] == '\r' && end+1 < len(first) && first[end+1] != '\n'
+	f.comma = DelimiterOf(first[:end])
+	return f
+}
+
+// lineEnd is the index of the first CR or LF, outside quotes but for NDJSON; the length if there is none.
+func lineEnd(text []byte, json bool) int {
+	quoted := false
+	for i, c := range text {
+		switch {
+		case c == '"' && !json:
+			quoted = !quoted
+		case (c == '\n' || c == '\r') && !quoted:
+			return i
+		}
+	}
+	return len(text)
+}
+
+// DelimiterOf is a tab or a semicolon where the header has that, and no comma, outside quotes; else a comma.
+func DelimiterOf(text []byte) rune {
+	header, quoted := text[:lineEnd(text, false)], false
+	has := map[byte]bool{}
+	for _, c := range header {
+		if c == '"' {
+			quoted = !quoted
+		} else if !quoted {
+			has[c] = true
+		}
+	}
+	switch {
+	case has[',']:
+	case has['\t']:
+		return '\t'
+	case has[';']:
+		return ';'
+	}
+	return ','
+}
+
+// reader gives the text as UTF-8 with lines that end in LF or CR LF.
+func (f *textForm) reader(r io.Reader) io.Reader {
+	if f.order != nil {
+		r = &utf16Reader{in: bufio.NewReaderSize(r, headBytes), order: f.order}
+	}
+	if f.cr {
+		r = &crReader{in: bufio.NewReaderSize(r, headBytes), json: f.json}
+	}
+	return r
+}
+
+// notes are lines that say what was found in a text, where somebody may have meant something else. given is --delimiter.
+func (f *textForm) notes(name string, given rune) []string {
+	var notes []string
+	if f.order != nil {
+		notes = append(notes, name+": is UTF-16, and read as that")
+	}
+	if f.cr {
+		notes = append(notes, name+": its lines end in CR alone")
+	}
+	if !f.json && given == 0 && f.comma == ';' {
+		notes = append(notes, name+": its columns are parted by semicolons, as the header shows (--delimiter says otherwise)")
+	}
+	return notes
+}
+
+// utf16Reader makes UTF-8 of UTF-16. The byte order mark is left out.
+type utf16Reader struct {
+	in    *bufio.Reader
+	order binary.ByteOrder
+	begun bool
+	ready []byte
+	rest  []byte // of ready, that was not read yet
+}
+
+// Read gives UTF-8.
+func (u *utf16Reader) Read(p []byte) (int, error) {
+	for len(u.rest) == 0 {
+		if err := u.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, u.rest)
+	u.rest = u.rest[n:]
+	return n, nil
+}
+
+// fill decodes some characters.
+func (u *utf16Reader) fill() error {
+	u.ready = u.ready[:0]
+	for len(u.ready) < 4<<10 {
+		r, err := u.character()
+		if err != nil && len(u.ready) == 0 {
+			return err
+		}
+		if err != nil {
+			break // and comes again
+		}
+		if r == '\ufeff' && !u.begun {
+			u.begun = true
+			continue
+		}
+		u.begun = true
+		u.ready = utf8.AppendRune(u.ready, r)
+	}
+	u.rest = u.ready
+	return nil
+}
+
+// character reads one. An error takes nothing.
+func (u *utf16Reader) character() (rune, error) {
+	b, err := u.in.Peek(2)
+	switch {
+	case len(b) == 1 && errors.Is(err, io.EOF):
+		return 0, errors.New("is UTF-16, and ends in the middle of a character")
+	case err != nil:
+		return 0, err
+	}
+	r, size := rune(u.order.Uint16(b)), 2
+	if utf16.IsSurrogate(r) {
+		b, _ = u.in.Peek(4)
+		if len(b) < 4 {
+			return 0, errors.New("is UTF-16, and ends in the middle of a character")
+		}
+		if r = utf16.DecodeRune(r, rune(u.order.Uint16(b[2:]))); r == utf8.RuneError {
+			return 0, errors.New("is UTF-16, and holds half a character")
+		}
+		size = 4
+	}
+	_, _ = u.in.Discard(size)
+	return r, nil
+}
+
+// crReader makes LF of each CR that ends a line by itself: outside the quotes of CSV, everywhere in NDJSON.
+type crReader struct {
+	in     *bufio.Reader
+	json   bool
+	quoted bool
+}
+
+// Read gives lines that end in LF.
+func (c *crReader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	n, err := c.in.Read(p[:1])
+	if n == 0 {
+		return 0, err
+	}
+	more, _ := c.in.Peek(min(c.in.Buffered(), len(p)-1))
+	n += copy(p[1:], more)
+	_, _ = c.in.Discard(len(more))
+	for i := range n {
+		switch {
+		case p[i] == '"' && !c.json:
+			c.quoted = !c.quoted
+		case p[i] == '\r' && !c.quoted && !c.beforeLF(p[i+1:n]):
+			p[i] = '\n'
+		}
+	}
+	return n, nil
+}
+
+// beforeLF reports whether a LF is next. rest is what follows in this read.
+func (c *crReader) beforeLF(rest []byte) bool {
+	if len(rest) == 0 {
+		rest, _ = c.in.Peek(1)
+	}
+	return len(rest) > 0 && rest[0] == '\n'
+}
+
+// checkHead refuses what is no text, and says why. head is its beginning.
+func checkHead(head []byte) error {
+	line := func(at int) int { return 1 + bytes.Count(head[:at], []byte("\n")) }
+	nul := bytes.IndexByte(head, 0)
+	whole := trimCutRune(head)
+	switch {
+	case nul >= 0 && looksUTF16(head):
+		return errors.New("looks like UTF-16 without a byte order mark; save it as UTF-8")
+	case nul >= 0:
+		return fmt.Errorf("holds a NUL byte in line %d, as no text does", line(nul))
+	case !utf8.Valid(whole):
+		at := 0
+		for r, size := utf8.DecodeRune(whole); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(whole[at:]) {
+			at += size
+		}
+		return fmt.Errorf("is not UTF-8 text: byte 0x%02X in line %d; save it as UTF-8", whole[at], line(at))
+	}
+	return nil
+}
+
+// looksUTF16 reports whether every second byte of the beginning is NUL, as in UTF-16 of Latin letters.
+func looksUTF16(head []byte) bool {
+	const few, enough = 4, 8
+	pairs := min(len(head)/2, enough)
+	if pairs < few {
+		return false
+	}
+	for first := range 2 {
+		n := 0
+		for i := first; i < 2*pairs; i += 2 {
+			if head[i] == 0 && head[i^1] != 0 {
+				n++
+			}
+		}
+		if n == pairs {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,276 @@
+package journal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// actFlags are the flags of the commands that end operations.
+type actFlags struct {
+	*session.JournalFlags
+	yes    bool
+	reason string
+}
+
+func (f *actFlags) bind(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.yes, "yes", false, "do not ask")
+	fs.StringVar(&f.reason, "reason", "", "why; kept with each operation, with your user name and the machine's, for whoever looks later")
+}
+
+// act is something that ends an operation.
+type act struct {
+	// done reports whether the operation stands so already.
+	done func(rec *persist.Record) bool
+	// warning, if not empty, is asked about before anything is changed.
+	warning func(rec *persist.Record) string
+	// end does it.
+	end func(c *oncehttp.Client, rec *persist.Record) error
+	// config is what the client needs for it, beside journal and account; nil: nothing.
+	config func(rec *persist.Record) (oncehttp.Config, error)
+	// said is what is printed behind an operation's key.
+	said string
+	// kind names the act, and so its own earlier writes.
+	kind operation.Act
+	// bound: it is done only to an operation as it was seen.
+	bound bool
+}
+
+// run does a to the operations of these keys; "-" stands for keys on stdin, one a
+// line. All are looked up, shown and asked about before the first is changed. What has
+// moved since it was seen is left alone.
+func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Streams) error {
+	listed := slices.Contains(keys, "-")
+	by := signature()
+	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most {
+		return fmt.Errorf("--reason is longer than %d bytes", most)
+	}
+	f.reason = signed(f.reason, by)
+	keys, err := readKeys(keys, s.In)
+	if err != nil {
+		return err
+	}
+	return f.WithJournal(func(ses *session.Session) error {
+		var all []seenRecord
+		for _, key := range keys {
+			rec, err := f.findSeen(ctx, ses, key)
+			if err != nil {
+				return err
+			}
+			all = append(all, rec)
+		}
+		records, moved, err := unmoved(all, a, listed, f.yes, s)
+		if err == nil {
+			err = f.ask(records, a, s)
+		}
+		if err != nil {
+			return err
+		}
+		outrun, err := f.endAll(ctx, ses, records, a, s)
+		return sayMoved(append(moved, outrun...), err, s)
+	})
+}
+
+// readKeys replaces "-" by the lines of stdin.
+func readKeys(args []string, stdin io.Reader) ([]string, error) {
+	var keys []string
+	for _, arg := range args {
+		if arg != "-" {
+			keys = append(keys, arg)
+			continue
+		}
+		lines, read := bufio.NewScanner(stdin), 0
+		for ; lines.Scan(); read++ {
+			if key := strings.TrimSpace(lines.Text()); key != "" {
+				keys = append(keys, key)
+			}
+		}
+		switch err := lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return nil, fmt.Errorf("stdin: line %d is longer than %d bytes, which no key is; nothing was changed", read+1, bufio.MaxScanTokenSize)
+		case err != nil:
+			return nil, fmt.Errorf("stdin: after line %d: %w; nothing was changed", read, words.Pathless(err))
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("no key on stdin")
+	}
+	return keys, nil
+}
+
+// find is the operation of a key. Where several accounts have the key, --account
+// has to say which.
+func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (persist.Record, error) {
+	q := f.Query()
+	q.Key = key
+	var found []persist.Record
+	see := ses.Seeing(ctx)
+	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		see.Set(rec)
+		found = append(found, *rec)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return persist.Record{}, err
+	case len(found) == 0:
+		return persist.Record{}, errNoSuchKey
+	case len(found) > 1:
+		accounts := make([]string, len(found))
+		for i := range found {
+			if accounts[i] = found[i].Account; f.HasAccount && accounts[i] == persist.Account(f.Account) {
+				return found[i], nil
+			}
+		}
+		return persist.Record{}, fmt.Errorf("journal %s: %d accounts have the key %q (%s); say --account", f.Path, len(found), words.Clip(key), strings.Join(words.Quoted(accounts), ", "))
+	}
+	return found[0], nil
+}
+
+// ask shows what is known, and asks once about all that calls for it.
+func (f *actFlags) ask(records []persist.Record, a act, s terminal.Streams) error {
+	var warnings []string
+	for i := range records {
+		rec := &records[i]
+		if len(records) > 1 || terminal.IsTerminal(s.Err) {
+			terminal.Say(s.Err, "%s", knownText(rec))
+		}
+		if a.warning == nil || a.done(rec) {
+			continue
+		}
+		if text := a.warning(rec); text != "" {
+			warnings = append(warnings, text)
+		}
+	}
+	switch len(warnings) {
+	case 0:
+		return nil
+	case 1:
+		return s.Confirm(f.yes, warnings[0])
+	}
+	return s.Confirm(f.yes, fmt.Sprintf("%s, and %s", warnings[0], words.Count(len(warnings)-1, "more like it")))
+}
+
+// knownText is what is known of an operation, on a line.
+func knownText(rec *persist.Record) string {
+	return fmt.Sprintf("%s: %s, %s %s%s, sent: %s, last answer: %s", words.Clip(rec.Key), view.StateText(rec), rec.Method, rec.Origin, words.PathOf(rec.Target),
+		sentText(rec), statusText(rec))
+}
+
+// endAll changes the operations. One that cannot be changed does not keep the
+// others from it. It returns which have moved meanwhile, as session.SeenKey spells them.
+func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []persist.Record, a act, s terminal.Streams) (moved []string, err error) {
+	var failed []error
+	for i := range records {
+		rec := &records[i]
+		if a.done(rec) {
+			terminal.Say(s.Out, "%s already: %s", a.said, rec.Key)
+			continue
+		}
+		if err := f.endOne(ses, rec, a); err != nil {
+			if now, lost := f.find(ctx, ses, rec.Key); lost == nil && errors.Is(err, oncehttp.ErrStale) {
+				moved = append(moved, session.SeenKey(&now))
+				continue
+			}
+			failed = append(failed, place.JournalError(f.Path, err))
+			continue
+		}
+		terminal.Say(s.Out, "%s: %s", a.said, rec.Key)
+	}
+	if len(failed) == 0 || len(records) == 1 {
+		return moved, errors.Join(failed...)
+	}
+	status := terminal.ExitRefused
+	for _, err := range failed {
+		if terminal.StatusOf(err) == terminal.ExitUnknown {
+			status = terminal.ExitUnknown
+		}
+	}
+	return moved, &terminal.ExitError{Status: status, Err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
+}
+
+func (f *actFlags) endOne(ses *session.Session, rec *persist.Record, a act) error {
+	var cfg oncehttp.Config
+	var err error
+	if a.config != nil {
+		if cfg, err = a.config(rec); err != nil {
+			return err
+		}
+	}
+	if cfg.Origins == nil { // it asks no server
+		cfg.Origins = []string{}
+	}
+	cfg.Journal, cfg.Account = ses.Journal, words.AccountName(rec.Account)
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.end(c, rec), c.Close())
+}
+
+// serverFlags are those of an act that asks the operations' server.
+type serverFlags struct {
+	headers []string
+	profile string
+	pin     session.PinFlags
+}
+
+// bind binds them; what says what they are for.
+func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
+	f.pin.Bind(fs)
+	fs.StringArrayVarP(&f.headers, "header", "H", nil, "for "+what+": 'Name: value', or @FILE with one a line; may be repeated")
+	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "for "+what+": the profile file that operations were begun with; built-in ones are known")
+}
+
+// config is what a client needs for it. The headers go to the first operation's server only.
+func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), error) {
+	p, err := session.FindProfile(f.profile)
+	if err != nil {
+		return nil, err
+	}
+	header, err := session.ParseHeaders(f.headers)
+	if err != nil {
+		return nil, err
+	}
+	origin := ""
+	return func(rec *persist.Record) (oncehttp.Config, error) {
+		cfg := oncehttp.Config{Profile: p, Credential: f.pin.Credential, Region: f.pin.Region, Origins: []string{rec.Origin}}
+		if len(header) == 0 {
+			return cfg, nil
+		}
+		if origin == "" {
+			origin = rec.Origin
+		}
+		if origin != rec.Origin {
+			return cfg, fmt.Errorf("%q leads to %s, and the headers are for %s: name the operations of one server at a time", words.Clip(rec.Key), rec.Origin, origin)
+		}
+		cfg.Authorize = session.Authorize(header, origin)
+		return cfg, nil
+	}, nil
+}
+
+// maybeSentText warns that the server may have acted on an operation.
+func maybeSentText(rec *persist.Record) string {
+	text := fmt.Sprintf("%s may have been sent, first at %s", words.Clip(rec.Key), rec.FirstSent.UTC().Format(time.RFC3339))
+	if status := statusText(rec); status != "-" {
+		text += ", last answered " + status
+	}
+	return text + ": if it took effect, a new try would be a second one"
+}

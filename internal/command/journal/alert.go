@@ -1,0 +1,107 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// alertFlags say when a look at a journal ends with terminal.ExitFindings, for cron and monitoring.
+type alertFlags struct {
+	over    time.Duration
+	overSet func() bool
+	held    int // fail where more are held; -1: never
+	pending int
+	quiet   bool
+}
+
+// bind binds the flags that stuck and stats share. counts adds those of stats alone.
+func (f *alertFlags) bind(fs *pflag.FlagSet, counts bool) {
+	f.held, f.pending = -1, -1
+	settings.BindAge(fs, &f.over, "fail-over", "end with status 6 where something is pending or held for longer than this; 0s: where anything is")
+	f.overSet = func() bool { return fs.Changed("fail-over") }
+	if counts {
+		fs.IntVar(&f.held, "fail-held", -1, "end with status 6 where more than so many operations are held (-1: never)")
+		fs.IntVar(&f.pending, "fail-pending", -1, "end with status 6 where more than so many operations are pending (-1: never)")
+	}
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but what --fail-… finds, on stderr")
+}
+
+func (f *alertFlags) check() error {
+	if f.held < -1 || f.pending < -1 {
+		return errors.New("--fail-held and --fail-pending must not be negative")
+	}
+	return nil
+}
+
+// alert counts what is not done.
+type alert struct {
+	flags   *alertFlags
+	now     time.Time
+	held    int
+	pending int
+	over    int // not done for too long
+	oldest  time.Duration
+}
+
+// add counts an operation, if it is not done.
+func (a *alert) add(rec *persist.Record) {
+	switch rec.State {
+	case persist.StateHeld:
+		a.held++
+	case persist.StatePending:
+		a.pending++
+	default:
+		return
+	}
+	since := a.now.Sub(rec.Created)
+	a.oldest = max(a.oldest, since)
+	if a.flags.overSet() && since > a.flags.over {
+		a.over++
+	}
+}
+
+// conclude is the error that ends the command with terminal.ExitFindings, in one line; nil where there is nothing to tell.
+func (a *alert) conclude(journal string) error {
+	var found []string
+	if a.over > 0 {
+		found = append(found, fmt.Sprintf("%s not done for longer than %s, the oldest for %s", words.Was(a.over), view.Roughly(a.flags.over), view.Roughly(a.oldest)))
+	}
+	if f := a.flags; f.held >= 0 && a.held > f.held {
+		found = append(found, fmt.Sprintf("%s held, and --fail-held is %d", words.Was(a.held), f.held))
+	}
+	if f := a.flags; f.pending >= 0 && a.pending > f.pending {
+		found = append(found, fmt.Sprintf("%s pending, and --fail-pending is %d", words.Was(a.pending), f.pending))
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return &terminal.ExitError{Status: terminal.ExitFindings, Err: fmt.Errorf("journal %s: %s", journal, strings.Join(found, "; "))}
+}
+
+// noWriter writes nothing.
+type noWriter struct{}
+
+func (noWriter) write(*persist.Record) error { return nil }
+
+func (noWriter) end() error { return nil }
+
+// seeingWriter shows records to somebody else before they are written.
+type seeingWriter struct {
+	recordWriter
+	see func(*persist.Record)
+}
+
+func (w seeingWriter) write(rec *persist.Record) error {
+	w.see(rec)
+	return w.recordWriter.write(rec)
+}

@@ -1,0 +1,374 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// assignFlags are the flags of journal assign, as given.
+type assignFlags struct {
+	*session.JournalFlags
+	inside    string
+	hasInside bool
+	all       bool
+	yes       bool
+}
+
+func assignCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	a := &assignFlags{JournalFlags: f}
+	cmd := &cobra.Command{
+		Use:   "assign (KEY[@SEEN]... | --all) --account NAME",
+		Short: "Give operations that stand under no account to one",
+		Long: `Give operations that stand under no account to the account to which they belong,
+in whatever state they are, each with one write. While one stands under none, a
+call that names an account and has its key sends nothing, and says so. KEY may be
+the reference in its place (ref-…) that the error of such a call has. "-" reads keys
+from stdin, one a line. Saying the same again is no error.
+
+SEEN is what journal list shows behind the key: an operation that somebody has sent or
+settled since is left alone and shown with its new SEEN (status 3). From stdin one
+that is unfinished needs it.
+
+--all takes all that stands under none. It asks first, or wants --yes: an operation
+that is given to a wrong account is sent again by the right one.
+
+--inside is the account that a program names beside its client's, for one of
+several customers (ContextWithAccount). With it, what stands under --account alone
+is under none, too.
+
+What cannot be assigned is named, a line each: one that a worker is sending now (status
+3: run the same again), and one whose key stands under the account already.`,
+		Example: `  oncehttp journal assign idemp:order:u1:o7 --account shop-7 --journal payments.db
+  oncehttp journal assign ref-2e153096cba625e7bc732b8059baa321 --inside customer-4 --journal @journal.url
+  oncehttp journal assign --all --account shop-7 --yes --journal payments.db`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.hasInside = cmd.Flags().Changed("inside")
+			return a.run(cmd.Context(), args, s)
+		},
+	}
+	cmd.Flags().BoolVar(&a.all, "all", false, "all that stands under no account")
+	cmd.Flags().StringVar(&a.inside, "inside", "", "the account inside --account")
+	cmd.Flags().BoolVar(&a.yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// check refuses flags and keys that do not say what is to be assigned to whom.
+func (f *assignFlags) check(keys []string) error {
+	switch {
+	case f.hasInside && f.inside == "":
+		return errors.New("--inside is empty")
+	case f.Account == "" && !f.hasInside:
+		return errors.New("say with --account, or --inside, to which account")
+	case f.all && len(keys) > 0:
+		return errors.New("say KEY or --all, not both")
+	case !f.all && len(keys) == 0:
+		return errors.New("KEY or --all is missing; see oncehttp journal assign --help")
+	}
+	return nil
+}
+
+func (f *assignFlags) run(ctx context.Context, keys []string, s terminal.Streams) error {
+	if err := f.check(keys); err != nil {
+		return err
+	}
+	listed := slices.Contains(keys, "-")
+	if !f.all {
+		var err error
+		if keys, err = readKeys(keys, s.In); err != nil {
+			return err
+		}
+	}
+	return f.WithJournal(func(ses *session.Session) error {
+		c, err := oncehttp.New(oncehttp.Config{Journal: ses.Journal, Origins: []string{}, Account: f.Account})
+		if err != nil {
+			return terminal.Plain(err)
+		}
+		as := &assigning{assignFlags: f, ses: ses, client: c, s: s}
+		if f.all {
+			err = as.everything(ctx)
+		} else {
+			err = as.these(ctx, keys, listed)
+		}
+		return terminal.JoinExit(err, c.Close())
+	})
+}
+
+// to is the account that operations are given to, without the headers that select one.
+func (f *assignFlags) to() string {
+	if f.hasInside {
+		return persist.Account(f.Account, [2]string{"", f.inside})
+	}
+	return persist.Account(f.Account)
+}
+
+// none lists the accounts that are none beside it.
+func (f *assignFlags) none() []string {
+	if f.hasInside && f.Account != "" {
+		return []string{persist.Account(f.Account), ""}
+	}
+	return []string{""}
+}
+
+// withoutHeaders is an account without the headers that select one.
+func withoutHeaders(account string) string {
+	name, scopes := persist.SplitAccount(account)
+	if len(scopes) > 0 && scopes[0][0] == "" {
+		return persist.Account(name, scopes[0])
+	}
+	return persist.Account(name)
+}
+
+// assigning is one call of journal assign on the open journal.
+type assigning struct {
+	*assignFlags
+	ses    *session.Session
+	client *oncehttp.Client
+	s      terminal.Streams
+
+	mu                sync.Mutex // of the rest
+	assigned, refused int
+	status            int // terminal.ExitUnknown, if one of those refused can be assigned later
+}
+
+// these assigns the operations of keys. All are looked up before the first is changed. What has moved since it was seen is left
+// alone. listed: the keys came from stdin.
+func (a *assigning) these(ctx context.Context, keys []string, listed bool) error {
+	var all []seenRecord
+	for _, key := range keys {
+		rec, err := a.findSeen(ctx, key)
+		if err != nil {
+			return err
+		}
+		all = append(all, rec)
+	}
+	records, moved, err := unmoved(all, act{done: a.done}, listed, a.yes, a.s)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		switch rec := &records[i]; {
+		case ctx.Err() != nil:
+			return sayMoved(moved, terminal.Interrupted(), a.s)
+		case a.done(rec):
+			terminal.Say(a.s.Out, "assigned already: %s", rec.Key)
+			a.assigned++
+		default:
+			err := a.one(ctx, rec, oncehttp.AsSeen(*rec))
+			if errors.Is(err, oncehttp.ErrStale) && !errors.Is(err, oncehttp.ErrInFlight) {
+				if now, lost := a.find(ctx, rec.Key); lost == nil {
+					moved = append(moved, session.SeenKey(&now))
+					continue
+				}
+			}
+			if err != nil && len(all) == 1 {
+				return place.JournalError(a.Path, err)
+			}
+			if a.count(err); err == nil {
+				terminal.Say(a.s.Out, "assigned: %s", rec.Key)
+			}
+		}
+	}
+	return sayMoved(moved, a.conclude(), a.s)
+}
+
+// done reports whether an operation has the account already.
+func (a *assigning) done(rec *persist.Record) bool { return withoutHeaders(rec.Account) == a.to() }
+
+// everything assigns all that stands under no account. It counts and asks first.
+func (a *assigning) everything(ctx context.Context) error {
+	n := 0
+	if err := a.each(ctx, func(*persist.Record) error { n++; return nil }); err != nil {
+		return err
+	}
+	if n > 0 {
+		err := a.s.Confirm(a.yes, fmt.Sprintf("%s under no account would be given to %q for good: one that is another account's would be sent again there",
+			words.Count(n, "operation"), a.to()))
+		if err != nil {
+			return err
+		}
+	}
+	// The first of several scopes of a key comes last.
+	err := a.all(ctx, func(rec *persist.Record) bool { return rec.Account != withoutHeaders(rec.Account) })
+	if err == nil {
+		err = a.all(ctx, func(rec *persist.Record) bool { return rec.Account == withoutHeaders(rec.Account) })
+	}
+	terminal.Say(a.s.Out, "assigned: %s", words.Count(a.assigned, "operation"))
+	if err != nil {
+		return err
+	}
+	return a.conclude()
+}
+
+// all assigns what stands under none and is wanted.
+func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) error {
+	jobs := make(chan persist.Record)
+	var workers sync.WaitGroup
+	for range changers {
+		workers.Go(func() {
+			for rec := range jobs {
+				if err := a.one(ctx, &rec, oncehttp.OfAccount(rec.Account)); !errors.Is(err, persist.ErrNotFound) { // which was assigned or swept meanwhile
+					a.count(err)
+				}
+			}
+		})
+	}
+	defer workers.Wait()
+	defer close(jobs)
+	return a.each(ctx, func(rec *persist.Record) error {
+		if wanted(rec) {
+			jobs <- *rec
+		}
+		return nil
+	})
+}
+
+// each calls do for what stands under none.
+func (a *assigning) each(ctx context.Context, do func(*persist.Record) error) error {
+	for _, none := range a.none() {
+		err := session.EachRecord(ctx, a.ses, persist.Query{Account: none}, func(rec *persist.Record) error {
+			if withoutHeaders(rec.Account) != none {
+				return nil
+			}
+			return do(rec)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one assigns one operation. which names its account, with which it was listed.
+func (a *assigning) one(ctx context.Context, rec *persist.Record, which oncehttp.LookupOption) error {
+	if a.hasInside {
+		ctx = oncehttp.ContextWithAccount(ctx, a.inside)
+	}
+	return a.client.Assign(ctx, oncehttp.Key(rec.Key), which)
+}
+
+// count counts an operation, and names one that was not assigned.
+func (a *assigning) count(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		a.assigned++
+		return
+	}
+	failed := place.JournalError(a.Path, err)
+	a.refused++
+	if a.status = max(a.status, terminal.ExitRefused); terminal.StatusOf(failed) == terminal.ExitUnknown {
+		a.status = terminal.ExitUnknown
+	}
+	terminal.Say(a.s.Err, "%s", words.OneLine(failed))
+}
+
+// conclude is the error of the whole call.
+func (a *assigning) conclude() error {
+	if a.refused == 0 {
+		return nil
+	}
+	return &terminal.ExitError{Status: a.status, Err: fmt.Errorf("%d of %d not assigned", a.refused, a.refused+a.assigned)}
+}
+
+// findSeen is find for KEY or KEY@SEEN. A key that ends like the latter is a key.
+func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, error) {
+	rec, err := a.find(ctx, text)
+	if key, seen := session.SplitSeen(text); errors.Is(err, errNoSuchKey) && seen != "" {
+		rec, err = a.find(ctx, key)
+		if !errors.Is(err, errNoSuchKey) {
+			return seenRecord{rec, seen}, err
+		}
+	}
+	if errors.Is(err, errNoSuchKey) {
+		err = fmt.Errorf("journal %s: nothing with the key %q stands under no account", a.Path, words.Clip(text))
+	}
+	return seenRecord{Record: rec}, err
+}
+
+// find is the operation under no account that has a key, or a reference; if there is none, that of the account itself.
+// Error: errNoSuchKey.
+func (a *assigning) find(ctx context.Context, key string) (persist.Record, error) {
+	see := a.ses.Seeing(ctx)
+	found, err := a.underNone(ctx, key)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	for i := range found {
+		see.Set(&found[i])
+	}
+	switch len(found) {
+	case 0:
+		return a.already(ctx, key)
+	case 1:
+		return found[0], nil
+	}
+	secret, err := a.ses.Journal.Secret(ctx)
+	if err != nil {
+		return persist.Record{}, place.JournalError(a.Path, err)
+	}
+	list := make([]string, len(found))
+	for i, rec := range found {
+		list[i] = fmt.Sprintf("%q is %s", rec.ScopedAccount(), request.Reference(rec.ID, secret))
+	}
+	return persist.Record{}, fmt.Errorf("journal %s: %d operations under no account have the key %q; name one by its reference: %s",
+		a.Path, len(found), words.Clip(key), strings.Join(list, ", "))
+}
+
+// underNone lists what stands under none and has a key; if nothing has, what has the reference.
+func (a *assigning) underNone(ctx context.Context, key string) (found []persist.Record, err error) {
+	for _, none := range a.none() {
+		err := session.EachRecord(ctx, a.ses, persist.Query{Account: none, Key: key}, func(rec *persist.Record) error {
+			if withoutHeaders(rec.Account) == none {
+				found = append(found, *rec)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(found) > 0 || !request.IsReference(key) {
+		return found, nil
+	}
+	secret, err := a.ses.Journal.Secret(ctx)
+	if err != nil {
+		return nil, place.JournalError(a.Path, err)
+	}
+	err = a.each(ctx, func(rec *persist.Record) error {
+		if request.Reference(rec.ID, secret) == key {
+			found = append(found, *rec)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// already is the operation of a key that the account itself has.
+func (a *assigning) already(ctx context.Context, key string) (rec persist.Record, err error) {
+	found := false
+	err = session.EachRecord(ctx, a.ses, persist.Query{Account: persist.Account(a.Account), Key: key}, func(r *persist.Record) error {
+		if withoutHeaders(r.Account) == a.to() {
+			rec, found = *r, true
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = errNoSuchKey
+	}
+	return rec, err
+}

@@ -1,0 +1,178 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+func compactCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "compact",
+		Short: "Give back the space of what was pruned",
+		Long: `Copy every operation into a new file, make it durable, and put it in the place of
+the old one. Whatever happens meanwhile, one of the two is there, whole. A damaged
+operation stops it, and nothing is changed.
+
+With --seal-key the new file is sealed with the current key, whichever key the old
+one was sealed with, or none. After that the other keys can go. What the old file
+held may still be on the disk: the space is free, and not overwritten.`,
+		Example: `  oncehttp journal prune --journal payments.db && oncehttp journal compact --journal payments.db
+  oncehttp journal compact --journal payments.db --seal-key @seal.keys`,
+		Args: settings.WantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.HasAccount {
+				return errors.New("compact goes through all accounts; leave --account out")
+			}
+			at, err := f.Place()
+			if err == nil {
+				err = at.FilesOnly("compact", "a database server reuses the space by itself")
+			}
+			if err != nil {
+				return err
+			}
+			at.Adopt = true
+			ses, err := session.OpenSession(at, oncehttp.Config{}, false)
+			if err != nil {
+				return err
+			}
+			return terminal.JoinExit(compact(cmd.Context(), ses, s), ses.Close())
+		},
+	}
+}
+
+// compact copies the journal to a temporary file and renames that over it. The session holds the journal's lock until
+// the rename is done; on Windows, where an open file cannot be replaced, it is closed just before. Only close the session
+// afterwards.
+func compact(ctx context.Context, ses *session.Session, s terminal.Streams) error {
+	path, err := filepath.EvalSymlinks(ses.Place.Path)
+	if err != nil {
+		return place.JournalError(ses.Place.Name, words.Pathless(err))
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		return place.JournalError(ses.Place.Name, words.Pathless(err))
+	}
+	temporary := path + ".compact.tmp"
+	_ = os.Remove(temporary) // of a compact that was killed: the lock on the journal is ours
+	defer os.Remove(temporary)
+	n, err := copyJournal(ctx, ses, temporary)
+	if err != nil {
+		return err
+	}
+	if runtime.GOOS == "windows" { // an open file cannot be replaced there
+		if err := ses.Close(); err != nil {
+			return err
+		}
+	}
+	if err := replaceFile(temporary, path, before.Mode().Perm()); err != nil {
+		return place.JournalError(ses.Place.Name, words.Pathless(err))
+	}
+	after, err := os.Stat(path)
+	if err != nil {
+		return place.JournalError(ses.Place.Name, words.Pathless(err))
+	}
+	terminal.Say(s.Out, "compacted: %s, %.1f MB, was %.1f MB", words.Count(n, "operation"), float64(after.Size())/1e6, float64(before.Size())/1e6)
+	return nil
+}
+
+// copyJournal writes every operation to a new journal. It is not synced while it is
+// written: replaceFile does that once.
+func copyJournal(ctx context.Context, ses *session.Session, name string) (int, error) {
+	secret, err := ses.Journal.Secret(ctx)
+	if err != nil {
+		return 0, place.JournalError(ses.Place.Name, err)
+	}
+	file, err := bolt.Open(name, bolt.Options{Secret: secret, Sync: func(*os.File) error { return nil }})
+	if err != nil {
+		return 0, place.JournalError(ses.Place.Name, err)
+	}
+	copied, err := ses.Place.Sealing(ctx, file)
+	if err != nil {
+		return 0, errors.Join(err, file.Close())
+	}
+	n := 0
+	if err := copyFacts(ctx, ses, copied); err != nil {
+		return 0, errors.Join(place.JournalError(ses.Place.Name, err), copied.Close())
+	}
+	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
+		n++
+		return copyRecord(ctx, copied, rec)
+	})
+	if closing := copied.Close(); err == nil && closing != nil {
+		err = place.JournalError(ses.Place.Name, closing)
+	}
+	return n, err
+}
+
+// copyFacts writes what holds for the journal as a whole to the new one. With --seal-key that one is sealed, whatever the old one was.
+func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) error {
+	for _, name := range persist.FactNames() {
+		value, err := ses.Journal.Fact(ctx, name, nil, nil)
+		if err == nil && value != nil {
+			if name == persist.FactSeal && ses.Place.Sealer != nil {
+				value = []byte(persist.FactPlain) // as it is above the keys
+			}
+			_, err = to.Fact(ctx, name, nil, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyRecord begins the operation as it stands and, where it is final, ends it.
+func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) error {
+	begin := *rec
+	if rec.State.Final() {
+		begin.State, begin.Effect, begin.Answer, begin.Unreported, begin.KeyTold = persist.StatePending, persist.EffectUnknown, nil, false, false
+	}
+	existing, created, err := to.Begin(ctx, begin)
+	switch {
+	case err != nil:
+		return err
+	case !created:
+		return fmt.Errorf("%s is there twice", words.Clip(rec.Key))
+	case !rec.State.Final():
+		return nil
+	}
+	end := *rec
+	end.Seq, end.Revision = existing.Seq, existing.Revision
+	return to.Finish(ctx, end)
+}
+
+// replaceFile makes the file called name durable and gives it the name path.
+func replaceFile(name, path string, mode os.FileMode) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(name, path)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	_ = dir.Sync() // some systems cannot; those that lose names can
+	return dir.Close()
+}

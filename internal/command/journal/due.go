@@ -1,0 +1,121 @@
+package journal
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// keysJournal shows only some keys to a Resume. All else goes to the journal
+// itself.
+type keysJournal struct {
+	persist.Journal
+	keys []string
+}
+
+// Unwrap is the journal itself, for what is optional.
+func (j keysJournal) Unwrap() persist.Journal { return j.Journal }
+
+// List yields the records that q selects and whose key is among the keys.
+func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		for rec, err := range j.Journal.List(ctx, q) {
+			if err == nil && !slices.Contains(j.keys, rec.Key) {
+				continue
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// onlyKeys shows only these keys of the journal to a Resume.
+func onlyKeys(j persist.Journal, keys []string) persist.Journal {
+	limited := keysJournal{j, keys}
+	if claimer, shared := persist.As[persist.Claimer](j); shared {
+		return keysClaimer{limited, claimer}
+	}
+	return limited
+}
+
+// keysClaimer is keysJournal over a journal that several processes share.
+type keysClaimer struct {
+	keysJournal
+	persist.Claimer
+}
+
+// Claim is persist.Claimer's.
+func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (all []persist.Record, now time.Time, err error) {
+	for _, key := range j.keys {
+		var claimed []persist.Record
+		q.Key = key
+		claimed, now, err = j.Claimer.Claim(ctx, q, owner, lease, n-len(all))
+		if all = append(all, claimed...); err != nil || len(all) >= n {
+			break
+		}
+	}
+	return all, now, err
+}
+
+// dryRun prints what a resume would send, and what keeps it from sending the rest.
+func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, keys []string, hasHeaders bool, s terminal.Streams) error {
+	now := time.Now()
+	columns := []column{
+		{"KEY", func(rec *persist.Record) string { return rec.Key }},
+		{"WOULD", func(rec *persist.Record) string { return f.wouldText(*rec, hasHeaders, now) }},
+		{"STATE", view.StateText},
+		{"SENT", sentText},
+		{"ATTEMPTS", attemptsText},
+		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + words.PathOf(rec.Target) }},
+	}
+	w := newTableWriter(s.Out, columns)
+	q := f.Query()
+	q.States = unfinished()
+	see := ses.Seeing(ctx)
+	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
+			return nil
+		}
+		see.Set(rec)
+		return w.write(rec)
+	})
+	if ferr := w.end(); err == nil && ferr != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: words.Pathless(ferr)}
+	}
+	if err == nil && f.HasAccount {
+		err = f.sayNone(ctx, ses, f.Account, s.Err)
+	}
+	return err
+}
+
+// wouldText is what a resume would do with the record, which with --restored takes what that held as pending.
+func (f *resumeFlags) wouldText(rec persist.Record, hasHeaders bool, now time.Time) string {
+	if sending := view.SendingText(&rec, now); sending != "" {
+		return "wait: " + sending
+	}
+	if f.restored && rec.HoldReason == persist.HoldRestored {
+		rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
+	}
+	switch {
+	case rec.State == persist.StateHeld:
+		return "wait until it is settled"
+	case rec.NextAttempt.After(now):
+		return "wait until " + rec.NextAttempt.UTC().Format(time.RFC3339)
+	case rec.MaybeSent && now.Sub(rec.FirstSent) >= rec.Window:
+		return "hold it: the server may have forgotten the key"
+	case !rec.SendBefore.IsZero() && !rec.MaybeSent && now.After(rec.SendBefore):
+		return "hold it: its time for a first send is over"
+	case len(rec.Omitted) > 0 && !hasHeaders:
+		return "fail: it needs " + strings.Join(rec.Omitted, ", ") + " (-H)"
+	}
+	return "send"
+}

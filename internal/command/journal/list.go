@@ -1,0 +1,333 @@
+package journal
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// listFlags are the flags of journal list, as given.
+type listFlags struct {
+	selectFlags
+	json   bool
+	format string
+	limit  int
+	sort   string
+	// columns are those of --columns.
+	columns []string
+}
+
+func listCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	l := &listFlags{}
+	cmd := &cobra.Command{
+		Use:   "list [KEY]...",
+		Short: "List operations, oldest first",
+		Long: `List operations, oldest first: their keys, how they stand, and what they were. Of
+what can be settled the key is KEY@SEEN: settle, abandon and rekey take it, and leave
+alone what has moved since.
+KEY may be a pattern: * and ? stand for characters; "idemp:" may be left out, and
+what is percent-encoded may be written as it is. Bodies and query strings are
+not shown, but for what --columns names of the requests. SENT says whether anything
+was handed to the network: no, yes, or maybe where a process died. --sort needs --limit, and puts the greatest first.`,
+		Example: `  oncehttp journal list --journal payments.db
+  oncehttp journal list 'idemp:order:u1:*' --journal payments.db --result declined --format csv
+  oncehttp journal list --journal payments.db --columns key,state,age,amount,supplier`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := time.Now()
+			sel, err := l.selection(f.Query(), args, now)
+			if err != nil {
+				return err
+			}
+			write, err := l.writer(s.Out, clock{now: now, relative: terminal.IsTerminal(s.Out)}, sel.declines)
+			if err != nil {
+				return err
+			}
+			return f.WithReader(func(ses *session.Session) error { return l.list(cmd.Context(), ses, sel, write) })
+		},
+	}
+	fs := cmd.Flags()
+	l.bind(fs)
+	fs.StringVar(&l.format, "format", "table", "of the listing: table, json, csv, ndjson")
+	fs.BoolVar(&l.json, "json", false, "the same as --format ndjson")
+	fs.IntVar(&l.limit, "limit", 0, "at most so many (0: all)")
+	fs.StringSliceVar(&l.columns, "columns", nil, columnsUsage)
+	fs.StringVar(&l.sort, "sort", "", "with --limit: created, finished, attempts or sends, the greatest first")
+	return cmd
+}
+
+// list writes what is selected.
+func (l *listFlags) list(ctx context.Context, ses *session.Session, sel selection, w recordWriter) error {
+	order := sortOrders()[l.sort]
+	see := ses.Seeing(ctx)
+	var err error
+	switch {
+	case order != nil:
+		var records []persist.Record
+		records, err = sel.top(ctx, ses, l.limit, order)
+		for i := range records {
+			see.Set(&records[i])
+			err = errors.Join(err, w.write(&records[i]))
+		}
+	default:
+		rows := 0
+		err = sel.each(ctx, ses, func(rec *persist.Record) error {
+			if rows++; l.limit > 0 && rows > l.limit {
+				return errEnough
+			}
+			see.Set(rec)
+			return w.write(rec)
+		})
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	if ferr := w.end(); err == nil && ferr != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: words.Pathless(ferr)}
+	}
+	return err
+}
+
+var errEnough = errors.New("enough")
+
+// recordWriter writes records in one format. end writes what is left.
+type recordWriter interface {
+	write(rec *persist.Record) error
+	end() error
+}
+
+// writer is that of --format.
+func (l *listFlags) writer(out io.Writer, c clock, d results.Declines) (recordWriter, error) {
+	if l.json {
+		l.format = "ndjson"
+	}
+	switch {
+	case l.limit < 0:
+		return nil, errors.New("--limit must not be negative")
+	case l.sort != "" && sortOrders()[l.sort] == nil:
+		return nil, fmt.Errorf("--sort %q: want created, finished, attempts or sends", words.Clip(l.sort))
+	case l.sort != "" && l.limit == 0:
+		return nil, errors.New("--sort needs --limit")
+	}
+	c.relative = c.relative && l.format != "csv"
+	known := listColumns(c, d)
+	if l.format == "csv" {
+		known = append(known, column{"SEEN", session.SeenKey})
+		known[0].text = func(rec *persist.Record) string { return rec.Key }
+	}
+	columns, err := chooseColumns(known, l.columns, c)
+	if err != nil {
+		return nil, err
+	}
+	switch l.format {
+	case "table":
+		return newTableWriter(out, columns), nil
+	case "csv":
+		w := &csvWriter{csv.NewWriter(out), columns}
+		return w, w.csv.Write(names(w.columns, strings.ToLower))
+	case "json", "ndjson":
+		if len(l.columns) > 0 {
+			return nil, errors.New("--columns is for --format table and csv; JSON has everything")
+		}
+		return &jsonWriter{out: bufio.NewWriter(out), declines: d, array: l.format == "json"}, nil
+	}
+	return nil, fmt.Errorf("--format %q: want table, json, csv or ndjson", words.Clip(l.format))
+}
+
+// column is one column of a listing.
+type column struct {
+	name string
+	text func(rec *persist.Record) string
+}
+
+func listColumns(c clock, d results.Declines) []column {
+	return []column{
+		{"KEY", session.SeenKey},
+		{"ACCOUNT", func(rec *persist.Record) string { return words.OrDash(rec.ScopedAccount()) }},
+		{"STATE", view.StateText},
+		{"RESULT", func(rec *persist.Record) string { return string(d.ResultOfRecord(rec)) }},
+		{"STATUS", statusText},
+		{"SENT", sentText},
+		{"ATTEMPTS", attemptsText},
+		{"CREATED", func(rec *persist.Record) string { return c.when(rec.Created, "-") }},
+		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + words.PathOf(rec.Target) }},
+	}
+}
+
+func names(columns []column, spell func(string) string) []string {
+	var list []string
+	for _, c := range columns {
+		list = append(list, spell(c.name))
+	}
+	return list
+}
+
+// tableWriter aligns columns a page at a time, so that memory stays flat.
+type tableWriter struct {
+	out     *bufio.Writer // a tabwriter writes each cell by itself
+	w       *tabwriter.Writer
+	columns []column
+	rows    int
+}
+
+// pageRows is how many rows are aligned together, tableBuffer how many bytes are written at once.
+const (
+	pageRows    = 500
+	tableBuffer = 64 << 10
+)
+
+func newTableWriter(out io.Writer, columns []column) *tableWriter {
+	buffer := bufio.NewWriterSize(out, tableBuffer)
+	t := &tableWriter{out: buffer, w: tabwriter.NewWriter(buffer, 0, 8, 2, ' ', 0), columns: columns}
+	_, _ = fmt.Fprintln(t.w, strings.Join(names(columns, strings.Clone), "\t")) // end gives the error
+	return t
+}
+
+func (t *tableWriter) write(rec *persist.Record) error {
+	cells := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		cells[i] = c.text(rec)
+	}
+	_, _ = fmt.Fprintln(t.w, strings.Join(cells, "\t")) // end gives the error
+	if t.rows++; t.rows%pageRows == 0 {
+		return t.end()
+	}
+	return nil
+}
+
+// end writes the page.
+func (t *tableWriter) end() error { return cmp.Or(t.w.Flush(), t.out.Flush()) }
+
+// csvWriter writes a header row, then the records.
+type csvWriter struct {
+	csv     *csv.Writer
+	columns []column
+}
+
+func (w *csvWriter) write(rec *persist.Record) error {
+	cells := make([]string, len(w.columns))
+	for i, c := range w.columns {
+		cells[i] = c.text(rec)
+	}
+	return w.csv.Write(cells)
+}
+
+func (w *csvWriter) end() error {
+	w.csv.Flush()
+	return w.csv.Error()
+}
+
+// jsonWriter writes a view of each record on a line, or all as one array.
+type jsonWriter struct {
+	out      *bufio.Writer
+	declines results.Declines
+	needs    func(*persist.Record) string // nil: they are not shown
+	array    bool
+	rows     int
+}
+
+func (w *jsonWriter) write(rec *persist.Record) error {
+	before := ""
+	if w.array {
+		before = []string{"[", ","}[min(w.rows, 1)]
+	}
+	w.rows++
+	_, err := w.out.WriteString(before)
+	var parts view.Parts
+	if w.needs != nil {
+		parts.Needs = w.needs(rec)
+	}
+	return errors.Join(err, encodeView(w.out, w.declines, rec, parts))
+}
+
+func (w *jsonWriter) end() error {
+	if w.array {
+		_, _ = w.out.WriteString([]string{"[]\n", "]\n"}[min(w.rows, 1)]) // Flush gives the error
+	}
+	return w.out.Flush()
+}
+
+// encodeView writes a record's view on a line.
+func encodeView(w io.Writer, d results.Declines, rec *persist.Record, parts view.Parts) error {
+	v := exportOf(rec, parts)
+	v.Result, v.Needs = d.ResultOfRecord(rec), parts.Needs
+	if key := session.SeenKey(rec); key != rec.Key {
+		v.Seen = key
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func AllStates() []persist.State {
+	return []persist.State{
+		persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned,
+	}
+}
+
+func parseStates(names []string) ([]persist.State, error) {
+	var states []persist.State
+	for _, name := range names {
+		i := slices.IndexFunc(AllStates(), func(s persist.State) bool { return s.String() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("--state %q is not a state", words.Clip(name))
+		}
+		states = append(states, AllStates()[i])
+	}
+	return states, nil
+}
+
+// statusText is the status of the last answer that is known, also where it was
+// pruned, or settled nothing.
+func statusText(rec *persist.Record) string {
+	status := rec.Status
+	if rec.Answer != nil {
+		status = rec.Answer.Status
+	}
+	if n := len(rec.History); status == 0 && n > 0 {
+		status = rec.History[n-1].Status
+	}
+	if status == 0 {
+		return "-"
+	}
+	return fmt.Sprint(status)
+}
+
+// sentText says whether anything was handed to the network. An operation of a
+// process that died is "maybe": its sends were never counted.
+func sentText(rec *persist.Record) string {
+	switch {
+	case rec.Sends > 0:
+		return "yes"
+	case rec.MaybeSent:
+		return "maybe"
+	}
+	return "no"
+}
+
+// attemptsText is the number of recorded attempts, with a plus where a process
+// that died may have made more.
+func attemptsText(rec *persist.Record) string {
+	if rec.MaybeSent && !rec.State.Final() {
+		return fmt.Sprintf("%d+", rec.Attempts)
+	}
+	return fmt.Sprint(rec.Attempts)
+}

@@ -1,0 +1,79 @@
+package journal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// The text format of Prometheus, for the textfile collector of node_exporter: one gauge for each question.
+
+// writePrometheus puts the stats into a file, whole or not at all: a collector may read it at any time.
+func (st *Stats) writePrometheus(name, journal string) error {
+	fail := func(err error) error { return fmt.Errorf("--prometheus %s: %w", name, words.Pathless(err)) }
+	f, err := os.CreateTemp(filepath.Dir(name), ".oncehttp-*.tmp") // a collector reads *.prom
+	if err != nil {
+		return fail(err)
+	}
+	_, err = io.WriteString(f, st.prometheus(journal))
+	err = cmp.Or(err, f.Chmod(0o644), f.Sync()) // the collector is another user
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fail(err)
+	}
+	return nil
+}
+
+// prometheus spells the stats.
+func (st *Stats) prometheus(journal string) string {
+	var b strings.Builder
+	of := `journal="` + labelText(journal) + `"`
+	gauge := func(name, help string) func(labels, value string) {
+		fmt.Fprintf(&b, "# HELP oncehttp_journal_%s %s\n# TYPE oncehttp_journal_%s gauge\n", name, help, name)
+		return func(labels, value string) {
+			if labels != "" {
+				labels = "," + labels
+			}
+			fmt.Fprintf(&b, "oncehttp_journal_%s{%s%s} %s\n", name, of, labels, value)
+		}
+	}
+	add := gauge("operations", "Operations by state.")
+	for _, s := range AllStates() {
+		add(`state="`+s.String()+`"`, fmt.Sprint(st.States[s.String()]))
+	}
+	add = gauge("results", "Operations by result.")
+	for _, r := range results.All() {
+		add(`result="`+string(r)+`"`, fmt.Sprint(st.Results[r]))
+	}
+	gauge("oldest_unfinished_seconds", "Age of the oldest operation that is pending or held; 0 if there is none.")("", fmt.Sprint(st.Unfinished.Max))
+	if st.FileBytes > 0 {
+		gauge("file_bytes", "Size of the journal's file.")("", fmt.Sprint(st.FileBytes))
+	}
+	gauge("read_timestamp_seconds", "When the journal was read.")("", fmt.Sprint(st.read.Unix()))
+	if st.totals.Name != "" {
+		add = gauge("amount", "Sum of an amount of the requests, by class.")
+		for _, currency := range st.totals.Currencies() {
+			for _, c := range results.AllClasses() {
+				if part := st.totals.Parts[results.TotalOf{Currency: currency, Class: c}]; part != nil {
+					add(fmt.Sprintf(`of="%s",currency="%s",class="%s"`, labelText(st.totals.Name), labelText(currency), c), part.Sum.String())
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// labelText spells a label's value.
+func labelText(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text)
+}

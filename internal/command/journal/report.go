@@ -1,0 +1,239 @@
+package journal
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+//go:embed report.html
+var journalReportPage string
+
+// reportRowsMax is how many operations the page shows, the worst of them first.
+const reportRowsMax = 2000
+
+func reportCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	sf := &selectFlags{}
+	var sums results.SumFlags
+	var name string
+	cmd := &cobra.Command{
+		Use:   "report [KEY]... --out FILE.html",
+		Short: "Write a page that shows how the operations stand",
+		Long: `Write one page of HTML, which needs nothing else: totals, the ages of what is not
+done, and a table of operations with filters and their attempts, the worst first.
+It shows 2,000 operations at the most, and says so. Bodies, headers and query
+strings are not in it.`,
+		Example: `  oncehttp journal report --journal payments.db --out payments.html
+  oncehttp journal report --journal payments.db --state pending,held --out stuck.html`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := time.Now()
+			sel, err := sf.selection(f.Query(), args, now)
+			if err == nil {
+				err = sums.Check()
+			}
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				return errors.New("--out is required")
+			}
+			if err := terminal.CheckFolder(name); err != nil {
+				return err
+			}
+			if err := f.CheckOut(name); err != nil {
+				return err
+			}
+			return f.WithReader(func(ses *session.Session) error {
+				page, err := readPage(cmd.Context(), ses, sel, &sums, now)
+				if err != nil {
+					return err
+				}
+				page.Filter = filterText(cmd.Flags(), args)
+				out, closeOut, err := terminal.OpenOut(name, s.Out)
+				if err != nil {
+					return err
+				}
+				err = errors.Join(page.write(out), closeOut())
+				if err == nil {
+					terminal.Say(s.Out, "wrote %s: %s", name, words.Count(page.Stats.Operations, "operation"))
+				}
+				return err
+			})
+		},
+	}
+	sf.bind(cmd.Flags())
+	sums.Bind(cmd.Flags())
+	cmd.Flags().StringVar(&name, "out", "", "the file to write")
+	return cmd
+}
+
+// filterText is what selects the operations, as the call says it.
+func filterText(fs *pflag.FlagSet, keys []string) string {
+	parts := slices.Clone(keys)
+	for _, name := range []string{"account", "state", "result", "since", "older", "origin", "declined"} {
+		if flag := fs.Lookup(name); flag != nil && flag.Changed {
+			parts = append(parts, "--"+name+" "+strings.Trim(flag.Value.String(), "[]"))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// reportPage is what the page shows.
+type reportPage struct {
+	Journal string
+	Filter  string // the flags that select the operations; "": none
+	Now     time.Time
+	Stats   *Stats
+	Ages    []ageBar
+	Rows    []reportRow
+	Left    int // rows that are not shown
+	Results []resultCount
+	Totals  []string // a line for each currency
+}
+
+type resultCount struct {
+	Result results.Result
+	N      int
+}
+
+// ageBar is one bar of the histogram; Percent is of the longest.
+type ageBar struct {
+	Label   string
+	N       int
+	Percent int
+}
+
+// reportRow is one operation.
+type reportRow struct {
+	Key, Account, State, Status, Sent, Attempts, Request, Note string
+	Result                                                     results.Result
+	Created, Next                                              string
+	History                                                    []historyBar
+}
+
+// historyBar is one attempt, placed on the time from the first to the last.
+type historyBar struct {
+	At, Took, What string
+	Left, Width    int // percent
+	Good           bool
+}
+
+// readPage goes through the journal once, in memory for the rows that it shows.
+func readPage(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time) (*reportPage, error) {
+	st, err := countRecords(ctx, ses, sel, sums, now, func(*persist.Record) {})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := sel.top(ctx, ses, reportRowsMax, func(a, b *persist.Record) int { return worseThan(sel.declines, a, b) })
+	if err != nil {
+		return nil, err
+	}
+	p := &reportPage{Journal: filepath.Base(ses.Place.Name), Now: now.UTC(), Stats: st, Left: st.Operations - len(rows), Totals: st.totals.Lines("operation")}
+	for _, r := range results.All() {
+		if n := st.Results[r]; n > 0 {
+			p.Results = append(p.Results, resultCount{r, n})
+		}
+	}
+	most := max(1, slices.Max(st.Ages[:]))
+	for i, n := range st.Ages {
+		label := "older"
+		if i < ageBuckets {
+			label = "under " + view.Roughly(ageEnds()[i])
+		}
+		p.Ages = append(p.Ages, ageBar{label, n, 100 * n / most})
+	}
+	for i := range rows {
+		p.Rows = append(p.Rows, rowOf(&rows[i], sel.declines))
+	}
+	return p, nil
+}
+
+// worseThan puts first what an operator has to settle: held, then unknown, then what the
+// business has to know; of the same kind the older one.
+func worseThan(d results.Declines, a, b *persist.Record) int {
+	rank := func(rec *persist.Record) int {
+		order := []results.Result{results.Done, results.Duplicate, results.Accepted, results.Rejected, results.Invalid, results.Declined, results.Mismatch, results.Unknown, results.Held}
+		return slices.Index(order, d.ResultOfRecord(rec))
+	}
+	if ra, rb := rank(a), rank(b); ra != rb {
+		return ra - rb
+	}
+	return b.Created.Compare(a.Created)
+}
+
+func rowOf(rec *persist.Record, d results.Declines) reportRow {
+	c := clock{}
+	r := reportRow{
+		Key: rec.Key, Account: rec.ScopedAccount(), State: view.StateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: attemptsText(rec),
+		Request: rec.Method + " " + rec.Origin + words.PathOf(rec.Target), Note: rec.Note, Result: d.ResultOfRecord(rec), Created: c.when(rec.Created, "-"),
+	}
+	switch rec.State {
+	case persist.StatePending:
+		r.Next = c.when(rec.NextAttempt, "due")
+	case persist.StateHeld:
+		r.Next = "when settled"
+	}
+	r.History = barsOf(rec.History, c)
+	return r
+}
+
+// barsOf places attempts on one axis.
+func barsOf(history []persist.Attempt, c clock) []historyBar {
+	if len(history) == 0 {
+		return nil
+	}
+	first, end := history[0].At, history[0].At.Add(time.Millisecond)
+	for _, a := range history {
+		if over := a.At.Add(a.Took); over.After(end) {
+			end = over
+		}
+	}
+	span := float64(end.Sub(first))
+	bars := make([]historyBar, len(history))
+	for i, a := range history {
+		left := int(100 * float64(a.At.Sub(first)) / span)
+		bars[i] = historyBar{
+			At: c.when(a.At, "-"), Took: seconds(a.Took.Seconds()), What: attemptText(a),
+			Left: min(left, 99), Width: min(max(1, int(100*float64(a.Took)/span)), 100-min(left, 99)), Good: a.Status >= 200 && a.Status < 300,
+		}
+	}
+	return bars
+}
+
+// attemptText is what came of an attempt.
+func attemptText(a persist.Attempt) string {
+	text := words.CauseWords(words.FlagWords(a.Error))
+	if a.Status != 0 {
+		text = strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, text))
+	}
+	if !a.Sent {
+		text += " (not sent)"
+	}
+	return text
+}
+
+func (p *reportPage) write(w io.Writer) error {
+	page, err := template.New("report").Parse(journalReportPage)
+	if err != nil {
+		return err
+	}
+	return page.Execute(w, p)
+}

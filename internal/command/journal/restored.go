@@ -1,0 +1,327 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func restoredCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	var taken string
+	cmd := &cobra.Command{
+		Use:   "restored [URL or FILE] --taken TIME",
+		Short: "Hold what is unfinished, after a backup was restored or a failover lost records",
+		Long: `Say that the journal was restored from a backup taken at --taken, or lost what came
+after that time in a failover. Such a journal has forgotten what was sent since:
+the same key could go out with another body, or when the server no longer knows
+it. So every unfinished operation is marked as maybe sent, first sent at that time
+or before, and held ("restored"). Final ones stay as they are. Stop all workers and
+batches first: while one has leases in the journal, nothing is changed, and the
+status is 3.
+
+What was begun after that time is not in the journal at all. So before any batch is
+repeated, compare the journal with the provider's exports from then to now (the
+line is printed). After that, each operation that is held is released by
+
+  journal settle KEY --happened    the provider did it
+  journal resume --restored KEY    it did not: sent again, same key, same bytes
+
+Where the server hands out the keys, one that is released may go out under another
+token: there nothing but the audit keeps it from a second effect.
+
+A time later than the backup's makes the journal trust keys for too long; where it
+is not known, say an earlier one. The same command again goes on after a kill, and
+changes nothing that is done.`,
+		Example: `  oncehttp journal restored --journal @journal.url --taken 2026-01-31T02:00:00Z
+  oncehttp journal restored payments.db --taken 2026-01-31T02:00:00Z`,
+		Args: settings.WantArgs(0, 1, "one URL or FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.HasAccount {
+				return errors.New("restored goes through all accounts; leave --account out")
+			}
+			if taken != "" { // before a server is asked; parseTaken says what else is wrong
+				if _, err := settings.ParseZoned("--taken", taken); err != nil {
+					return err
+				}
+			}
+			at, err := placeOf(f, args)
+			if err != nil {
+				return err
+			}
+			ses, err := session.OpenSession(at, oncehttp.Config{}, false)
+			if err != nil {
+				return err
+			}
+			return terminal.JoinExit(restored(cmd.Context(), ses, taken, s), ses.Close())
+		},
+	}
+	cmd.Flags().StringVar(&taken, "taken", "", "when the backup was taken, with its zone, such as 2026-01-31T02:00:00Z")
+	return cmd
+}
+
+// takenSlack is how far the clocks may be apart of who wrote the records and who says when
+// the backup was taken.
+const takenSlack = time.Minute
+
+// restored holds what is unfinished, and says what has to be done next.
+func restored(ctx context.Context, ses *session.Session, text string, s terminal.Streams) error {
+	leases, err := leasesOf(ctx, ses)
+	if err != nil {
+		return err
+	}
+	newest, err := newestIn(ctx, ses, leases)
+	if err != nil {
+		return err
+	}
+	if newest.IsZero() {
+		return fmt.Errorf("journal %s: it has no operation, so the backup was not loaded there%s; if the backup had none, nothing has to be held",
+			ses.Place.Name, ses.Place.NotLoaded())
+	}
+	taken, err := parseTaken(text, newest, time.Now())
+	if err != nil {
+		return err
+	}
+	n, err := changeAll(ctx, ses, persist.Query{AllAccounts: true, States: unfinished()}, func(rec *persist.Record) (bool, error) {
+		if err := leases.refuse(rec); err != nil { // claimed meanwhile
+			return false, err
+		}
+		return holdRestored(rec, taken), nil
+	})
+	if err != nil {
+		return err
+	}
+	terminal.Say(s.Out, "held: %s", words.Count(n, "operation"))
+	terminal.Say(s.Err, `What was begun or sent since is not in this journal. Before any batch is repeated, or a worker started, compare:
+  oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s --where COLUMN=VALUE
+"settle" there: run the line that it prints. "foreign": begun since, or by somebody else; do not repeat its row with
+another body, nor at all where the server may have forgotten the key. Then, for what the provider did not do:
+  oncehttp journal resume --restored KEY... --journal %s`, words.ShellQuote(ses.Place.Arg), taken.Format(time.RFC3339), words.ShellQuote(ses.Place.Arg))
+	return nil
+}
+
+// parseTaken reads --taken, and refuses a time at which the backup cannot have been taken.
+// newest is the latest time that the journal knows.
+func parseTaken(text string, newest, now time.Time) (time.Time, error) {
+	known := ""
+	if !newest.IsZero() {
+		known = "; the latest time that this journal knows is " + newest.UTC().Format(time.RFC3339)
+	}
+	if text == "" {
+		return time.Time{}, errors.New("--taken is required: when the backup was taken" + known)
+	}
+	taken, err := settings.ParseZoned("--taken", text)
+	switch {
+	case err != nil:
+		return taken, err
+	case taken.After(now):
+		return taken, fmt.Errorf("--taken %s is in the future%s", text, known)
+	case newest.After(taken.Add(takenSlack)):
+		return taken, fmt.Errorf("--taken %s is too early: this journal was still written later%s", text, known)
+	}
+	return taken.UTC(), nil
+}
+
+// leases are those of workers and batches that run on a journal.
+type leases struct {
+	now   time.Time // by the journal's clock; zero: it has no leases
+	asked time.Time // when that was asked, by the own clock
+	last  persist.Record
+	many  int
+}
+
+// leasesOf asks a journal for its clock.
+func leasesOf(ctx context.Context, ses *session.Session) (*leases, error) {
+	claimer, ok := persist.As[persist.Claimer](ses.Journal)
+	if !ok {
+		return &leases{}, nil
+	}
+	now, err := claimer.Now(ctx)
+	if err != nil {
+		return nil, place.JournalError(ses.Place.Name, err)
+	}
+	return &leases{now: now, asked: time.Now()}, nil
+}
+
+// lasts reports whether somebody has a lease of a record.
+func (l *leases) lasts(rec *persist.Record) bool {
+	return !l.now.IsZero() && !rec.State.Final() && rec.Leased("", l.now.Add(time.Since(l.asked)))
+}
+
+// see counts the lease of a record, if it lasts.
+func (l *leases) see(rec *persist.Record) {
+	if !l.lasts(rec) {
+		return
+	}
+	if l.many++; rec.LeaseUntil.After(l.last.LeaseUntil) {
+		l.last = *rec
+	}
+}
+
+// err is an error if leases that last were seen.
+func (l *leases) err() error {
+	if l.many == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s leased until %s: a worker or a batch is running on it; stop all of them, and repeat this when the leases have ended",
+		words.Count(l.many, "operation"), l.last.LeaseUntil.UTC().Format(time.RFC3339))
+}
+
+// refuse is an error if somebody has a lease of the record.
+func (l *leases) refuse(rec *persist.Record) error {
+	alone := leases{now: l.now, asked: l.asked}
+	alone.see(rec)
+	return alone.err()
+}
+
+// newestIn is the latest time at which the journal saw something happen. If it sees leases that last, it is an error.
+func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest time.Time, err error) {
+	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
+		leases.see(rec)
+		times := []time.Time{rec.Created, rec.Finished}
+		if rec.HoldReason != persist.HoldRestored { // which has the time of an earlier call
+			times = append(times, rec.FirstSent)
+		}
+		for _, a := range rec.History {
+			times = append(times, a.At)
+		}
+		for _, t := range times {
+			if t.After(newest) {
+				newest = t
+			}
+		}
+		return nil
+	})
+	if leased := leases.err(); err == nil && leased != nil {
+		err = &terminal.ExitError{Status: terminal.ExitUnknown, Err: place.JournalError(ses.Place.Name, leased)}
+	}
+	return newest, err
+}
+
+// holdRestored marks an unfinished record as maybe sent and holds it. It reports whether
+// that changed anything. One that is held for a reason that a release would not end keeps it.
+func holdRestored(rec *persist.Record, taken time.Time) bool {
+	if rec.State.Final() {
+		return false
+	}
+	next := *rec
+	if next.FirstSent.IsZero() || next.FirstSent.After(taken) {
+		next.FirstSent = taken
+	}
+	overdue := next.HoldReason == persist.HoldExpired && !next.MaybeSent
+	if next.State == persist.StatePending || next.HoldReason == persist.HoldCaller || overdue {
+		next.State, next.HoldReason = persist.StateHeld, persist.HoldRestored
+	}
+	holdRestoredRekey(&next)
+	if next.MaybeSent = next.KeyOnWire() != ""; !next.MaybeSent { // the server's token comes only now
+		next.FirstSent = rec.FirstSent
+	}
+	next.LeaseOwner, next.LeaseUntil = "", time.Time{}
+	same := next.State == rec.State && next.HoldReason == rec.HoldReason && next.MaybeSent == rec.MaybeSent &&
+		next.FirstSent.Equal(rec.FirstSent) && next.NextAttempt.Equal(rec.NextAttempt) && rec.LeaseOwner == ""
+	*rec = next
+	return !same
+}
+
+// holdRestoredRekey changes what a Rekey holds, which may have gone on since the backup: its lookup waits anew, and what that
+// finds must not send an operation that may have gone on under another key.
+func holdRestoredRekey(rec *persist.Record) {
+	if rec.HoldReason == persist.HoldRekey || rec.HoldReason == persist.HoldRekeyHeld {
+		rec.NextAttempt = time.Time{}
+	}
+	if begun := rec.Replaces != "" && !rec.Enqueued; rec.HoldReason == persist.HoldRekey && !begun {
+		rec.HoldReason = persist.HoldRekeyHeld
+	}
+}
+
+// release lets what is held as restored go on: all of it, or that of these keys. The time of
+// its first send stays, so that a key that the server may have forgotten is not sent.
+func release(ctx context.Context, ses *session.Session, q persist.Query, keys []string) error {
+	q.States = []persist.State{persist.StateHeld}
+	_, err := changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
+		if rec.HoldReason != persist.HoldRestored || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
+			return false, nil
+		}
+		rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
+		return true, nil
+	})
+	return err
+}
+
+// changers is how many records are changed at once, so that they share commits.
+const changers = 16
+
+// changeAll changes the records that q selects and of which change returns true, and counts
+// them. A record that changes meanwhile is read again. An error of change ends it.
+func changeAll(ctx context.Context, ses *session.Session, q persist.Query, change func(*persist.Record) (bool, error)) (changed int, err error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	jobs := make(chan persist.Record)
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range changers {
+		workers.Go(func() {
+			for rec := range jobs {
+				did, err := changeOne(ctx, ses.Journal, rec, change)
+				if err != nil {
+					stop(err)
+				}
+				mu.Lock()
+				if did {
+					changed++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		c := *rec
+		if changes, err := change(&c); !changes && err == nil {
+			return nil // an error comes again below, where the record is changed
+		}
+		select {
+		case jobs <- *rec:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	close(jobs)
+	workers.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = &terminal.ExitError{Status: terminal.ExitUnknown, Err: place.JournalError(ses.Place.Name, cause)}
+	}
+	return changed, err
+}
+
+// changeOne changes one record, as it stands.
+func changeOne(ctx context.Context, j persist.Journal, rec persist.Record, change func(*persist.Record) (bool, error)) (bool, error) {
+	for {
+		if changes, err := change(&rec); !changes || err != nil {
+			return false, err
+		}
+		_, err := j.Update(ctx, rec)
+		if errors.Is(err, persist.ErrStale) {
+			rec, err = j.Get(ctx, rec.ID)
+			if err == nil {
+				continue
+			}
+		}
+		if errors.Is(err, persist.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+}

@@ -1,0 +1,299 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// resumeFlags are the flags of journal resume, as given.
+type resumeFlags struct {
+	*session.JournalFlags
+	client  session.ClientFlags
+	workers int
+	origins []string
+	dry     bool
+	// restored: also what journal restored holds.
+	restored bool
+}
+
+func resumeCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	r := &resumeFlags{JournalFlags: f}
+	cmd := &cobra.Command{
+		Use:   "resume [KEY]...",
+		Short: "Finish what is pending",
+		Long: `Send what is pending and due, each with its own key and bytes and by the profile
+it was begun with, and print a line of JSON for each, as batch does. With KEY only
+those operations are sent. What is held is left alone: settle it. --dry-run shows
+what would be sent, and what keeps the rest from it. --restored also sends what journal
+restored holds, as far as the server still knows the keys.
+
+Credentials are never in a journal. Give them again with -H; a header that is on
+record cannot be changed. Where the pending operations lead to more than one
+server, --origin has to say whose the headers are, and where the journal is on a
+database, to which servers they go: the others then stay pending.
+
+What was begun with a profile file needs that file again: --profile FILE. Without
+it such an operation is not sent, stays pending, and its line says so.
+
+What stands under no account is not sent for an account, and is counted on stderr:
+give it to one with oncehttp journal assign. It does not change the exit status.
+
+Exit status: 0 nothing is left; 1 nothing is left, and some were finally
+refused; 2 the call is wrong and nothing was sent; 3 something is still pending
+or held.`,
+		Example: `  oncehttp journal resume --journal payments.db -H @auth.txt
+  oncehttp journal resume --journal payments.db --account shop-7 --origin https://api.example.com:443 -H @auth.txt`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args, s) },
+	}
+	fs := cmd.Flags()
+	r.client.BindSending(fs)
+	fs.StringVar(&r.client.Profile, "profile", profile.Draft07().Name, "the profile file that operations were begun with; built-in ones are known")
+	fs.BoolVar(&r.dry, "dry-run", false, "show what would be sent, and send nothing")
+	fs.IntVar(&r.workers, "workers", 8, "operations at once")
+	fs.BoolVar(&r.restored, "restored", false, "also what journal restored holds; only after an audit said that the provider did not do it")
+	fs.StringArrayVar(&r.origins, "origin", nil, "a server to send to, as journal list shows it; the one that the headers, or the signatures, are for; may be repeated")
+	return cmd
+}
+
+func (f *resumeFlags) run(ctx context.Context, keys []string, s terminal.Streams) error {
+	cfg, header, err := f.client.Config(s.Err)
+	if err != nil {
+		return err
+	}
+	if f.workers < 1 || f.workers > session.WorkersMax {
+		return fmt.Errorf("--workers must be from 1 to %d", session.WorkersMax)
+	}
+	if f.dry {
+		return f.WithReader(func(ses *session.Session) error { return f.dryRun(ctx, ses, keys, len(header) > 0, s) })
+	}
+	return f.WithJournal(func(ses *session.Session) error {
+		for _, key := range keys {
+			if _, err := (&actFlags{JournalFlags: f.JournalFlags}).find(ctx, ses, key); err != nil {
+				return err
+			}
+		}
+		if len(keys) > 0 {
+			ses.Journal = onlyKeys(ses.Journal, keys)
+		}
+		return f.resume(ctx, ses, cfg, header, keys, s)
+	})
+}
+
+func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {
+	var err error
+	if cfg.Account, err = f.whose(ctx, ses); err != nil {
+		return err
+	}
+	if cfg.Authorize != nil && len(f.origins) == 0 {
+		return errors.New("--sign: say with --origin for which server it signs, as journal list shows it")
+	}
+	if cfg, err = f.directed(ctx, ses, cfg, header); err != nil {
+		return err
+	}
+	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
+	cfg.Journal, cfg.ResumeWorkers = ses.Journal, f.workers
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return terminal.Plain(err)
+	}
+	defer c.Close() // without a journal of its own it has no error
+	if f.restored {
+		if err := release(ctx, ses, persist.Query{Account: persist.Account(cfg.Account)}, keys); err != nil {
+			return err
+		}
+	}
+	stop := context.AfterFunc(ctx, func() {
+		terminal.Say(s.Err, "interrupted: waiting for the attempts on the wire; once more kills")
+		_ = c.Close()
+	})
+	defer stop()
+	t, err := f.pass(ctx, ses, c, s.Out)
+	if err != nil {
+		return err
+	}
+	return f.conclude(ctx, ses, cfg.Account, &t, s.Err)
+}
+
+// pass prints each operation once its finish is durable.
+func (f *resumeFlags) pass(ctx context.Context, ses *session.Session, c *oncehttp.Client, out io.Writer) (results.Tally, error) {
+	ctx = context.WithoutCancel(ctx) // the client's Close ends the pass in good order
+	lines, printed := make(chan results.Placed, f.workers), make(chan error, 1)
+	go func() {
+		stop := func(error) { go c.Close() }
+		printed <- results.NewPrinter(out, ses.Flush).Run(ctx, lines, stop)
+	}()
+	t, err := f.feed(ctx, c, lines)
+	close(lines)
+	if perr := <-printed; perr != nil {
+		err = errors.Join(err, fmt.Errorf("the answers could not be printed: %w", words.Pathless(perr)))
+	}
+	if err != nil {
+		return t, &terminal.ExitError{Status: terminal.ExitUnknown, Err: err}
+	}
+	return t, nil
+}
+
+// feed makes the lines. Only an error of the journal's ends it early.
+func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<- results.Placed) (results.Tally, error) {
+	var t results.Tally
+	for res, err := range c.Resume(ctx) {
+		l := f.client.Declines.Resumed(res)
+		if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
+			l = results.Failed(res.Key, err)
+		} else if err != nil {
+			return t, place.JournalError(f.Path, err)
+		}
+		t.Add(&l)
+		lines <- results.Placed{Seq: t.Rows - 1, Text: l.Marshal()}
+	}
+	return t, nil
+}
+
+// conclude counts what is left.
+func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, account string, t *results.Tally, stderr io.Writer) error {
+	left := map[persist.State]int{}
+	var due time.Time
+	q := persist.Query{Account: persist.Account(account), States: unfinished()}
+	err := session.EachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
+		left[rec.State]++
+		if rec.State == persist.StatePending && (due.IsZero() || rec.NextAttempt.Before(due)) {
+			due = rec.NextAttempt
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	terminal.Say(stderr, "%s; left: %d pending, %d held", t.Summary(f.Path), left[persist.StatePending], left[persist.StateHeld])
+	if wait := time.Until(due); !due.IsZero() && wait > 0 {
+		terminal.Say(stderr, "the next is due in %v", wait.Round(time.Millisecond))
+	}
+	if err := f.sayNone(ctx, ses, account, stderr); err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return terminal.ExitWith(terminal.ExitUnknown)
+	}
+	return terminal.ExitWith(t.Exit)
+}
+
+// sayNone tells what is unfinished under no account beside that of this call: it was not sent, and keeps calls with its keys from
+// beginning anything.
+func (f *resumeFlags) sayNone(ctx context.Context, ses *session.Session, account string, stderr io.Writer) error {
+	if account == "" {
+		return nil
+	}
+	n := 0
+	q := persist.Query{States: unfinished()}
+	err := session.EachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
+		if withoutHeaders(rec.Account) == "" {
+			n++
+		}
+		return nil
+	})
+	if err == nil && n > 0 {
+		terminal.Say(stderr, "left alone: %s under no account, beside %q; give each to the one to which it belongs with oncehttp journal assign", words.Count(n, "unfinished operation"), account)
+	}
+	return err
+}
+
+func unfinished() []persist.State { return []persist.State{persist.StatePending, persist.StateHeld} }
+
+// eachToSend calls do for what is pending, and for what --restored releases.
+func (f *resumeFlags) eachToSend(ctx context.Context, ses *session.Session, q persist.Query, do func(*persist.Record)) error {
+	q.States = []persist.State{persist.StatePending}
+	if f.restored {
+		q.States = unfinished()
+	}
+	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		if rec.State == persist.StatePending || rec.HoldReason == persist.HoldRestored {
+			do(rec)
+		}
+		return nil
+	})
+}
+
+// whose is the account to resume: that of the flag, else the only one that has
+// anything pending.
+func (f *resumeFlags) whose(ctx context.Context, ses *session.Session) (string, error) {
+	if f.HasAccount {
+		return f.Account, nil
+	}
+	found := map[string]bool{}
+	err := f.eachToSend(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) {
+		found[words.AccountName(rec.Account)] = true
+	})
+	names := slices.Sorted(maps.Keys(found))
+	switch {
+	case err != nil || len(names) == 0:
+		return "", err
+	case len(names) > 1:
+		return "", fmt.Errorf("journal %s: several accounts have something pending (%s); say --account", f.Path, strings.Join(words.Quoted(names), ", "))
+	}
+	return names[0], nil
+}
+
+// directed says where the client sends: to one server where it has headers or signs, and else, where others may write into the journal,
+// to those of --origin, or the only one to which the pending operations lead.
+func (f *resumeFlags) directed(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header) (oncehttp.Config, error) {
+	bare := len(header) == 0 && cfg.Authorize == nil
+	if bare && ses.Place.IsFile() && len(f.origins) == 0 {
+		return cfg, nil
+	}
+	asked := "whose the headers are"
+	if bare {
+		asked = "to which they go"
+	} else if len(f.origins) > 1 {
+		return cfg, errors.New("the headers, or the signatures, are for one --origin; resume once for each")
+	}
+	var err error
+	if cfg.Origins, err = f.leadTo(ctx, ses, cfg.Account, asked); err != nil || bare {
+		return cfg, err
+	}
+	cfg.Authorize = session.InTurn(session.Authorize(header, strings.Join(cfg.Origins, "")), cfg.Authorize) // one, or none
+	return cfg, nil
+}
+
+// leadTo returns the origins of --origin, or else the one to which all pending operations of an account lead; none where nothing is
+// pending. One's credentials are not to be shown to another. asked is what --origin says where they lead to more.
+func (f *resumeFlags) leadTo(ctx context.Context, ses *session.Session, account, asked string) ([]string, error) {
+	found := map[string]bool{}
+	err := f.eachToSend(ctx, ses, persist.Query{Account: persist.Account(account)}, func(rec *persist.Record) {
+		found[rec.Origin] = true
+	})
+	if err != nil {
+		return nil, err
+	}
+	origins := slices.Sorted(maps.Keys(found))
+	for _, origin := range f.origins {
+		if !found[origin] {
+			return nil, fmt.Errorf("--origin %s: no pending operation leads there; those that are lead to %s", words.Clip(origin), strings.Join(origins, ", "))
+		}
+	}
+	switch {
+	case len(f.origins) > 0:
+		return f.origins, nil
+	case len(origins) > 1:
+		return nil, fmt.Errorf("the pending operations lead to %s; say with --origin %s", strings.Join(origins, ", "), asked)
+	}
+	return append([]string{}, origins...), nil
+}

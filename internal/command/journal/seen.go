@@ -1,0 +1,94 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// seenRecord is the operation of an argument, and what it looked like when it was listed; empty if that was not said.
+type seenRecord struct {
+	persist.Record
+	seen string
+}
+
+var errNoSuchKey = errors.New("no such key")
+
+// findSeen is find for KEY or KEY@SEEN. A key that ends like the latter is a key.
+func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text string) (seenRecord, error) {
+	rec, err := f.find(ctx, ses, text)
+	if key, seen := session.SplitSeen(text); errors.Is(err, errNoSuchKey) && seen != "" {
+		rec, err = f.find(ctx, ses, key)
+		if !errors.Is(err, errNoSuchKey) {
+			return seenRecord{rec, seen}, err
+		}
+	}
+	if errors.Is(err, errNoSuchKey) {
+		err = f.notFound(ctx, ses, text)
+	}
+	return seenRecord{Record: rec}, err
+}
+
+// notFound says that there is no such operation, and which one the text may mean. What a person only may have meant is not changed.
+func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text string) error {
+	key, _ := session.SplitSeen(text)
+	meant := ""
+	err := session.EachRecord(ctx, ses, f.Query(), func(rec *persist.Record) error {
+		if meant == "" && (words.MeansKey(text, rec.Key) || words.MeansKey(key, rec.Key)) {
+			meant = rec.Key
+		}
+		return nil
+	})
+	if err != nil || meant == "" {
+		return f.NotFound(text)
+	}
+	return fmt.Errorf("%w; there is %q", f.NotFound(text), meant)
+}
+
+// unmoved parts the operations that the act may be done to from those that have moved since they were seen. On a terminal that is
+// not the list of keys it asks about the latter. An operation of which nobody said as what it was seen is shown and asked about there;
+// elsewhere it is an error if the act is bound, or the keys were listed before.
+func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (records []persist.Record, moved []string, err error) {
+	asks := !listed && !yes && terminal.IsTerminal(s.In) && terminal.IsTerminal(s.Err)
+	for i := range all {
+		switch rec := &all[i]; {
+		case a.done(&rec.Record):
+		case rec.seen == "" && rec.State.Final() && a.kind != operation.BeginAnew: // it says how it has ended
+		case rec.seen == "" && (a.bound || listed) && !asks:
+			return nil, nil, fmt.Errorf("%q: say KEY@SEEN, as journal list and journal stuck show it: a worker may have sent it since you looked; nothing was changed", words.Clip(rec.Key))
+		case rec.seen == "" && a.bound:
+			err = s.Confirm(false, knownText(&rec.Record))
+		case rec.seen != "" && operation.MovedSince(rec.seen, &rec.Record, a.kind):
+			if asks {
+				err = s.Confirm(false, "It has moved since it was seen: "+knownText(&rec.Record))
+			}
+			if !asks || err != nil {
+				moved, err = append(moved, session.SeenKey(&rec.Record)), nil
+				continue
+			}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		records = append(records, all[i].Record)
+	}
+	return records, moved, nil
+}
+
+// sayMoved prints what has moved, and adds it to the error of the others.
+func sayMoved(moved []string, err error, s terminal.Streams) error {
+	if len(moved) == 0 {
+		return err
+	}
+	for _, key := range moved {
+		terminal.Say(s.Out, "left alone, it has moved since it was seen: %s", key)
+	}
+	left := fmt.Errorf("%s moved since they were seen; look again", words.Count(len(moved), "operation"))
+	return &terminal.ExitError{Status: terminal.ExitUnknown, Err: errors.Join(err, left)}
+}

@@ -1,0 +1,175 @@
+package journal
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// selectFlags choose records, for every command that lists some.
+type selectFlags struct {
+	states   []string
+	results  []string
+	since    string
+	older    time.Duration
+	origin   string
+	declined []string
+}
+
+func (f *selectFlags) bind(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.states, "state", nil, "only these: pending, held, confirmed, mismatched, settled, abandoned")
+	fs.StringSliceVar(&f.results, "result", nil, "only these: "+results.Help())
+	fs.StringVar(&f.since, "since", "", "only what was created since: a duration (2h, 3d) or a time (2026-01-31, 2026-01-31T10:00:00Z)")
+	settings.BindAge(fs, &f.older, "older", "only what was created longer ago than this")
+	fs.StringVar(&f.origin, "origin", "", "only what goes to this server, such as https://api.example.com:443")
+	results.BindDeclines(fs, &f.declined)
+}
+
+// selection is the flags, read.
+type selection struct {
+	query    persist.Query
+	globs    []string
+	results  []results.Result
+	since    time.Time
+	before   time.Time
+	origin   string
+	declines results.Declines
+}
+
+// selection reads the flags. globs are patterns of keys, as path.Match takes them;
+// none selects every key.
+func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) (selection, error) {
+	s := selection{query: q, globs: globs, origin: f.origin}
+	var err error
+	if s.query.States, err = parseStates(f.states); err != nil {
+		return s, err
+	}
+	if s.results, err = results.Parse(f.results); err != nil {
+		return s, err
+	}
+	if s.declines, err = results.ParseDeclines(f.declined); err != nil {
+		return s, err
+	}
+	if s.since, err = parseSince(f.since, now); err != nil {
+		return s, err
+	}
+	if f.older > 0 {
+		s.before = now.Add(-f.older)
+	}
+	for _, glob := range globs {
+		if scheme, _, _ := strings.Cut(glob, "://"); place.Engines()[scheme].Open != nil { // which may hold a password
+			return s, fmt.Errorf("%s://… is a journal, and a key is wanted here; say --journal", scheme)
+		}
+		if _, err := path.Match(glob, ""); err != nil {
+			return s, fmt.Errorf("%q is no pattern of keys: *, ? and [a-z] stand for characters", words.Clip(glob))
+		}
+	}
+	return s, nil
+}
+
+// parseSince reads a duration, days included, or a time; "" is the zero time.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if d, err := settings.ParseAge(text); err == nil {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return time.Time{}, fmt.Errorf("--since %q: want a duration such as 2h or 3d, or a time such as 2026-01-31 or 2026-01-31T10:00:00Z", words.Clip(text))
+}
+
+// match reports whether the record is selected.
+func (s *selection) match(rec *persist.Record) bool {
+	switch {
+	case rec.Created.Before(s.since), !s.before.IsZero() && !rec.Created.Before(s.before):
+		return false
+	case s.origin != "" && rec.Origin != s.origin:
+		return false
+	case len(s.results) > 0 && !slices.Contains(s.results, s.declines.ResultOfRecord(rec)):
+		return false
+	}
+	return len(s.globs) == 0 || slices.ContainsFunc(s.globs, func(glob string) bool {
+		hit, _ := path.Match(glob, rec.Key)
+		key, _ := session.SplitSeen(glob)
+		return hit || words.MeansKey(glob, rec.Key) || words.MeansKey(key, rec.Key) || slices.ContainsFunc(words.KeySpellings(rec.Key), func(spelling string) bool {
+			hit, _ := path.Match(glob, spelling)
+			return hit
+		})
+	})
+}
+
+// each calls do for every record that is selected, oldest first.
+func (s *selection) each(ctx context.Context, ses *session.Session, do func(*persist.Record) error) error {
+	return session.EachRecord(ctx, ses, s.query, func(rec *persist.Record) error {
+		if !s.match(rec) {
+			return nil
+		}
+		return do(rec)
+	})
+}
+
+// sortOrders are what --sort can say, greatest first.
+func sortOrders() map[string]func(a, b *persist.Record) int {
+	return map[string]func(a, b *persist.Record) int{
+		"created":  func(a, b *persist.Record) int { return a.Created.Compare(b.Created) },
+		"finished": func(a, b *persist.Record) int { return a.Finished.Compare(b.Finished) },
+		"attempts": func(a, b *persist.Record) int { return cmp.Compare(a.Attempts, b.Attempts) },
+		"sends":    func(a, b *persist.Record) int { return cmp.Compare(a.Sends, b.Sends) },
+	}
+}
+
+// top gives the limit records that come last in the order, greatest first, in
+// memory for no more than those.
+func (s *selection) top(ctx context.Context, ses *session.Session, limit int, order func(a, b *persist.Record) int) ([]persist.Record, error) {
+	h := &recordHeap{order: order}
+	err := s.each(ctx, ses, func(rec *persist.Record) error {
+		heap.Push(h, *rec)
+		if h.Len() > limit {
+			heap.Pop(h)
+		}
+		return nil
+	})
+	slices.SortStableFunc(h.records, func(a, b persist.Record) int { return order(&b, &a) })
+	return h.records, err
+}
+
+// recordHeap is a heap.Interface with the least record on top.
+type recordHeap struct {
+	records []persist.Record
+	order   func(a, b *persist.Record) int
+}
+
+func (h *recordHeap) Len() int { return len(h.records) }
+
+func (h *recordHeap) Less(i, j int) bool { return h.order(&h.records[i], &h.records[j]) < 0 }
+
+func (h *recordHeap) Swap(i, j int) { h.records[i], h.records[j] = h.records[j], h.records[i] }
+
+// Push appends; heap.Push calls it.
+func (h *recordHeap) Push(x any) { h.records = append(h.records, x.(persist.Record)) }
+
+// Pop takes the last; heap.Pop calls it.
+func (h *recordHeap) Pop() any {
+	last := h.records[len(h.records)-1]
+	h.records = h.records[:len(h.records)-1]
+	return last
+}

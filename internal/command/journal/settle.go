@@ -1,0 +1,70 @@
+package journal
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func settleCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	a := &actFlags{JournalFlags: f}
+	var happened, absent bool
+	cmd := &cobra.Command{
+		Use:   "settle KEY[@SEEN]... (--happened | --absent)",
+		Short: "Say what became of operations in doubt",
+		Long: `Say what became of operations that are pending or held, after you have looked:
+--happened, it took effect; --absent, it did not and never will. It is final,
+and nothing is ever sent under these keys again. Absent operations may be tried
+anew with batch --generation; so --absent of one that may have been sent asks
+first, or wants --yes. Saying the same again is no error.
+
+SEEN is what journal list and journal stuck show behind the key. What a worker has
+claimed or sent since then, or what has moved otherwise, is left alone and printed
+with its new KEY@SEEN (status 3), also with --yes. --absent needs it where nobody can
+be asked on a terminal, and so do keys that "-" reads from stdin, one a line.
+
+An operation that journal restored holds is settled like any other; where the
+provider did not do it, journal resume --restored sends it.`,
+		Example: `  oncehttp journal settle idemp:order:u1:o7 --happened --journal payments.db --reason 'seen at the bank'
+  oncehttp journal settle idemp:order:u1:o8@3f9c0a17be52 --absent --journal payments.db
+  oncehttp journal settle - --absent --yes --journal payments.db < looked-up.txt`,
+		Args: settings.WantArgs(1, 1<<20, "KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if happened == absent {
+				return errors.New("say one of --happened and --absent")
+			}
+			r := oncehttp.Resolution{Effect: oncehttp.EffectHappened}
+			if absent {
+				r.Effect = oncehttp.EffectAbsent
+			}
+			settle := act{
+				done: func(rec *persist.Record) bool { return rec.State == persist.StateSettled && rec.Effect == r.Effect },
+				end: func(c *oncehttp.Client, rec *persist.Record) error {
+					r.Note = a.reason
+					return c.Settle(cmd.Context(), oncehttp.Key(rec.Key), r, oncehttp.AsSeen(*rec))
+				},
+				said:  "settled as " + string(r.Effect),
+				bound: absent,
+			}
+			if absent {
+				settle.warning = func(rec *persist.Record) string {
+					if !rec.MaybeSent || rec.State.Final() {
+						return ""
+					}
+					return maybeSentText(rec)
+				}
+			}
+			return a.run(cmd.Context(), args, settle, s)
+		},
+	}
+	a.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&happened, "happened", false, "it took effect")
+	cmd.Flags().BoolVar(&absent, "absent", false, "it did not take effect and never will")
+	return cmd
+}

@@ -1,0 +1,262 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func statsCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	sf := &selectFlags{}
+	var asJSON bool
+	var sums results.SumFlags
+	var alerts alertFlags
+	var promFile string
+	cmd := &cobra.Command{
+		Use:   "stats [KEY]...",
+		Short: "Count operations, and show how old the unfinished ones are",
+		Long: `Count the operations of a journal by state and result, and show how old those
+are that are not done, and how many attempts and how much time it took. --sum adds up
+an amount of their requests, exactly, by class; of a request that was pruned it takes
+what --keep-field has kept.
+
+For cron and monitoring: with --fail-over, --fail-held and --fail-pending the status is
+6 where they find something, which is said in a line on stderr; --quiet prints nothing
+else. --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
+		Example: `  oncehttp journal stats --journal payments.db
+  oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json
+  oncehttp journal stats --journal payments.db --quiet --fail-held 0 --prometheus /var/lib/node/oncehttp.prom`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := time.Now()
+			sel, err := sf.selection(f.Query(), args, now)
+			if err == nil {
+				err = cmp.Or(sums.Check(), alerts.check())
+			}
+			if err != nil {
+				return err
+			}
+			return f.WithReader(func(ses *session.Session) error {
+				a := &alert{flags: &alerts, now: now}
+				st, err := countRecords(cmd.Context(), ses, sel, &sums, now, a.add)
+				if err == nil && promFile != "" {
+					err = st.writePrometheus(promFile, filepath.Base(ses.Place.Name))
+				}
+				switch {
+				case err != nil || alerts.quiet:
+				case asJSON:
+					err = json.NewEncoder(s.Out).Encode(st)
+				default:
+					err = st.print(s.Out)
+				}
+				if err != nil {
+					return err
+				}
+				return a.conclude(ses.Place.Name)
+			})
+		},
+	}
+	sf.bind(cmd.Flags())
+	sums.Bind(cmd.Flags())
+	alerts.bind(cmd.Flags(), true)
+	cmd.Flags().StringVar(&promFile, "prometheus", "", "write the numbers to this file as well, for a textfile collector; it is replaced whole")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON")
+	return cmd
+}
+
+// Stats are what journal stats prints. Times are in seconds.
+type Stats struct {
+	Operations int                    `json:"operations"`
+	FileBytes  int64                  `json:"file_bytes,omitempty"` // of a file
+	States     map[string]int         `json:"states"`
+	Results    map[results.Result]int `json:"results"`
+	Statuses   map[int]int            `json:"statuses"`
+	Attempts   distribution           `json:"attempts"`
+	Finished   distribution           `json:"seconds_to_finish"`
+	Unfinished distribution           `json:"age_of_unfinished"`
+	Ages       [ageBuckets + 1]int    `json:"age_histogram"`
+	Totals     []results.TotalView    `json:"totals,omitempty"`
+
+	totals results.Totals
+	read   time.Time
+}
+
+// The buckets of the histogram of ages end here; the last has no end.
+const ageBuckets = 6
+
+func ageEnds() [ageBuckets]time.Duration {
+	return [...]time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
+}
+
+// countRecords reads what is selected, in memory that does not grow with it.
+func countRecords(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time, see func(*persist.Record)) (*Stats, error) {
+	st := &Stats{States: map[string]int{}, Results: map[results.Result]int{}, Statuses: map[int]int{}}
+	if info, err := os.Stat(ses.Place.Path); err == nil {
+		st.FileBytes = info.Size()
+	}
+	st.totals.Name, st.read = sums.Amount, now
+	err := sel.each(ctx, ses, func(rec *persist.Record) error {
+		see(rec)
+		st.Operations++
+		if sums.Amount != "" {
+			st.totals.AddRecord(rec, sel.declines.ClassOfRecord(rec), sums)
+		}
+		st.States[rec.State.String()]++
+		st.Results[sel.declines.ResultOfRecord(rec)]++
+		if rec.Answer != nil && rec.Answer.Status != 0 {
+			st.Statuses[rec.Answer.Status]++
+		}
+		st.Attempts.addCount(rec.Attempts)
+		if rec.State.Final() {
+			st.Finished.add(rec.Finished.Sub(rec.Created).Seconds())
+			return nil
+		}
+		age := now.Sub(rec.Created)
+		st.Unfinished.add(age.Seconds())
+		st.Ages[ageBucket(age)]++
+		return nil
+	})
+	for _, d := range []*distribution{&st.Attempts, &st.Finished, &st.Unfinished} {
+		d.conclude()
+	}
+	st.Totals = st.totals.Views()
+	return st, err
+}
+
+func ageBucket(age time.Duration) int {
+	ends := ageEnds()
+	if i := slices.IndexFunc(ends[:], func(end time.Duration) bool { return age < end }); i >= 0 {
+		return i
+	}
+	return ageBuckets
+}
+
+// distribution sums up values by buckets that grow by a tenth, so that its
+// percentiles are right to 5 percent in flat memory.
+type distribution struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	Max float64 `json:"max"`
+
+	counts map[int]int
+	total  int
+	whole  bool // of addCount
+}
+
+func (d *distribution) add(v float64) {
+	if d.counts == nil {
+		d.counts = map[int]int{}
+	}
+	i := math.MinInt32
+	if v > 0 {
+		i = int(math.Floor(math.Log(v) / math.Log(1.1)))
+	}
+	d.counts[i]++
+	d.total++
+	d.Max = max(d.Max, v)
+}
+
+// addCount adds a whole number, which a percentile gives as it is: each has a bucket of its own.
+func (d *distribution) addCount(n int) {
+	d.whole = true
+	if d.counts == nil {
+		d.counts = map[int]int{}
+	}
+	d.counts[n]++
+	d.total++
+	d.Max = max(d.Max, float64(n))
+}
+
+// conclude computes the percentiles.
+func (d *distribution) conclude() { d.P50, d.P95 = d.percentile(0.5), d.percentile(0.95) }
+
+func (d *distribution) percentile(p float64) float64 {
+	left := int(math.Ceil(p * float64(d.total)))
+	keys := make([]int, 0, len(d.counts))
+	for i := range d.counts {
+		keys = append(keys, i)
+	}
+	slices.Sort(keys)
+	for _, i := range keys {
+		if left -= d.counts[i]; left <= 0 && d.whole {
+			return float64(i)
+		}
+		if left <= 0 && i != math.MinInt32 {
+			return min(d.Max, math.Pow(1.1, float64(i)+0.5))
+		}
+		if left <= 0 {
+			break
+		}
+	}
+	return 0
+}
+
+// print writes the stats as text. The statuses are in the JSON only.
+func (st *Stats) print(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(words.Count(st.Operations, "operation"))
+	if st.FileBytes > 0 {
+		fmt.Fprintf(&b, ", %.1f MB", float64(st.FileBytes)/1e6)
+	}
+	b.WriteByte('\n')
+	for _, s := range AllStates() {
+		if n := st.States[s.String()]; n > 0 {
+			fmt.Fprintf(&b, "  %-11s %d\n", s, n)
+		}
+	}
+	b.WriteString("results\n")
+	for _, r := range results.All() {
+		if n := st.Results[r]; n > 0 {
+			fmt.Fprintf(&b, "  %-11s %d\n", r, n)
+		}
+	}
+	for _, text := range st.totals.Lines("operation") {
+		b.WriteString(text + "\n")
+	}
+	fmt.Fprintf(&b, "attempts      p50 %.0f, p95 %.0f, most %.0f\n", st.Attempts.P50, st.Attempts.P95, st.Attempts.Max)
+	fmt.Fprintf(&b, "to finish     p50 %s, p95 %s, longest %s\n", seconds(st.Finished.P50), seconds(st.Finished.P95), seconds(st.Finished.Max))
+	if st.Unfinished.total > 0 {
+		fmt.Fprintf(&b, "not done      p50 %s old, p95 %s, oldest %s\n", seconds(st.Unfinished.P50), seconds(st.Unfinished.P95), seconds(st.Unfinished.Max))
+		st.histogram(&b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// histogram draws the ages of what is not done.
+func (st *Stats) histogram(b *strings.Builder) {
+	const width = 40
+	most := slices.Max(st.Ages[:])
+	for i, n := range st.Ages {
+		label := "older"
+		if i < ageBuckets {
+			label = "under " + view.Roughly(ageEnds()[i])
+		}
+		fmt.Fprintf(b, "  %-11s %-*s %d\n", label, width, strings.Repeat("█", (n*width+most-1)/most), n)
+	}
+}
+
+func seconds(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d < time.Minute {
+		return fmt.Sprintf("%.3gs", s)
+	}
+	return view.Roughly(d)
+}

@@ -1,0 +1,124 @@
+package place
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/mysql"
+	"github.com/oncehttp/oncehttp/persist/postgres"
+	"github.com/oncehttp/oncehttp/persist/redis"
+)
+
+// Fault is an error of a journal, or of the client about an operation in it, in words of our own.
+type Fault struct{ terminal.SaidError }
+
+// Status is the exit status that it stands for. Where the same command may do better later, because a server does not
+// answer or another process is at the operation, it is terminal.ExitUnknown; where the call has to change, it is terminal.ExitUsage.
+func (e *Fault) Status() int {
+	switch {
+	case errors.Is(e, persist.ErrLocked):
+		return terminal.ExitLocked
+	case errors.Is(e, persist.ErrUncertain), errors.Is(e, persist.ErrStale), isOneOf(e, oncehttp.ErrInFlight, oncehttp.ErrHeld, oncehttp.ErrStale), passes(e):
+		return terminal.ExitUnknown
+	}
+	return terminal.ExitUsage
+}
+
+// passes reports whether an error says that a server does not answer, or not now. What it says of the call passes not:
+// a wrong password, a right or a table that is missing.
+func passes(err error) bool {
+	var pg *pgconn.PgError
+	var my *mysqldriver.MySQLError
+	var answered goredis.Error
+	switch {
+	case errors.Is(err, persist.ErrReadOnly): // as of a standby, which may be promoted
+		return true
+	case errors.As(err, &answered): // also where the server does not tell its settings, because it starts
+		return !redisOfCall(answered.Error())
+	case isOneOf(err, postgres.ErrVolatile, mysql.ErrVolatile, redis.ErrVolatile, postgres.ErrSchema, persist.ErrCorrupt, persist.ErrGone, persist.ErrSealed):
+		return false
+	case errors.As(err, &pg):
+		return !ofCall(pg.Code)
+	case errors.As(err, &my):
+		return !slices.Contains(mysqlOfCall(), my.Number) && !ofCall(string(my.SQLState[:])) || slices.Contains(mysqlTooMany(), my.Number)
+	}
+	return unreachable(err)
+}
+
+// RefusesCall reports whether a server has answered that the call has to change: a right or a table is missing.
+func RefusesCall(err error) bool {
+	answered := errors.As(err, new(*pgconn.PgError)) || errors.As(err, new(*mysqldriver.MySQLError)) || errors.As(err, new(goredis.Error))
+	return answered && !passes(err)
+}
+
+// unreachable reports whether a connection could not be had, or broke, or was waited for in vain.
+func unreachable(err error) bool {
+	if e := (*oncehttp.Error)(nil); errors.As(err, &e) { // it is a net.Error, whatever its cause
+		return slices.ContainsFunc(e.Unwrap(), unreachable)
+	}
+	var network net.Error
+	if errors.As(err, &network) {
+		_, isFile := network.(syscall.Errno) // which is one, too, and also that of a file
+		return !isFile
+	}
+	return pgconn.SafeToRetry(err) || isOneOf(err, context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
+		driver.ErrBadConn, sql.ErrConnDone, mysqldriver.ErrInvalidConn, goredis.ErrPoolTimeout, goredis.ErrClosed)
+}
+
+// ofCall reports whether a SQLSTATE says that the call has to change: data, authorization, the database, the schema, rights
+// and tables, what the server does not have.
+func ofCall(state string) bool {
+	return len(state) == 5 && slices.Contains([]string{"0A", "22", "23", "28", "3D", "3F", "42"}, state[:2])
+}
+
+// mysqlOfCall are the errors of MariaDB about a call that have a general SQLSTATE: this host may not connect, there is no
+// such variable or way to authenticate, the password is to be changed.
+func mysqlOfCall() []uint16 { return []uint16{1130, 1193, 1524, 1820, 1862} }
+
+// mysqlTooMany are the errors of MariaDB about too many connections that have the SQLSTATE of missing rights.
+func mysqlTooMany() []uint16 { return []uint16{1203, 1226} }
+
+// redisOfCall reports whether an answer of Redis says that the call has to change.
+func redisOfCall(text string) bool {
+	code, rest, _ := strings.Cut(text, " ")
+	if code == "ERR" {
+		return !strings.HasPrefix(rest, "max number of clients")
+	}
+	return slices.Contains([]string{"NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "CROSSSLOT", "WRONGTYPE"}, code)
+}
+
+// isOneOf reports whether err matches one of these.
+func isOneOf(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+}
+
+// NotBegun is what the journal's server said, or that it did not answer, where that kept an operation from being tried; else nil.
+func NotBegun(err error) error {
+	var e *oncehttp.Error
+	cause := err
+	if errors.As(err, &e) {
+		cause = e.Cause
+	}
+	switch {
+	case cause == nil, e != nil && e.Attempts > 0, isOneOf(err, context.Canceled, oncehttp.ErrClosed):
+		return nil
+	case errors.As(cause, new(*pgconn.PgError)), errors.As(cause, new(*mysqldriver.MySQLError)), errors.As(cause, new(goredis.Error)),
+		errors.Is(cause, persist.ErrUncertain), unreachable(cause):
+		return cause
+	}
+	return nil
+}

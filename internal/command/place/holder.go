@@ -1,0 +1,307 @@
+package place
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// A command that holds a journal lets other commands read it: through a socket
+// beside the file, of the same owner and mode. Nothing reads the file itself
+// meanwhile: its pages change under a second reader, and a copy may be torn.
+
+// Holder answers readers while a journal is held.
+type Holder struct {
+	journal  persist.Journal
+	looks    lookers
+	listener net.Listener
+	hello    holderHello
+	conns    sync.WaitGroup
+	ctx      context.Context
+	stop     context.CancelFunc
+}
+
+// holderHello is the first thing that a reader is told.
+type holderHello struct {
+	PID     int
+	Command string
+	Since   time.Time
+}
+
+// holderQuery is what a reader asks: one record, a listing, a fact of the journal, or whether operations are being sent. Of the latter ID is
+// the first, and each that follows is sent alone.
+type holderQuery struct {
+	One           bool
+	Fact          string // its name
+	Sending       bool
+	ID            persist.ID
+	Account       string
+	AllAccounts   bool
+	Key           string
+	States        []persist.State
+	After         uint64
+	AnyUnresolved bool
+}
+
+// holderReply is one record, or what ends the replies.
+type holderReply struct {
+	Record  persist.Record
+	Fact    []byte
+	More    bool   // Record is set, and others may follow
+	Damaged string // a damaged record; others may follow
+	Missing bool   // there is no such record
+	Err     string
+}
+
+// socketPathMax is what a socket's address may hold on every system.
+const socketPathMax = 100
+
+func socketOf(path string) string { return path + ".sock" }
+
+// Hold serves readers of a journal file until close. It serves none
+// if the path is too long for a socket; the holder works all the same. It is nil for a
+// journal on a server, which others read there.
+// used is the journal as the holder's own client uses it.
+func Hold(at Place, j, used persist.Journal) *Holder {
+	if !at.IsFile() {
+		return nil
+	}
+	h := &Holder{journal: j, looks: lookers{journal: used}, hello: holderHello{PID: os.Getpid(), Command: "oncehttp", Since: time.Now().UTC()}}
+	if len(os.Args) > 1 {
+		h.hello.Command += " " + os.Args[1]
+	}
+	name := socketOf(at.Path)
+	if len(name) > socketPathMax {
+		return h
+	}
+	_ = os.Remove(name) // of a holder that died: the lock on the file is ours
+	listener, err := net.Listen("unix", name)
+	if err != nil {
+		return h
+	}
+	_ = os.Chmod(name, 0o600)
+	h.listener = listener
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.conns.Go(h.accept)
+	return h
+}
+
+func (h *Holder) accept() {
+	for {
+		conn, err := h.listener.Accept()
+		if err != nil {
+			return
+		}
+		h.conns.Go(func() {
+			defer conn.Close()
+			defer context.AfterFunc(h.ctx, func() { _ = conn.Close() })()
+			_ = h.answer(conn) // a reader that goes away is no matter
+		})
+	}
+}
+
+// answer serves one query.
+func (h *Holder) answer(conn net.Conn) error {
+	enc := gob.NewEncoder(conn)
+	if err := enc.Encode(h.hello); err != nil {
+		return err
+	}
+	var q holderQuery
+	dec := gob.NewDecoder(conn)
+	if err := dec.Decode(&q); err != nil {
+		return err
+	}
+	if q.Sending {
+		return h.answerSending(enc, dec, q.ID)
+	}
+	if q.Fact != "" {
+		fact, err := h.journal.Fact(h.ctx, q.Fact, nil, nil)
+		if err != nil {
+			return enc.Encode(holderReply{Err: err.Error()})
+		}
+		return enc.Encode(holderReply{Fact: fact})
+	}
+	if q.One {
+		rec, err := h.journal.Get(h.ctx, q.ID)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+			return enc.Encode(holderReply{Missing: true})
+		case err != nil:
+			return enc.Encode(holderReply{Err: err.Error()})
+		}
+		return enc.Encode(holderReply{Record: rec, More: true})
+	}
+	query := persist.Query{
+		Account: q.Account, AllAccounts: q.AllAccounts, Key: q.Key, States: q.States, After: q.After, AnyUnresolved: q.AnyUnresolved,
+	}
+	for rec, err := range h.journal.List(h.ctx, query) {
+		reply := holderReply{Record: rec, More: true}
+		switch {
+		case errors.Is(err, persist.ErrCorrupt):
+			reply = holderReply{Damaged: err.Error()}
+		case err != nil:
+			return enc.Encode(holderReply{Err: err.Error()})
+		}
+		if err := enc.Encode(reply); err != nil {
+			return err
+		}
+	}
+	return enc.Encode(holderReply{})
+}
+
+// Close ends the readers and takes the socket away.
+func (h *Holder) Close() {
+	if h.listener == nil {
+		return
+	}
+	h.stop()
+	_ = h.listener.Close() // removes the socket
+	h.conns.Wait()
+	h.looks.close()
+}
+
+// HeldJournal reads a journal through its holder. It has Get, List, Fact and Close only.
+type HeldJournal struct {
+	persist.Journal // nil
+	path            string
+	hello           holderHello
+	asked           sendingAsked
+}
+
+// OpenHeld finds the holder of the journal at path; nil if there is none that
+// answers.
+func OpenHeld(path string) *HeldJournal {
+	j := &HeldJournal{path: path}
+	conn, _, err := j.ask()
+	if err != nil {
+		return nil
+	}
+	_ = conn.Close()
+	return j
+}
+
+// ask connects, and reads who answers.
+func (j *HeldJournal) ask() (net.Conn, *gob.Decoder, error) {
+	name := socketOf(j.path)
+	if len(name) > socketPathMax {
+		return nil, nil, errors.New("no holder answers")
+	}
+	conn, err := net.DialTimeout("unix", name, time.Second)
+	if err != nil {
+		return nil, nil, err
+	}
+	dec := gob.NewDecoder(conn)
+	if err := dec.Decode(&j.hello); err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return conn, dec, nil
+}
+
+// Get asks the holder for one record.
+func (j *HeldJournal) Get(_ context.Context, id persist.ID) (persist.Record, error) {
+	reply, err := j.askOnce(holderQuery{One: true, ID: id})
+	if err == nil && reply.Missing {
+		err = persist.ErrNotFound
+	}
+	return reply.Record, err
+}
+
+// askOnce asks the holder for one reply.
+func (j *HeldJournal) askOnce(q holderQuery) (reply holderReply, err error) {
+	conn, dec, err := j.ask()
+	if err != nil {
+		return reply, err
+	}
+	defer conn.Close()
+	if err := errors.Join(gob.NewEncoder(conn).Encode(q), dec.Decode(&reply)); err != nil {
+		return reply, fmt.Errorf("the holder of the journal went away: %w", err)
+	}
+	if reply.Err != "" {
+		return reply, errors.New(reply.Err)
+	}
+	return reply, nil
+}
+
+// List asks the holder for the records that q selects.
+func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		conn, dec, err := j.ask()
+		if err != nil {
+			yield(persist.Record{}, err)
+			return
+		}
+		defer conn.Close()
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+		err = gob.NewEncoder(conn).Encode(holderQuery{
+			Account: q.Account, AllAccounts: q.AllAccounts, Key: q.Key, States: q.States, After: q.After, AnyUnresolved: q.AnyUnresolved,
+		})
+		for err == nil {
+			var reply holderReply
+			err = dec.Decode(&reply)
+			switch {
+			case err != nil:
+			case reply.Err != "":
+				err = errors.New(reply.Err)
+			case reply.Damaged != "":
+				if !yield(persist.Record{}, fmt.Errorf("%w: %s", persist.ErrCorrupt, strings.TrimPrefix(reply.Damaged, "persist: "))) {
+					return
+				}
+			case !reply.More:
+				return
+			case !yield(reply.Record, nil):
+				return
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+			err = errors.New("the holder of the journal went away")
+		}
+		yield(persist.Record{}, err)
+	}
+}
+
+// Fact asks the holder for the origins to which clients send with Authorize. Of the seal it says nothing: whoever reads unseals for itself, and
+// is told by the records.
+func (j *HeldJournal) Fact(_ context.Context, name string, _, _ []byte) ([]byte, error) {
+	if name != persist.FactOrigins {
+		return nil, nil
+	}
+	reply, err := j.askOnce(holderQuery{Fact: name})
+	return reply.Fact, err
+}
+
+// Attach makes a value of its own for each reader.
+func (j *HeldJournal) Attach(create func() any) any { return create() }
+
+// Close closes the connection over which sending asks; every other call has one of its own.
+func (j *HeldJournal) Close() error { return j.asked.close() }
+
+// LockedError says who holds the journal at path, as far as can be found out.
+func LockedError(path string, err error) error {
+	return &terminal.ExitError{Status: terminal.ExitLocked, Err: JournalError(path, fmt.Errorf("%w%s", err, holderOf(path)))}
+}
+
+// holderOf names the process that holds the file, and says what to do: the holder
+// itself says it, else the system's list of locks. Only a holder that answers lets
+// others read meanwhile.
+func holderOf(path string) string {
+	if j := OpenHeld(path); j != nil {
+		return fmt.Sprintf(": process %d (%s), since %s; wait for that process, or look with oncehttp journal list, which works meanwhile",
+			j.hello.PID, j.hello.Command, j.hello.Since.Format(time.RFC3339))
+	}
+	if pid, since := lockOwner(path); pid > 0 {
+		return fmt.Sprintf(": process %d, running since %s; wait for that process", pid, since.UTC().Format(time.RFC3339))
+	}
+	return "; wait for that process"
+}

@@ -1,0 +1,118 @@
+package place
+
+import (
+	"context"
+	"encoding/gob"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// A reader of a journal that another process holds asks that process which operations it is sending: a bolt file has no leases.
+
+// lookWithin bounds the time in which the holder looks for one operation.
+const lookWithin = 2 * time.Second
+
+// lookers are clients on the holder's journal, which share its table of calls: one for each account.
+type lookers struct {
+	journal persist.Journal
+
+	mu      sync.Mutex
+	clients map[string]*oncehttp.Client
+}
+
+// client returns the client of an account.
+func (l *lookers) client(account string) (*oncehttp.Client, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.clients[account]
+	if c != nil {
+		return c, nil
+	}
+	c, err := oncehttp.New(oncehttp.Config{Journal: l.journal, Origins: []string{}, Account: account})
+	if err != nil {
+		return nil, err
+	}
+	if l.clients == nil {
+		l.clients = map[string]*oncehttp.Client{}
+	}
+	l.clients[account] = c
+	return c, nil
+}
+
+// sending reports whether a call of this process may be sending the operation.
+func (l *lookers) sending(ctx context.Context, id persist.ID) bool {
+	c, err := l.client(words.AccountName(id.Account))
+	if err != nil {
+		return true
+	}
+	ctx, stop := context.WithTimeout(ctx, lookWithin)
+	defer stop()
+	rec, err := c.Lookup(ctx, oncehttp.Key(id.Key), oncehttp.OfAccount(id.Account))
+	return err != nil || rec.LeaseOwner != ""
+}
+
+func (l *lookers) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.clients {
+		_ = c.Close() // it has begun nothing
+	}
+}
+
+// answerSending says of each operation whether it is being sent, until the reader goes away.
+func (h *Holder) answerSending(enc *gob.Encoder, dec *gob.Decoder, id persist.ID) error {
+	for {
+		if err := enc.Encode(h.looks.sending(h.ctx, id)); err != nil {
+			return err
+		}
+		id = persist.ID{}
+		if err := dec.Decode(&id); err != nil {
+			return err
+		}
+	}
+}
+
+// sendingAsked is the connection over which a reader asks what is being sent.
+type sendingAsked struct {
+	mu   sync.Mutex
+	conn net.Conn
+	enc  *gob.Encoder
+	dec  *gob.Decoder
+}
+
+// close closes the connection.
+func (a *sendingAsked) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.conn == nil {
+		return nil
+	}
+	return a.conn.Close()
+}
+
+// Sending reports whether the holder may be sending an operation whose record was read before. It is true where the holder does not
+// say: then nobody acts on what was seen.
+func (j *HeldJournal) Sending(id persist.ID) bool {
+	a := &j.asked
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var question any = id
+	if a.conn == nil {
+		conn, dec, err := j.ask()
+		if err != nil {
+			return true
+		}
+		a.conn, a.enc, a.dec = conn, gob.NewEncoder(conn), dec
+		question = holderQuery{Sending: true, ID: id}
+	}
+	answer := true
+	if a.enc.Encode(question) != nil || a.dec.Decode(&answer) != nil {
+		return true
+	}
+	return answer
+}

@@ -1,0 +1,72 @@
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+// Open opens the journal at a place, and holds it until it is closed. It makes a
+// file if create is set; what a server keeps is made by journal migrate.
+func Open(at Place, create bool) (persist.Journal, error) {
+	if !at.IsFile() {
+		return openServer(at)
+	}
+	if err := CheckJournalPath(at.Path, create); err != nil {
+		return nil, err
+	}
+	return openBolt(at.Path)
+}
+
+// openBolt opens the file. Where another process has it, the error says which.
+func openBolt(path string) (persist.Journal, error) {
+	j, err := bolt.Open(path, bolt.Options{})
+	switch {
+	case errors.Is(err, persist.ErrLocked):
+		return nil, LockedError(path, err)
+	case err != nil:
+		return nil, JournalError(path, err)
+	}
+	return j, nil
+}
+
+// CheckJournalPath refuses what cannot be a journal before anything is created.
+func CheckJournalPath(path string, create bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && create:
+		if dir, err := os.Stat(filepath.Dir(path)); err != nil || !dir.IsDir() {
+			return JournalError(path, errors.New("its folder is not there"))
+		}
+		return nil
+	case err != nil:
+		return JournalError(path, words.Pathless(err))
+	case info.IsDir():
+		return JournalError(path, errors.New("is a directory"))
+	case !info.Mode().IsRegular():
+		return JournalError(path, errors.New("is not a regular file"))
+	}
+	return nil
+}
+
+// JournalError says in one line what is wrong with the journal of this name.
+func JournalError(path string, err error) error {
+	text := err.Error()
+	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist/seal: ", "persist/postgres: ", "persist/mysql: ", "persist/redis: ", "persist: ", "wrong options: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	if fault := serverFault(path, err); fault != "" {
+		return &Fault{terminal.SaidError{Text: "journal " + path + ": " + fault, Err: err}}
+	}
+	if hasScheme.MatchString(path) && strings.HasPrefix(text, "journal ") {
+		return &Fault{terminal.SaidError{Text: text, Err: err}} // a server's error names it
+	}
+	return &Fault{terminal.SaidError{Text: "journal " + path + ": " + text, Err: err}}
+}

@@ -1,0 +1,49 @@
+package place
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// SendJournal is the default journal of send, in a folder that it makes.
+func SendJournal() (string, error) {
+	path, err := sendPath()
+	if err != nil {
+		return "", fmt.Errorf("no place for a default journal, use --journal: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("journal folder %s, use --journal: %w", filepath.Dir(path), words.Pathless(err))
+	}
+	return path, nil
+}
+
+// MadeBySend is the default journal of send if it is there, else empty.
+func MadeBySend() string {
+	path, err := sendPath()
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// sendPath is where the default journal of send is: below XDG_STATE_HOME, or where the system keeps what belongs to a user.
+func sendPath() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if home, err := os.UserHomeDir(); dir == "" && err == nil && runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
+		dir = filepath.Join(home, ".local", "state")
+	}
+	if dir == "" {
+		var err error
+		if dir, err = os.UserConfigDir(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(dir, "oncehttp", "send.db"), nil
+}

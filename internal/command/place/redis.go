@@ -1,0 +1,83 @@
+package place
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/redis"
+)
+
+// NotLoaded says how a server can have left a backup aside; empty if there is nothing to say.
+func (p Place) NotLoaded() string {
+	if !p.IsFile() && strings.HasPrefix(p.URL.Scheme, "redis") {
+		return " (a Redis with appendonly yes loads no dump.rdb)"
+	}
+	return ""
+}
+
+// The parameters of a Redis URL that are ours.
+const (
+	prefixParameter = "prefix"   // how the journal's keys begin
+	keepParameter   = "keep_key" // for how long used keys are remembered: a duration, or forever
+)
+
+// redisAt parts the URL for the driver from the options.
+func redisAt(at *url.URL) (string, redis.Options, error) {
+	u, q := *at, at.Query()
+	opts := redis.Options{Prefix: q.Get(prefixParameter)}
+	switch keep := q.Get(keepParameter); keep {
+	case "":
+		return "", opts, fmt.Errorf("say in the URL for how long used keys are remembered, since Redis holds them in memory: ?%s=8760h, or forever", keepParameter)
+	case "forever":
+		opts.KeepKey = redis.KeepForever
+	default:
+		var err error
+		if opts.KeepKey, err = time.ParseDuration(keep); err != nil || opts.KeepKey <= 0 {
+			return "", opts, fmt.Errorf("%s %q in the URL: want a duration such as 8760h, or forever", keepParameter, words.Clip(keep))
+		}
+	}
+	if _, err := strconv.Atoi(strings.Trim(u.Path, "/")); err != nil && strings.Trim(u.Path, "/") != "" {
+		return "", opts, fmt.Errorf("the database %q in the URL is no number", words.Clip(strings.Trim(u.Path, "/")))
+	}
+	q.Del(prefixParameter)
+	q.Del(keepParameter)
+	u.RawQuery = q.Encode()
+	if _, has := u.User.Password(); !has && os.Getenv("REDISCLI_AUTH") != "" {
+		u.User = url.UserPassword(u.User.Username(), os.Getenv("REDISCLI_AUTH"))
+	}
+	return u.String(), opts, nil
+}
+
+// QuietRedis keeps go-redis from printing the connections that it could not make: the error says so in its one line.
+// Before the first of its clients.
+func QuietRedis() { goredis.SetLogger(silent{}) }
+
+// silent is a log of go-redis that prints nothing.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func openRedis(ctx context.Context, at Place) (persist.Journal, error) {
+	text, opts, err := redisAt(at.URL)
+	if err != nil {
+		return nil, err
+	}
+	opts.ReadOnly = at.Looks
+	j, err := redis.Open(ctx, text, opts)
+	if err != nil {
+		if wrong := wrongParameter(text, func(text string) error { _, err := goredis.ParseURL(text); return err }); wrong != nil {
+			err = wrong
+		}
+		return nil, err
+	}
+	return j, nil
+}

@@ -1,0 +1,82 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/seal"
+)
+
+// BindSealKey binds --seal-key, which belongs to every --journal.
+func BindSealKey(fs *pflag.FlagSet, to *string) {
+	fs.StringVar(to, "seal-key", "", "@FILE with the keys that seal the journal, one 'id:base64' a line, the current one first; see help journals")
+}
+
+// ParseSealed is placeFrom for a journal that is sealed with the keys that
+// --seal-key names; "" is none.
+func ParseSealed(source, text, sealKey string) (Place, error) {
+	at, err := placeFrom(source, text)
+	if err != nil || sealKey == "" {
+		return at, err
+	}
+	name, isFile := strings.CutPrefix(sealKey, "@")
+	if !isFile {
+		return Place{}, errors.New("--seal-key: want @FILE; a key in the arguments would stand in the process list")
+	}
+	keys, err := seal.ReadFile(name)
+	if err == nil {
+		at.Sealer, err = seal.New(keys)
+	}
+	if err != nil {
+		return Place{}, fmt.Errorf("--seal-key: %w", err)
+	}
+	return at, nil
+}
+
+// Unsealed is the journal as the command uses it: through the keys of --seal-key, or as
+// it is. A journal is sealed whole or not at all, so that its oldest operation decides.
+// With adopt set, one in clear may be read although there are keys.
+func (p Place) Unsealed(j persist.Journal) (persist.Journal, error) {
+	if p.Sealer == nil || p.Adopt {
+		oldest, err := oldestOf(j)
+		switch sealed := oldest.Sealed(); {
+		case err != nil:
+			return nil, JournalError(p.Name, err)
+		case sealed == nil:
+			return j, nil
+		case p.Sealer == nil:
+			text := fmt.Sprintf("it is sealed with the key %q: give --seal-key @FILE", oldest.CarrierName)
+			return nil, JournalError(p.Name, &terminal.SaidError{Text: text, Err: sealed})
+		}
+	}
+	return p.Sealing(context.Background(), j)
+}
+
+// Sealing is the journal through the keys of --seal-key, if there are any.
+func (p Place) Sealing(ctx context.Context, j persist.Journal) (persist.Journal, error) {
+	if p.Sealer == nil {
+		return j, nil
+	}
+	sealed, err := p.Sealer.Journal(ctx, j)
+	if err != nil {
+		return nil, JournalError(p.Name, err)
+	}
+	return sealed, nil
+}
+
+// oldestOf is the oldest operation of a journal, or an empty record. One that is damaged
+// is for those who meet it.
+func oldestOf(j persist.Journal) (persist.Record, error) {
+	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
+		if !persist.OfOneRecord(err) {
+			return rec, err
+		}
+	}
+	return persist.Record{}, nil
+}

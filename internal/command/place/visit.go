@@ -1,0 +1,200 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+// VisitJournal is a journal file that is held only for the length of each call,
+// so that several send commands, and whoever looks at the journal, do not wait for
+// each other's requests. While a request is under way its operation has a lease in
+// the file (the client takes leases on every journal that is a persist.Claimer).
+//
+// A lease of a process that has died must not stop the next send for minutes: the
+// process keeps a lock on a file beside the journal, named by the lease's owner,
+// for as long as it lives. A lease without such a lock is taken for none.
+type VisitJournal struct {
+	persist.Attachment
+	Path string
+	mine *ownerLock // made by the first Begin or Update that names an owner
+}
+
+// VisitLease outlasts most sends, whose lease is not renewed in the file. Of a longer one its lock tells.
+const VisitLease = 15 * time.Minute
+
+// VisitWait is how long one call waits for others' calls.
+const VisitWait = 10 * time.Second
+
+// visit opens the file for one call.
+func visit[T any](j *VisitJournal, work func(persist.Journal) (T, error)) (T, error) {
+	var none T
+	file, err := bolt.Open(j.Path, bolt.Options{LockWait: VisitWait})
+	if err != nil {
+		return none, err
+	}
+	result, err := work(file)
+	return result, errors.Join(err, file.Close())
+}
+
+// own locks the owner's file before its lease is written.
+func (j *VisitJournal) own(rec *persist.Record) error {
+	if rec.LeaseOwner == "" || j.mine != nil {
+		return nil
+	}
+	var err error
+	j.mine, err = lockOwnerFile(j.Path, rec.LeaseOwner)
+	return err
+}
+
+// living returns the record as a visitor sees it: the lease of another process lasts while that lives, and not longer.
+func (j *VisitJournal) living(rec persist.Record) persist.Record {
+	if j.mine == nil || rec.LeaseOwner != j.mine.owner {
+		LeaseOfLiving(j.Path, &rec, time.Now())
+	}
+	return rec
+}
+
+// LeaseOfLiving takes the lease off a record of a journal file if its process has died. If it is seen to live, the lease lasts for VisitLease
+// from now at least: a send may take longer than its first lease, and nobody renews that in the file.
+func LeaseOfLiving(path string, rec *persist.Record, now time.Time) {
+	if rec.LeaseOwner == "" {
+		return
+	}
+	switch ownerLives(path, rec.LeaseOwner) {
+	case ownerDead:
+		rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	case ownerAlive:
+		if until := now.Add(VisitLease); until.After(rec.LeaseUntil) {
+			rec.LeaseUntil = until
+		}
+	}
+}
+
+// life is what the lock of an owner says of its process.
+type life int
+
+const (
+	ownerUnseen life = iota // it cannot be told: the lease lasts as long as it says
+	ownerAlive
+	ownerDead
+)
+
+type begun struct {
+	rec     persist.Record
+	created bool
+}
+
+// Begin is persist.Journal's.
+func (j *VisitJournal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if err := j.own(&rec); err != nil {
+		return persist.Record{}, false, err
+	}
+	b, err := visit(j, func(file persist.Journal) (begun, error) {
+		standing, created, err := file.Begin(ctx, rec)
+		return begun{standing, created}, err
+	})
+	return j.living(b.rec), b.created, err
+}
+
+// Update is persist.Journal's.
+func (j *VisitJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := j.own(&rec); err != nil {
+		return persist.Record{}, err
+	}
+	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Update(ctx, rec) })
+}
+
+// do visits for a call without a result.
+func (j *VisitJournal) do(work func(persist.Journal) error) error {
+	_, err := visit(j, func(file persist.Journal) (struct{}, error) { return struct{}{}, work(file) })
+	return err
+}
+
+// Finish is persist.Journal's, and durable on return.
+func (j *VisitJournal) Finish(ctx context.Context, rec persist.Record) error {
+	return j.do(func(file persist.Journal) error { return file.Finish(ctx, rec) })
+}
+
+// Forget is persist.Journal's.
+func (j *VisitJournal) Forget(ctx context.Context, rec persist.Record) error {
+	return j.do(func(file persist.Journal) error { return file.Forget(ctx, rec) })
+}
+
+// Assign is persist.Journal's.
+func (j *VisitJournal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Assign(ctx, rec, account) })
+}
+
+// Secret is persist.Journal's.
+func (j *VisitJournal) Secret(ctx context.Context) ([]byte, error) {
+	return visit(j, func(file persist.Journal) ([]byte, error) { return file.Secret(ctx) })
+}
+
+// Fact is persist.Journal's.
+func (j *VisitJournal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	return visit(j, func(file persist.Journal) ([]byte, error) { return file.Fact(ctx, name, old, value) })
+}
+
+// MarkReported is persist.Journal's.
+func (j *VisitJournal) MarkReported(ctx context.Context, id persist.ID) error {
+	return j.do(func(file persist.Journal) error { return file.MarkReported(ctx, id) })
+}
+
+// Get is persist.Journal's.
+func (j *VisitJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	rec, err := visit(j, func(file persist.Journal) (persist.Record, error) { return file.Get(ctx, id) })
+	return j.living(rec), err
+}
+
+// List is persist.Journal's. The file is held while it is ranged over.
+func (j *VisitJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		err := j.do(func(file persist.Journal) error {
+			for rec, err := range file.List(ctx, q) {
+				if !yield(j.living(rec), err) {
+					yield = nil
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil && yield != nil {
+			yield(persist.Record{}, err)
+		}
+	}
+}
+
+// Sweep is persist.Journal's.
+func (j *VisitJournal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	return visit(j, func(file persist.Journal) (int, error) { return file.Sweep(ctx, l) })
+}
+
+// Claim is persist.Claimer's. send resumes nothing, so it is never
+// called; that it is there makes the client take leases.
+func (j *VisitJournal) Claim(context.Context, persist.Query, string, time.Duration, int) ([]persist.Record, time.Time, error) {
+	return nil, time.Time{}, errors.New("a visited journal claims nothing")
+}
+
+// Now is persist.Claimer's. The processes that share a file share the machine's clock.
+func (*VisitJournal) Now(context.Context) (time.Time, error) { return time.Now().Round(0), nil }
+
+// Renew is persist.Claimer's. It writes nothing: nobody takes a lease while its owner lives.
+func (*VisitJournal) Renew(_ context.Context, _ string, _ time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	return ids, time.Now().Round(0), nil
+}
+
+// Flush has nothing to do: every call closes the file, which makes all durable.
+func (*VisitJournal) Flush(context.Context) error { return nil }
+
+// Close takes the owner's lock away.
+func (j *VisitJournal) Close() error {
+	if j.mine != nil {
+		j.mine.release()
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+//go:build unix
+
+package place
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"syscall"
+)
+
+// ownerLock is a lock that its process holds for as long as it lives.
+type ownerLock struct {
+	owner string
+	file  *os.File
+}
+
+// ownerFile is the name of the file that an owner of leases locks.
+func ownerFile(path, owner string) string {
+	sum := sha256.Sum256([]byte(owner))
+	return path + ".owner-" + hex.EncodeToString(sum[:8])
+}
+
+// lockOwnerFile makes and locks the file of an owner who is named by a random id.
+func lockOwnerFile(path, owner string) (*ownerLock, error) {
+	f, err := os.OpenFile(ownerFile(path, owner), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &ownerLock{owner, f}, nil
+}
+
+// release removes the file and gives up the lock.
+func (l *ownerLock) release() {
+	_ = os.Remove(l.file.Name())
+	_ = l.file.Close()
+}
+
+// ownerLives looks whether the process of an owner lives. The file of one that has died is removed.
+func ownerLives(path, owner string) life {
+	f, err := os.OpenFile(ownerFile(path, owner), os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return ownerDead
+	case err != nil:
+		return ownerUnseen
+	}
+	defer f.Close()
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		return ownerAlive
+	}
+	_ = os.Remove(f.Name())
+	return ownerDead
+}

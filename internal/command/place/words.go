@@ -1,0 +1,158 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// engineName is how people call the server of a URL.
+func engineName(u *url.URL) string {
+	switch {
+	case strings.HasPrefix(u.Scheme, "postgres"):
+		return "PostgreSQL"
+	case strings.HasPrefix(u.Scheme, "redis"):
+		return "Redis"
+	}
+	return "MariaDB"
+}
+
+// serverFault says in words which part of a journal's URL, or of the way to its server, an error is about; "" if it is about
+// something else. name is the journal's, without a password.
+func serverFault(name string, err error) string {
+	u, perr := url.Parse(name)
+	if perr != nil || u.Host == "" || strings.Contains(err.Error(), "connection to listen on") { // which may be of another URL
+		return ""
+	}
+	var pg *pgconn.PgError
+	var my *mysqldriver.MySQLError
+	var answered goredis.Error
+	switch {
+	case errors.As(err, &pg):
+		return postgresFault(u, pg)
+	case errors.As(err, &my):
+		return mysqlFault(u, my)
+	case errors.As(err, &answered):
+		return redisFault(u, answered.Error())
+	}
+	return connectionFault(u, err)
+}
+
+// passwordRefused says that a server does not take who somebody says to be. from is where the password may be.
+func passwordRefused(u *url.URL, from string) string {
+	who := "the password"
+	if name := u.User.Username(); name != "" {
+		who = fmt.Sprintf("user %q, or the password,", name)
+	}
+	return who + " is refused (" + from + ", or the URL in @FILE)"
+}
+
+func postgresFault(u *url.URL, err *pgconn.PgError) string {
+	switch {
+	case err.Code == "28P01":
+		return passwordRefused(u, "PGPASSWORD, ~/.pgpass")
+	case err.Code == "28000":
+		return fmt.Sprintf("user %q may not connect: %s", u.User.Username(), err.Message)
+	case err.Code == "3D000":
+		return fmt.Sprintf("there is no database %q", strings.TrimPrefix(u.Path, "/"))
+	case err.Code == "53300":
+		return "the server has no connection left: " + err.Message
+	case err.Code == "42704" && strings.HasPrefix(err.Message, "unrecognized configuration parameter"):
+		return "the server does not know a parameter of the URL: " + strings.TrimPrefix(err.Message, "unrecognized configuration parameter ")
+	}
+	return ""
+}
+
+func mysqlFault(u *url.URL, err *mysqldriver.MySQLError) string {
+	switch err.Number {
+	case 1045, 1698:
+		return passwordRefused(u, "MYSQL_PWD")
+	case 1044:
+		return fmt.Sprintf("user %q has no right to the database %q", u.User.Username(), strings.TrimPrefix(u.Path, "/"))
+	case 1049:
+		return fmt.Sprintf("there is no database %q", strings.TrimPrefix(u.Path, "/"))
+	case 1040, 1203, 1226:
+		return "the server has no connection left: " + err.Message
+	}
+	return ""
+}
+
+func redisFault(u *url.URL, text string) string {
+	switch {
+	case strings.HasPrefix(text, "NOAUTH"):
+		return "the server wants a password (REDISCLI_AUTH, or the URL in @FILE)"
+	case strings.HasPrefix(text, "WRONGPASS"):
+		return passwordRefused(u, "REDISCLI_AUTH")
+	case strings.HasPrefix(text, "ERR DB index"):
+		return fmt.Sprintf("there is no database %q", strings.TrimPrefix(u.Path, "/"))
+	case strings.HasPrefix(text, "ERR max number of clients"):
+		return "the server has no connection left: it has as many clients as it takes"
+	}
+	return ""
+}
+
+// connectionFault is serverFault where no server has said anything of the kind.
+func connectionFault(u *url.URL, err error) string {
+	var lookup *net.DNSError
+	text, engine := err.Error(), engineName(u)
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "there is no host " + lookup.Name
+	case errors.Is(err, syscall.ECONNREFUSED):
+		at := u.Host
+		if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Addr != nil {
+			at = dial.Addr.String()
+		}
+		return "nothing listens at " + at + " (connection refused)"
+	case strings.Contains(text, "received unexpected message"), strings.Contains(text, "invalid reply"), strings.Contains(text, "malformed packet"):
+		return "what listens at " + u.Host + " is no " + engine + " server"
+	case strings.Contains(text, "server refused TLS connection"), strings.Contains(text, "server does not support TLS"):
+		return "the server at " + u.Host + " has no TLS, which the URL asks for"
+	case u.Scheme == "rediss" && lostConnection(err):
+		return "no answer in TLS from " + u.Host + "; a server without TLS has redis://"
+	case errors.Is(err, mysqldriver.ErrInvalidConn):
+		return "the server at " + u.Host + " has closed the connection, or does not answer as " + engine + " does"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "no answer in time from " + u.Host + "; if it is up, it may be no " + engine + " server"
+	case lostConnection(err):
+		return "the server at " + u.Host + " has closed the connection; it may take no more clients, or be no " + engine + " server"
+	}
+	return ""
+}
+
+// lostConnection reports whether a connection was closed, or said nothing in time.
+func lostConnection(err error) bool {
+	text := err.Error()
+	return strings.HasSuffix(text, "EOF") || isOneOf(err, syscall.ECONNRESET, syscall.EPIPE, context.DeadlineExceeded, os.ErrDeadlineExceeded)
+}
+
+// wrongParameter is the first parameter of a URL that a driver does not take; "" if it is something else that it does not
+// take. No value is shown: one may be a secret.
+func wrongParameter(rawURL string, parse func(string) error) error {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil
+	}
+	query := u.Query()
+	u.RawQuery = ""
+	if parse(u.String()) != nil {
+		return nil
+	}
+	for _, pair := range strings.Split(query.Encode(), "&") {
+		u.RawQuery = pair
+		if pair != "" && parse(u.String()) != nil {
+			name, _, _ := strings.Cut(pair, "=")
+			return fmt.Errorf("the parameter %s of the URL is not known, or has a value that it does not take", name)
+		}
+	}
+	return nil
+}

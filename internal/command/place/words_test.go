@@ -1,0 +1,88 @@
+package place_test
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// Whatever is wrong with a URL, or with what is at its end, is one line that names the part and shows no word of a driver: each
+// of them at the real servers.
+func TestServerErrorsNameThePart(t *testing.T) {
+	t.Parallel()
+	pg, my := commandtest.Servers()["postgres"].URL(t), commandtest.Servers()["mysql"].URL(t)
+	at := func(u *url.URL, change func(*url.URL)) string {
+		v := *u
+		change(&v)
+		return v.String()
+	}
+	locked, full := commandtest.OwnRedis(t, append(commandtest.Durable(), "--requirepass", "right")...), commandtest.OwnRedis(t, append(commandtest.Durable(), "--maxclients", "1")...)
+	fill(t, full.Address)
+	redis := func(address string) string { return "redis://" + address + "/0?keep_key=forever" }
+	withRedis := &url.URL{Scheme: "redis", Host: locked.Address, Path: "/0", RawQuery: "keep_key=forever"}
+	for name, c := range map[string]struct {
+		journal string
+		status  int
+		want    string
+	}{
+		"postgres, role":          {at(pg, func(u *url.URL) { u.User = url.User("nobody_here") }), terminal.ExitUsage, `user "nobody_here" may not connect: role "nobody_here" does not exist`},
+		"postgres, database":      {at(pg, func(u *url.URL) { u.Path = "/nodatabase" }), terminal.ExitUsage, `there is no database "nodatabase"`},
+		"postgres, parameter":     {at(pg, func(u *url.URL) { u.RawQuery = "nonsense=1" }), terminal.ExitUsage, `the server does not know a parameter of the URL: "nonsense"`},
+		"postgres, value":         {at(pg, func(u *url.URL) { u.RawQuery = "sslmode=maybe" }), terminal.ExitUsage, "the parameter sslmode of the URL is not known, or has a value that it does not take"},
+		"postgres, no host":       {at(pg, func(u *url.URL) { u.Host = "nosuch.invalid:5432" }), terminal.ExitUnknown, "there is no host nosuch.invalid"},
+		"postgres at MariaDB":     {at(pg, func(u *url.URL) { u.Host = my.Host }), terminal.ExitUsage, "what listens at " + my.Host + " is no PostgreSQL server"},
+		"postgres at Redis":       {at(pg, func(u *url.URL) { u.Host = locked.Address }), terminal.ExitUnknown, "no answer in time from " + locked.Address + "; if it is up, it may be no PostgreSQL server"},
+		"postgres, nothing there": {"postgres://u@127.0.0.1:1/db", terminal.ExitUnknown, "nothing listens at 127.0.0.1:1 (connection refused)"},
+		"mysql, user":             {at(my, func(u *url.URL) { u.User = url.User("nobody_here") }), terminal.ExitUsage, `user "nobody_here", or the password, is refused (MYSQL_PWD, or the URL in @FILE)`},
+		"mysql, database":         {at(my, func(u *url.URL) { u.Path = "/nodatabase" }), terminal.ExitUsage, `there is no database "nodatabase"`},
+		"mysql, parameter":        {at(my, func(u *url.URL) { u.RawQuery = "nonsense=1" }), terminal.ExitUsage, `parameter "nonsense" of the URL is not known; want tls, or none`},
+		"mysql at PostgreSQL":     {at(my, func(u *url.URL) { u.Host = pg.Host }), terminal.ExitUnknown, "the server at " + pg.Host + " has closed the connection, or does not answer as MariaDB does"},
+		"redis, no password":      {redis(locked.Address), terminal.ExitUsage, "the server wants a password (REDISCLI_AUTH, or the URL in @FILE)"},
+		"redis, parameter":        {redis(locked.Address) + "&nonsense=1", terminal.ExitUsage, "the parameter nonsense of the URL is not known, or has a value that it does not take"},
+		"redis, database":         {at(withRedis, func(u *url.URL) { u.Path = "/x" }), terminal.ExitUsage, `the database "x" in the URL is no number`},
+		"redis, many databases":   {at(withRedis, func(u *url.URL) { u.Host, u.Path = commandtest.OwnRedis(t, commandtest.Durable()...).Address, "/99" }), terminal.ExitUsage, `there is no database "99"`},
+		"rediss at a plain Redis": {at(withRedis, func(u *url.URL) { u.Scheme = "rediss" }), terminal.ExitUnknown, "no answer in TLS from " + locked.Address + "; a server without TLS has redis://"},
+		"redis at MariaDB":        {redis(my.Host), terminal.ExitUsage, "what listens at " + my.Host + " is no Redis server"},
+		"redis at PostgreSQL":     {redis(pg.Host), terminal.ExitUnknown, "the server at " + pg.Host + " has closed the connection; it may take no more clients, or be no Redis server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := commandtest.Run(t, "journal", "list", "--journal", c.journal).Want(t, c.status)
+			if got.Out != "" || got.Err != "oncehttp: journal "+c.journal+": "+c.want+"\n" {
+				t.Errorf("stderr\n%swant\n%s", got.Err, c.want)
+			}
+		})
+	}
+	t.Run("redis, full", func(t *testing.T) {
+		t.Parallel()
+		got := commandtest.Run(t, "journal", "list", "--journal", redis(full.Address)).Want(t, terminal.ExitUnknown)
+		if strings.Count(got.Err, "\n") != 1 || !strings.Contains(got.Err, "the server has no connection left") && !strings.Contains(got.Err, "it may take no more clients") {
+			t.Errorf("stderr %q", got.Err)
+		}
+	})
+}
+
+// fill takes the one connection that a server has.
+func fill(t *testing.T, address string) {
+	t.Helper()
+	answer := make([]byte, 7)
+	for range 100 {
+		first, err := net.DialTimeout("tcp", address, 2*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = first.Close() })
+		if _, err := first.Write([]byte("PING\r\n")); err == nil {
+			if _, err = io.ReadFull(first, answer); err == nil && string(answer) == "+PONG\r\n" {
+				return
+			}
+		}
+	}
+	t.Fatal("the server takes no connection at all")
+}

@@ -1,0 +1,178 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"unicode"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// Decimal is an exact decimal number: units divided by ten to the power of scale.
+// The zero value is 0. Amounts are decimals, never floats.
+type Decimal struct {
+	units big.Int
+	Scale int
+}
+
+// The bounds of a number that is read: a short text such as 1e999999999 must not take the machine's memory.
+const (
+	decimalDigitsMax   = 60
+	decimalExponentMax = 30
+)
+
+var ErrNoDecimal = errors.New("is no decimal number")
+
+// ParseDecimal reads digits, a point and digits, with a sign and an exponent if there is one, as JSON spells numbers.
+func ParseDecimal(text string) (Decimal, error) {
+	var d Decimal
+	mantissa, exponent := text, 0
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		mantissa = text[:at]
+		if n, err := fmt.Sscanf(text[at+1:], "%d", &exponent); n != 1 || err != nil || strings.Trim(text[at+1:], "+-0123456789") != "" {
+			return d, ErrNoDecimal
+		}
+		if exponent < -decimalExponentMax || exponent > decimalExponentMax {
+			return d, ErrNoDecimal
+		}
+	}
+	sign := ""
+	if mantissa != "" && (mantissa[0] == '-' || mantissa[0] == '+') {
+		sign, mantissa = mantissa[:1], mantissa[1:]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := whole + fraction
+	if whole == "" || strings.HasSuffix(mantissa, ".") || len(digits) > decimalDigitsMax || strings.Trim(digits, "0123456789") != "" {
+		return d, ErrNoDecimal
+	}
+	if _, ok := d.units.SetString(sign+digits, 10); !ok {
+		return d, ErrNoDecimal
+	}
+	d.Scale = len(fraction) - exponent
+	if d.Scale < 0 {
+		d.rescale(0)
+	}
+	return d, nil
+}
+
+// rescale gives d another scale, which is not less than its own.
+func (d *Decimal) rescale(scale int) {
+	if scale > d.Scale {
+		d.units.Mul(&d.units, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale-d.Scale)), nil))
+		d.Scale = scale
+	}
+}
+
+// add adds o to d.
+func (d *Decimal) add(o *Decimal) {
+	if o.Scale > d.Scale {
+		d.rescale(o.Scale)
+	}
+	if o.Scale < d.Scale {
+		var same Decimal
+		same.units.Set(&o.units)
+		same.Scale = o.Scale
+		same.rescale(d.Scale)
+		o = &same
+	}
+	d.units.Add(&d.units, &o.units)
+}
+
+// Equals reports whether both are the same number.
+func (d *Decimal) Equals(o *Decimal) bool {
+	var difference Decimal
+	difference.units.Neg(&o.units)
+	difference.Scale = o.Scale
+	difference.add(d)
+	return difference.units.Sign() == 0
+}
+
+// String spells the number with as many decimals as its scale.
+func (d *Decimal) String() string {
+	if d.Scale <= 0 {
+		return d.units.String()
+	}
+	text := new(big.Int).Abs(&d.units).String()
+	if len(text) <= d.Scale {
+		text = strings.Repeat("0", d.Scale+1-len(text)) + text
+	}
+	text = text[:len(text)-d.Scale] + "." + text[len(text)-d.Scale:]
+	if d.units.Sign() < 0 {
+		text = "-" + text
+	}
+	return text
+}
+
+// LocalDecimal reads a number as people write it. mark is the character between the whole and the fraction, "." or ",";
+// the other one, spaces and apostrophes then part groups of three digits. Without a mark ("") a number with groups, with
+// a comma, or with a point that may part a group of three, is refused: nobody guesses whether 1.234 is more than a thousand.
+func LocalDecimal(text, mark string) (Decimal, error) {
+	text = strings.TrimFunc(text, unicode.IsSpace)
+	if mark == "" {
+		sign, rest := "", text
+		if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
+			sign, rest = text[:1], text[1:]
+		}
+		whole, fraction, has := strings.Cut(rest, ".")
+		switch {
+		case has && len(fraction) == 3 && len(whole) >= 1 && len(whole) <= 3 && whole[0] != '0',
+			strings.ContainsRune(text, ','), isGrouped(rest):
+			return Decimal{}, errors.New("may be read in two ways; say --decimal . or --decimal ,")
+		}
+		return ParseDecimal(sign + rest)
+	}
+	whole, fraction, has := strings.Cut(text, mark)
+	if has && strings.ContainsFunc(fraction, func(r rune) bool { return r < '0' || r > '9' }) {
+		return Decimal{}, ErrNoDecimal
+	}
+	whole, err := ungrouped(whole, mark)
+	if err != nil {
+		return Decimal{}, err
+	}
+	if has {
+		whole += "." + fraction
+	}
+	return ParseDecimal(whole)
+}
+
+// isGroup reports whether a character parts groups of digits somewhere in the world.
+func isGroup(r rune) bool { return strings.ContainsRune(".,'’", r) || unicode.IsSpace(r) }
+
+// isGrouped reports whether a number has groups that are not parted by points or commas.
+func isGrouped(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r != '.' && r != ',' && isGroup(r) })
+}
+
+// ungrouped takes the marks between groups of three digits out of a whole number.
+func ungrouped(whole, mark string) (string, error) {
+	parts := strings.FieldsFunc(whole, isGroup)
+	marks := strings.Map(func(r rune) rune {
+		if isGroup(r) {
+			return r
+		}
+		return -1
+	}, whole)
+	if marks == "" {
+		return whole, nil
+	}
+	first := []rune(marks)[0]
+	if strings.Trim(marks, string(first)) != "" || string(first) == mark || len(parts) != len([]rune(marks))+1 {
+		return "", ErrNoDecimal
+	}
+	for i, part := range parts {
+		if i > 0 && len(part) != 3 || i == 0 && len(strings.TrimLeft(part, "+-")) > 3 {
+			return "", ErrNoDecimal
+		}
+	}
+	return strings.Join(parts, ""), nil
+}
+
+// DecimalMark checks the value of --decimal.
+func DecimalMark(text string) error {
+	if text != "" && text != "." && text != "," {
+		return fmt.Errorf("--decimal %q: want . or , as what stands before the decimals", words.Clip(text))
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package results
+
+import (
+	"bufio"
+	"container/heap"
+	"context"
+	"io"
+)
+
+// printer prints lines in the order of the rows, each only once it is durable in
+// the journal: what was read in the output is never asked of the server anew.
+//
+// A row that takes long does not hold the others up for ever: once
+// waitingLinesMax of them, or waitingBytesMax, wait behind it, they are printed
+// first, and it where it comes. Every line says its row.
+type printer struct {
+	out   *bufio.Writer
+	flush func(context.Context) error
+	next  int // the sequence number that is printed next
+	ready lineHeap
+	bytes int
+}
+
+const (
+	waitingLinesMax = 1000
+	waitingBytesMax = 16 << 20
+)
+
+// Placed is a line with its place in the sequence, from 0.
+type Placed struct {
+	Seq  int
+	Text []byte
+}
+
+func NewPrinter(w io.Writer, flush func(context.Context) error) *printer {
+	return &printer{out: bufio.NewWriterSize(w, 64<<10), flush: flush}
+}
+
+// Run prints until lines is closed. seen is told of each line that came. After
+// an error nothing more is printed; failed is then called once, and the rest of
+// the lines is taken and dropped, so that no sender waits for ever.
+func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(error)) error {
+	var broken error
+	for first := range lines {
+		batch := gather(first, lines)
+		if broken != nil {
+			continue
+		}
+		if broken = p.print(ctx, batch); broken != nil {
+			failed(broken)
+		}
+	}
+	if broken == nil {
+		p.release(0, 0)
+		broken = p.out.Flush()
+	}
+	return broken
+}
+
+// gather takes what has come in meanwhile, so that one commit serves all of it.
+func gather(first Placed, lines <-chan Placed) []Placed {
+	const linesMax = 256
+	batch := []Placed{first}
+	for len(batch) < linesMax {
+		select {
+		case l, ok := <-lines:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, l)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (p *printer) print(ctx context.Context, batch []Placed) error {
+	if err := p.flush(ctx); err != nil {
+		return err
+	}
+	for _, l := range batch {
+		heap.Push(&p.ready, l)
+		p.bytes += len(l.Text)
+	}
+	p.release(waitingLinesMax, waitingBytesMax)
+	return p.out.Flush()
+}
+
+// release writes what is next in line, and what is over the bounds. Errors stay
+// in the bufio.Writer, which gives them at its Flush.
+func (p *printer) release(linesMax, bytesMax int) {
+	for len(p.ready) > 0 {
+		if p.ready[0].Seq > p.next && len(p.ready) <= linesMax && p.bytes <= bytesMax {
+			return
+		}
+		l := heap.Pop(&p.ready).(Placed)
+		p.bytes -= len(l.Text)
+		p.next = max(p.next, l.Seq+1)
+		_, _ = p.out.Write(l.Text)
+	}
+}
+
+// lineHeap is a heap.Interface by sequence number.
+type lineHeap []Placed
+
+func (h lineHeap) Len() int { return len(h) }
+
+func (h lineHeap) Less(i, j int) bool { return h[i].Seq < h[j].Seq }
+
+func (h lineHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push appends; heap.Push calls it.
+func (h *lineHeap) Push(x any) { *h = append(*h, x.(Placed)) }
+
+// Pop takes the last; heap.Pop calls it.
+func (h *lineHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	old[len(old)-1] = Placed{}
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,50 @@
+package results_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+)
+
+// Nothing is printed before the journal says that it is durable.
+func TestPrinterWaitsForTheDisk(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	flushes := 0
+	p := results.NewPrinter(&out, func(context.Context) error {
+		if flushes++; out.Len() != 0 {
+			t.Errorf("printed %q before flush %d", out.String(), flushes)
+		}
+		return nil
+	})
+	lines := make(chan results.Placed, 1)
+	lines <- results.Placed{Seq: 0, Text: []byte("a\n")}
+	close(lines)
+	if err := p.Run(t.Context(), lines, func(error) {}); err != nil || out.String() != "a\n" || flushes != 1 {
+		t.Errorf("%q after %d flushes, %v", out.String(), flushes, err)
+	}
+}
+
+// When the journal fails, what is not known to be durable stays unprinted, and
+// the workers are not left waiting.
+func TestPrinterJournalFails(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	broken := errors.New("no disk")
+	p := results.NewPrinter(&out, func(context.Context) error { return broken })
+	lines := make(chan results.Placed)
+	go func() {
+		defer close(lines)
+		for i := range 10 {
+			lines <- results.Placed{Seq: i, Text: []byte("x\n")}
+		}
+	}()
+	told := 0
+	err := p.Run(t.Context(), lines, func(error) { told++ })
+	if !errors.Is(err, broken) || told != 1 || out.Len() != 0 {
+		t.Errorf("error %v, told %d times, printed %q", err, told, out.String())
+	}
+}

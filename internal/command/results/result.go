@@ -1,0 +1,302 @@
+// Package results holds the results of operations: lines of output, totals, and the summary of many.
+package results
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// FinallyRefused: only what certainly had no effect may be tried under a new key.
+func (list Declines) FinallyRefused(rec *persist.Record) bool {
+	switch list.ResultOfRecord(rec) {
+	case Declined, Invalid:
+		return rec.State == persist.StateConfirmed
+	case Rejected:
+		return rec.State == persist.StateSettled
+	}
+	return false
+}
+
+// Recorded is the line of an operation as it stands in the journal. what names
+// it where it is not simply done.
+func (list Declines) Recorded(rec *persist.Record, what string) Line {
+	l := list.Confirmed(rec)
+	l.GoesOn = rec.State == persist.StatePending
+	switch {
+	case rec.State != persist.StateConfirmed:
+		l.State = rec.State.String()
+		if rec.State == persist.StateHeld { // also where its result is duplicate
+			l.Exit = terminal.ExitUnknown
+		}
+		l.Error = &LineError{Code: "generation", Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
+	case list.FinallyRefused(rec):
+		l.Error = &LineError{Code: "generation", Message: what + " has a final refusal; the generation after it comes before this one"}
+	}
+	return l
+}
+
+// Confirmed is the line of a confirmed operation, from its record.
+func (list Declines) Confirmed(rec *persist.Record) Line {
+	l := Line{
+		Key: rec.Key, Result: list.ResultOfRecord(rec), Outcome: oncehttp.OutcomeOf(rec).String(), Source: SourceName(oncehttp.SourceJournal),
+		Attempts: rec.Attempts, Sends: rec.Sends,
+	}
+	l.Exit = l.Result.Exit()
+	if a := rec.Answer; a != nil && rec.State == persist.StateConfirmed {
+		l.Judge(list, a.Status, TextOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
+	}
+	return l
+}
+
+// Result says in one word what an operation came to for the business. Lines,
+// summaries, filters and help use these words and no others.
+type Result string
+
+const (
+	Done      Result = "done"      // a 2xx, and no decline was seen in it
+	Accepted  Result = "accepted"  // a 202: the server has it and still works on it
+	Declined  Result = "declined"  // the business said no: 402, or what --declined names, at any status
+	Invalid   Result = "invalid"   // any other final 4xx
+	Rejected  Result = "rejected"  // nothing happened, and nothing is pending
+	Mismatch  Result = "mismatch"  // the key belongs to another request; this one took no effect
+	Held      Result = "held"      // in doubt, and nothing is sent until somebody settles it
+	Unknown   Result = "unknown"   // in doubt
+	Duplicate Result = "duplicate" // done before: by another row, or so the server says; held where it does not say by whom
+)
+
+func All() []Result {
+	return []Result{
+		Done, Accepted, Duplicate, Declined, Invalid, Rejected, Mismatch, Held, Unknown,
+	}
+}
+
+// Help lists the words for help texts.
+func Help() string {
+	words := make([]string, 0, 9)
+	for _, r := range All() {
+		words = append(words, string(r))
+	}
+	return strings.Join(words, ", ")
+}
+
+func Parse(names []string) ([]Result, error) {
+	var results []Result
+	for _, name := range names {
+		if !slices.Contains(All(), Result(name)) {
+			return nil, fmt.Errorf("--result %q is not one of %s", words.Clip(name), Help())
+		}
+		results = append(results, Result(name))
+	}
+	return results, nil
+}
+
+// Exit is the exit status that one operation with this result stands for. An
+// operation that was not sent is still to do, and has terminal.ExitUnknown although its
+// result is rejected; its caller knows.
+func (r Result) Exit() int {
+	switch r {
+	case Done, Accepted, Duplicate:
+		return terminal.ExitOK
+	case Held, Unknown:
+		return terminal.ExitUnknown
+	}
+	return terminal.ExitRefused
+}
+
+// Declines are the answers that the caller knows to be refusals of the business,
+// besides 402.
+type Declines []decline
+
+// decline is a JSON pointer into an answer's body and the text that stands there.
+type decline struct{ pointer, equals string }
+
+// BindDeclines binds --declined.
+func BindDeclines(fs *pflag.FlagSet, to *[]string) {
+	fs.StringArrayVar(to, "declined", nil, "an answer that is a refusal whatever its status, as JSON pointer and text, such as '/resultCode=Refused'; may be repeated")
+}
+
+// ParseDeclines parses the values of --declined: POINTER=TEXT, split at the first "=".
+func ParseDeclines(texts []string) (Declines, error) {
+	var list Declines
+	for _, text := range texts {
+		pointer, equals, found := strings.Cut(text, "=")
+		if !found || !strings.HasPrefix(pointer, "/") || equals == "" {
+			return nil, fmt.Errorf("--declined %q: want a JSON pointer, = and a text, such as /resultCode=Refused", words.Clip(text))
+		}
+		list = append(list, decline{pointer, equals})
+	}
+	return list, nil
+}
+
+// match reports whether a body says that the operation was declined. Without --declined no body is decoded.
+func (list Declines) match(body []byte) bool {
+	if len(list) == 0 {
+		return false
+	}
+	document := jsonpointer.Decode(body)
+	return slices.ContainsFunc(list, func(d decline) bool {
+		text, found := jsonpointer.Text(document, d.pointer)
+		return found && text == d.equals
+	})
+}
+
+// ResultOfAnswer is the result of a final answer. body may be nil where it was
+// not kept; then only the status counts, and refused: whether the client takes the
+// answer for a refusal, which a profile's verdicts may say of a 2xx.
+func (list Declines) ResultOfAnswer(status int, body []byte, alreadyDone, refused bool) Result {
+	if list.match(body) || refused && status < 400 {
+		return Declined
+	}
+	switch {
+	case alreadyDone:
+		return Duplicate
+	case status == http.StatusPaymentRequired:
+		return Declined
+	case status >= 400:
+		return Invalid
+	case status == http.StatusAccepted:
+		return Accepted
+	}
+	return Done
+}
+
+// ResultOfRecord returns the result of an operation by its record. A pruned answer is judged by its status and its effect: a status of 400 or more
+// with an effect is that of a repeat of what had happened. A pending or abandoned operation is Unknown.
+func (list Declines) ResultOfRecord(rec *persist.Record) Result {
+	switch rec.State {
+	case persist.StateConfirmed:
+		if rec.Answer == nil { // pruned: the status and the effect are left
+			return list.ResultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened, rec.FinalEffect() == persist.EffectRefused)
+		}
+		return list.ResultOfAnswer(rec.Answer.Status, TextOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone, rec.FinalEffect() == persist.EffectRefused)
+	case persist.StateSettled:
+		if rec.Effect == persist.EffectAbsent {
+			return Rejected
+		}
+		return Done
+	case persist.StateMismatched:
+		return Mismatch
+	case persist.StateHeld:
+		if rec.HoldReason == persist.HoldDuplicate {
+			return Duplicate
+		}
+		return Held
+	}
+	return Unknown
+}
+
+// resultOfError is the result of an operation that ended with an error.
+func resultOfError(err error) Result {
+	switch {
+	case errors.Is(err, oncehttp.ErrDuplicate):
+		return Duplicate
+	case errors.Is(err, oncehttp.ErrKeyReused) && !errors.Is(err, oncehttp.ErrHeld):
+		return Mismatch
+	case errors.Is(err, oncehttp.ErrNoEffect):
+		return Rejected
+	case errors.Is(err, oncehttp.ErrFinal):
+		var e *oncehttp.Error
+		errors.As(err, &e)
+		return resultOfEffect(e)
+	case errors.Is(err, oncehttp.ErrHeld):
+		return Held
+	}
+	return Unknown
+}
+
+// resultOfEffect is the result of an operation that was decided before, as the error says.
+func resultOfEffect(e *oncehttp.Error) Result {
+	switch effect := e.Effect(); {
+	case effect == oncehttp.EffectAbsent:
+		return Rejected
+	case effect == oncehttp.EffectUnknown:
+		return Mismatch
+	case e.Answer != nil:
+		return Declines(nil).ResultOfAnswer(e.Answer.Status, nil, e.Answer.Status >= 400 && effect == oncehttp.EffectHappened, effect == oncehttp.EffectRefused)
+	case effect == oncehttp.EffectRefused:
+		return Invalid
+	case e.Outcome == oncehttp.OutcomeAccepted:
+		return Accepted
+	}
+	return Done
+}
+
+// answerIsGone reports whether an operation was decided before, and no call can have its answer any more.
+func answerIsGone(err error) bool {
+	return errors.Is(err, oncehttp.ErrFinal) && errors.Is(err, oncehttp.ErrAnswerGone)
+}
+
+// LineError is why an operation is not done: a code to sort by and a sentence.
+type LineError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// errorCodes are the codes of errors, the most telling first.
+func errorCodes() []struct {
+	is   error
+	code string
+} {
+	return []struct {
+		is   error
+		code string
+	}{
+		{oncehttp.ErrSettled, "settled"}, {oncehttp.ErrAbandoned, "abandoned"}, {oncehttp.ErrAnswerGone, "answer_gone"},
+		{oncehttp.ErrKeyExpired, "key_expired"}, {oncehttp.ErrStoredError, "stored_error"}, {oncehttp.ErrRedirected, "redirected"},
+		{oncehttp.ErrDuplicate, "duplicate_reference"}, {oncehttp.ErrAccount, "other_account"},
+		{oncehttp.ErrKeyReused, "key_reused"}, {oncehttp.ErrHeld, "held"}, {oncehttp.ErrInFlight, "in_flight"},
+		{oncehttp.ErrKeyInvalid, "key_invalid"}, {oncehttp.ErrBodyTooLarge, "body_too_large"}, {oncehttp.ErrConfig, "bad_request"},
+		{oncehttp.ErrClosed, "interrupted"}, {oncehttp.ErrRefused, "refused"}, {oncehttp.ErrNotSent, "not_sent"},
+	}
+}
+
+func errorOf(err error) *LineError {
+	code := "no_answer"
+	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 {
+		code = "not_sent"
+	}
+	for _, c := range errorCodes() {
+		if errors.Is(err, c.is) {
+			code = c.code
+			break
+		}
+	}
+	return &LineError{Code: code, Message: words.OneLine(err)}
+}
+
+// errorOfAnswer is what an error answer says of itself: the first code and message
+// that APIs commonly put into a JSON body (RFC 9457's type and detail among them),
+// else the status.
+func errorOfAnswer(status int, body []byte) *LineError {
+	document := jsonpointer.Decode(body)
+	first := func(pointers ...string) string {
+		for _, p := range pointers {
+			if text, _ := jsonpointer.Text(document, p); text != "" {
+				return words.Clip(text)
+			}
+		}
+		return ""
+	}
+	e := &LineError{
+		Code:    first("/error/code", "/error/type", "/code", "/errorCode", "/error_code", "/refusalReasonCode", "/error", "/type"),
+		Message: first("/error/message", "/message", "/detail", "/refusalReason", "/error_description", "/title"),
+	}
+	if e.Code == "" {
+		e.Code = fmt.Sprintf("http_%d", status)
+	}
+	if e.Message == "" {
+		e.Message = strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+	}
+	return e
+}

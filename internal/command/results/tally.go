@@ -1,0 +1,222 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Tally counts what became of operations, by result and by what the server, or
+// oncehttp, said.
+type Tally struct {
+	Rows      int
+	NotTried  int
+	journaled int // answered by the journal
+	attempts  int
+	Exit      int
+	groups    map[Group]int
+}
+
+// Group is what operations have in common that ended alike.
+type Group struct {
+	Result Result
+	Status int    // of the answer; 0 is none
+	Code   string // of the error where there is no answer of the server's
+	bare   bool   // it was refused by a page or an empty answer
+	unread bool   // the row's message says how the command learns what the answer means
+}
+
+// Add counts one operation.
+func (t *Tally) Add(l *Line) {
+	t.Rows++
+	t.Exit = terminal.Worse(t.Exit, l.Exit)
+	switch {
+	case l.Source == SourceName(oncehttp.SourceJournal):
+		t.journaled++
+	case l.OfRow == 0: // a duplicate's attempts are those of its row
+		t.attempts += l.Attempts
+	}
+	g := Group{Result: l.Result, Status: l.Status, unread: l.Unread, bare: l.Bare}
+	switch l.Result {
+	case Held, Rejected, Unknown, Mismatch:
+		if l.Error != nil {
+			g.Code = l.Error.Code
+		}
+	case Duplicate:
+		if l.State == persist.StateHeld.String() {
+			g.Code = "held"
+		}
+	}
+	if t.groups == nil {
+		t.groups = make(map[Group]int)
+	}
+	t.groups[g]++
+}
+
+// count is how many operations had this result.
+func (t *Tally) count(r Result) int {
+	n := 0
+	for g, many := range t.groups {
+		if g.Result == r {
+			n += many
+		}
+	}
+	return n
+}
+
+// sorted are the groups, in the order of All, the largest of each first.
+func (t *Tally) sorted() []Group {
+	return slices.SortedFunc(maps.Keys(t.groups), func(a, b Group) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(All(), a.Result), slices.Index(All(), b.Result)),
+			cmp.Compare(t.groups[b], t.groups[a]), cmp.Compare(a.Status, b.Status), strings.Compare(a.Code, b.Code),
+			cmp.Compare(len(a.nextStep("", 0)), len(b.nextStep("", 0))),
+		)
+	})
+}
+
+// Summary is one line; what is zero is left out. A 2xx is called "done (2xx)" by
+// its status, never "paid": what it means is the API's to say.
+func (t *Tally) Summary(name string) string {
+	var parts []string
+	for _, r := range All() {
+		if n := t.count(r); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s%s", n, r, t.detail(r)))
+		}
+	}
+	if t.NotTried > 0 {
+		parts = append(parts, fmt.Sprintf("%d not tried", t.NotTried))
+	}
+	text := fmt.Sprintf("%s: %s", name, words.Count(t.Rows+t.NotTried, "row"))
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	if t.journaled > 0 {
+		text += fmt.Sprintf("; %d from the journal", t.journaled)
+	}
+	return text + "; " + words.Count(t.attempts, "attempt")
+}
+
+// detail lists the statuses and codes of one result: " (402)", or with their
+// numbers where there are several.
+func (t *Tally) detail(r Result) string {
+	var parts, texts []string
+	many := map[string]int{}
+	for _, g := range t.sorted() {
+		if g.Result != r || g.Text() == "" {
+			continue
+		}
+		if many[g.Text()] == 0 {
+			texts = append(texts, g.Text())
+		}
+		many[g.Text()] += t.groups[g]
+	}
+	for _, text := range texts {
+		if many[text] != t.count(r) {
+			text += fmt.Sprintf(" ×%d", many[text])
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// Text is the status, else the error's code in words.
+func (g Group) Text() string {
+	if g.Status != 0 {
+		return fmt.Sprint(g.Status)
+	}
+	return strings.ReplaceAll(g.Code, "_", " ")
+}
+
+// NextSteps says for each group what can be done, one line each, only where a
+// step can help. generation is that of the run; 0 where there are none.
+func (t *Tally) NextSteps(journal string, generation int) []string {
+	var steps, said []string
+	many := map[string]int{}
+	for _, g := range t.sorted() {
+		if step := g.nextStep(journal, generation); step != "" {
+			text := ""
+			if g.Text() != "" {
+				text = " (" + g.Text() + ")"
+			}
+			text = fmt.Sprintf("%s%s: %s", g.Result, text, step)
+			if many[text] == 0 {
+				said = append(said, text)
+			}
+			many[text] += t.groups[g]
+		}
+	}
+	for _, text := range said {
+		steps = append(steps, fmt.Sprintf("%d %s", many[text], text))
+	}
+	if t.NotTried > 0 {
+		steps = append(steps, fmt.Sprintf("%d not tried: run the same command again", t.NotTried))
+	}
+	return steps
+}
+
+const runAgain = "run the same command again"
+
+func (g Group) nextStep(journal string, generation int) string {
+	anew := ""
+	if generation > 0 {
+		anew = fmt.Sprintf("--generation %d tries anew", generation+1)
+	}
+	switch g.Result {
+	case Duplicate:
+		if g.Code == "held" {
+			return "find out whose they are, and settle them; oncehttp journal stuck --journal " + journal
+		}
+	case Held:
+		return "oncehttp journal stuck --journal " + journal
+	case Declined:
+		return anew
+	case Invalid:
+		if anew != "" {
+			return "correct the rows; then " + anew
+		}
+	case Mismatch:
+		return "the key stands for other content; oncehttp journal show KEY --journal " + journal
+	case Rejected:
+		return g.afterRejected(anew)
+	case Unknown:
+		if g.Code == "abandoned" {
+			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
+		}
+		if g.Code == "bad_request" { // this call is not the one that began it
+			return "see the rows' messages; oncehttp journal resume --journal " + journal
+		}
+		if g.unread {
+			return runAgain + "; where the same answer comes again, say what it means, as the rows' messages say"
+		}
+		return runAgain
+	}
+	return ""
+}
+
+// afterRejected is the next step after nothing happened.
+func (g Group) afterRejected(anew string) string {
+	switch {
+	case g.Code == "settled":
+		return anew
+	case g.Code == "generation":
+		return "run the earlier generation first"
+	case g.Code == "key_invalid", g.Code == "bad_request", g.Code == "body_too_large":
+		return "correct the rows"
+	case g.bare:
+		return "a page or nothing was answered, as something in front of the API may; mend that, then " + runAgain
+	case g.Status == 401, g.Status == 403, g.Status == 407:
+		return "check the credentials (-H), " + runAgain
+	}
+	return runAgain
+}

@@ -1,0 +1,66 @@
+package results_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/golden"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// The summary counts by result and status, and names a next step only where one
+// can help: nothing that is held, abandoned or done says "run again".
+func TestTallySummaryAndNextSteps(t *testing.T) {
+	t.Parallel()
+	var ta results.Tally
+	for _, l := range everyLine() {
+		ta.Add(&l)
+	}
+	ta.NotTried = 3
+	want := "in.csv: 12 rows: 2 done (201), 1 duplicate (201), 1 declined (402), 1 rejected (401), 2 held (stored error), " +
+		"2 unknown (abandoned ×1, no answer ×1), 3 not tried; 1 from the journal; 3 attempts"
+	if got := ta.Summary("in.csv"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	steps := []string{
+		"1 declined (402): --generation 2 tries anew",
+		"1 rejected (401): check the credentials (-H), run the same command again",
+		"2 held (stored error): oncehttp journal stuck --journal j.db",
+		"1 unknown (abandoned): nothing more is sent; oncehttp journal show KEY --journal j.db",
+		"1 unknown (no answer): run the same command again",
+		"3 not tried: run the same command again",
+	}
+	if got := ta.NextSteps("j.db", 1); !slices.Equal(got, steps) {
+		t.Errorf("got %q, want %q", got, steps)
+	}
+	if ta.Exit != terminal.ExitUnknown {
+		t.Errorf("exit status %d", ta.Exit)
+	}
+}
+
+// everyLine has a line of most results.
+func everyLine() []results.Line {
+	return []results.Line{
+		{Result: results.Done, Status: 201, Source: "wire", Attempts: 2}, {Result: results.Done, Status: 201, Source: "journal", Attempts: 9},
+		{Result: results.Declined, Status: 402, Source: "wire", Attempts: 1, Exit: terminal.ExitRefused},
+		{Result: results.Held, Error: &results.LineError{Code: "stored_error"}, Exit: terminal.ExitUnknown},
+		{Result: results.Held, Error: &results.LineError{Code: "stored_error"}, Exit: terminal.ExitUnknown},
+		{Result: results.Rejected, Status: 401, Error: &results.LineError{Code: "refused"}, Exit: terminal.ExitRefused},
+		{Result: results.Unknown, Error: &results.LineError{Code: "abandoned"}, Exit: terminal.ExitUnknown},
+		{Result: results.Unknown, Error: &results.LineError{Code: "no_answer"}, Exit: terminal.ExitUnknown},
+		{Result: results.Duplicate, OfRow: 1, Status: 201, Source: "wire", Attempts: 2},
+	}
+}
+
+// The summary of a batch in which everything goes wrong once.
+func TestGoldenSummary(t *testing.T) {
+	t.Parallel()
+	var ta results.Tally
+	for _, l := range everyLine() {
+		ta.Add(&l)
+	}
+	ta.NotTried = 3
+	golden.Compare(t, "summary", ta.Summary("orders.csv")+"\n"+strings.Join(ta.NextSteps("orders.csv.oncehttp.db", 1), "\n")+"\n")
+}

@@ -1,0 +1,254 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The classes of rows before they are sent, beside those of operations in the journal.
+const (
+	ClassNew     Class = "new"
+	ClassChanged Class = "changed" // the key stands with other content
+)
+
+// Class is where a row or an operation stands in control totals. Each is in exactly one, so that the classes add up
+// to all of them: a result or, of those in doubt, whether somebody goes on with it.
+type Class string
+
+const (
+	ClassHeld    Class = Class(Held)
+	ClassPending Class = "pending" // intended or in doubt, and the same command goes on
+	ClassUnknown Class = Class(Unknown)
+	ClassUnsent  Class = "unsent" // not tried
+)
+
+func AllClasses() []Class {
+	classes := make([]Class, 0, 13)
+	classes = append(classes, ClassNew, ClassChanged)
+	for _, r := range All() {
+		if r == Unknown {
+			classes = append(classes, ClassPending)
+		}
+		classes = append(classes, Class(r))
+	}
+	return append(classes, ClassUnsent)
+}
+
+// Class is that of a row's line.
+func (l *Line) Class() Class {
+	switch {
+	case l.Result == Duplicate && l.OfRow == 0 && l.State == persist.StateHeld.String():
+		return ClassHeld
+	case l.Result == Unknown && l.GoesOn:
+		return ClassPending
+	}
+	return Class(l.Result)
+}
+
+// ClassOfRecord is the class of an operation as it stands in the journal.
+func (list Declines) ClassOfRecord(rec *persist.Record) Class {
+	switch rec.State {
+	case persist.StateHeld:
+		return ClassHeld
+	case persist.StatePending:
+		return ClassPending
+	}
+	return Class(list.ResultOfRecord(rec))
+}
+
+// Totals are the numbers of rows and the sums of their amounts, by currency and class.
+type Totals struct {
+	Name  string // of what is added up; "": nothing is
+	Parts map[TotalOf]*total
+	// without counts what has no amount that is known.
+	without map[Class]int
+}
+
+type TotalOf struct {
+	Currency string // "": none is named
+	Class    Class
+}
+
+// total is one of totals.
+type total struct {
+	Rows int
+	Sum  Decimal
+}
+
+// Add counts one amount.
+func (t *Totals) Add(c Class, currency string, amount *Decimal) {
+	of := TotalOf{currency, c}
+	if t.Parts == nil {
+		t.Parts = map[TotalOf]*total{}
+	}
+	if t.Parts[of] == nil {
+		t.Parts[of] = &total{}
+	}
+	t.Parts[of].Rows++
+	t.Parts[of].Sum.add(amount)
+}
+
+// AddWithout counts one whose amount is not known.
+func (t *Totals) AddWithout(c Class) {
+	if t.without == nil {
+		t.without = map[Class]int{}
+	}
+	t.without[c]++
+}
+
+// Currencies are those that occur, in their order.
+func (t *Totals) Currencies() []string {
+	seen := map[string]bool{}
+	for of := range t.Parts {
+		seen[of.Currency] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// All is the total of a currency.
+func (t *Totals) All(currency string) total {
+	var sum total
+	for of, part := range t.Parts {
+		if of.Currency == currency {
+			sum.Rows += part.Rows
+			sum.Sum.add(&part.Sum)
+		}
+	}
+	return sum
+}
+
+// Rest counts as unsent what all has and t lacks.
+func (t *Totals) Rest(all *Totals) {
+	for _, currency := range all.Currencies() {
+		left, has := all.All(currency), t.All(currency)
+		left.Rows -= has.Rows
+		has.Sum.units.Neg(&has.Sum.units)
+		left.Sum.add(&has.Sum)
+		if left.Rows == 0 && left.Sum.units.Sign() == 0 {
+			continue
+		}
+		if t.Parts == nil {
+			t.Parts = map[TotalOf]*total{}
+		}
+		t.Parts[TotalOf{currency, ClassUnsent}] = &left
+	}
+}
+
+// label is how lines call the sum of a currency.
+func (t *Totals) label(currency string) string {
+	return strings.TrimSpace("total " + t.Name + " " + currency)
+}
+
+// Sums are a line for each currency: the whole, without its parts.
+func (t *Totals) Sums(noun string) []string {
+	var lines []string
+	for _, currency := range t.Currencies() {
+		all := t.All(currency)
+		lines = append(lines, fmt.Sprintf("%s: %s in %s", t.label(currency), all.Sum.String(), words.Count(all.Rows, noun)))
+	}
+	return lines
+}
+
+// Lines are a line for each currency: the whole, and its parts, which add up to it.
+func (t *Totals) Lines(noun string) []string {
+	lines := t.Sums(noun)
+	for i, currency := range t.Currencies() {
+		var parts []string
+		for _, c := range AllClasses() {
+			if part := t.Parts[TotalOf{currency, c}]; part != nil {
+				parts = append(parts, fmt.Sprintf("%s in %d %s", part.Sum.String(), part.Rows, c))
+			}
+		}
+		lines[i] += " = " + strings.Join(parts, " + ")
+	}
+	var parts []string
+	for _, c := range AllClasses() {
+		if n := t.without[c]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, c))
+		}
+	}
+	if len(parts) > 0 {
+		lines = append(lines, fmt.Sprintf("total %s: not known of %s", t.Name, strings.Join(parts, ", ")))
+	}
+	return lines
+}
+
+// TotalView is a currency's totals in JSON. The sums are texts: a float would not be exact.
+type TotalView struct {
+	Of       string              `json:"of"`
+	Currency string              `json:"currency,omitempty"`
+	Rows     int                 `json:"rows"`
+	Sum      string              `json:"sum"`
+	Classes  map[Class]classView `json:"classes"`
+}
+
+type classView struct {
+	Rows int    `json:"rows"`
+	Sum  string `json:"sum"`
+}
+
+// Views are the totals in JSON. What has no amount is a view without a sum.
+func (t *Totals) Views() []TotalView {
+	var views []TotalView
+	for _, currency := range t.Currencies() {
+		all := t.All(currency)
+		v := TotalView{Of: t.Name, Currency: currency, Rows: all.Rows, Sum: all.Sum.String(), Classes: map[Class]classView{}}
+		for of, part := range t.Parts {
+			if of.Currency == currency {
+				v.Classes[of.Class] = classView{part.Rows, part.Sum.String()}
+			}
+		}
+		views = append(views, v)
+	}
+	if len(t.without) > 0 {
+		v := TotalView{Of: t.Name, Classes: map[Class]classView{}}
+		for c, n := range t.without {
+			v.Rows += n
+			v.Classes[c] = classView{Rows: n}
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// SumFlags say what is added up of operations in a journal.
+type SumFlags struct{ Amount, currency string }
+
+func (f *SumFlags) Bind(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Amount, "sum", "", "JSON pointer to an amount of the requests, which is added up, such as /amount")
+	fs.StringVar(&f.currency, "currency", "", "with --sum: JSON pointer to the currency, each of which has a sum of its own")
+}
+
+// Check checks the pointers.
+func (f *SumFlags) Check() error {
+	for _, p := range []struct{ flag, pointer string }{{"--sum", f.Amount}, {"--currency", f.currency}} {
+		if p.pointer != "" && !words.IsPointer(p.pointer) {
+			return fmt.Errorf("%s %q is not a JSON pointer, such as /amount", p.flag, words.Clip(p.pointer))
+		}
+	}
+	if f.currency != "" && f.Amount == "" {
+		return fmt.Errorf("--currency needs --sum, the amount")
+	}
+	return nil
+}
+
+// AddRecord adds an operation's amount, from its request or what was kept of it.
+func (t *Totals) AddRecord(rec *persist.Record, c Class, f *SumFlags) {
+	amount, currency, why := MoneyIn(rec, f.Amount, cmp.Or(f.currency, DefaultCurrency), f.currency != "")
+	if why != "" {
+		t.AddWithout(c)
+		return
+	}
+	if f.currency == "" {
+		currency = ""
+	}
+	t.Add(c, currency, &amount)
+}

@@ -1,0 +1,340 @@
+// Package send is oncehttp send: one operation.
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// sendFlags are the flags of send, as given.
+type sendFlags struct {
+	session.ClientFlags
+	key     string
+	shape   session.KeyShape
+	method  string
+	data    []string
+	user    string
+	keep    []string
+	out     string
+	include bool
+	json    bool
+	silent  bool
+}
+
+// Command returns the command oncehttp send.
+func Command(s terminal.Streams) *cobra.Command {
+	f := &sendFlags{}
+	cmd := &cobra.Command{
+		Use:   "send [METHOD] URL",
+		Short: "Send one operation, exactly once",
+		Long: `Send one operation and print its answer's body, as curl would. The method stands
+before the URL or in -X; without either it is POST with data, else GET. --data
+sends its text as it is, @FILE a file's bytes, @- those of stdin; several are
+joined with "&". The Content-Type is application/json where the data is a JSON
+object or array, else application/x-www-form-urlencoded, unless -H says
+otherwise.
+
+Without --key, and without a key in the request itself, a random one is made,
+and printed as "key: K" on stderr before anything is sent; after a crash or an
+unknown outcome, send the same again with --key K. An API that reads its keys in
+the body or the query needs one there, or --insert-key, which puts it there as the
+last member, and leaves all other bytes as they are. Without --journal (or
+ONCEHTTP_JOURNAL) the journal is oncehttp/send.db in the user's state folder;
+its path is printed on stderr. GET, HEAD and OPTIONS have no effect that could
+happen twice: they are sent once, and not journaled.
+
+Nothing is printed on stdout but this request's own final answer.
+
+Exit status: 0 the server did it; 1 it finally refused; 2 the call is wrong and
+nothing was sent; 3 the outcome is unknown, or nothing was sent: the same
+command again, with the same key, goes on.`,
+		Example: `  oncehttp send POST https://api.example.com/payments -d '{"amount":100}' -H @auth.txt
+  oncehttp send POST https://api.example.com/payments -d @payment.json \
+      --key idemp:order:u1:o7 --journal payments.db -i`,
+		Args: settings.WantArgs(1, 2, "METHOD and URL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("key") && f.key == "" {
+				return errors.New("--key is empty")
+			}
+			if len(args) == 2 && f.method != "" {
+				return fmt.Errorf("two methods, %s and -X %s; say one", words.Clip(args[0]), words.Clip(f.method))
+			}
+			return f.run(cmd.Context(), f.methodOf(args), args[len(args)-1], s)
+		},
+	}
+	fs := cmd.Flags()
+	f.Bind(fs)
+	f.BindHonoured(fs)
+	fs.StringArrayVarP(&f.data, "data", "d", nil, "the body: text, @FILE, or @- for stdin; several are joined with &")
+	fs.StringVarP(&f.method, "request", "X", "", "the method, where it does not stand before the URL")
+	fs.StringVarP(&f.user, "user", "u", "", "@FILE with one line user:password, for HTTP Basic")
+	fs.StringVar(&f.key, "key", "", "the operation's idempotency key")
+	f.shape.Bind(fs)
+	fs.StringVar(&f.Journal, "journal", "", place.JournalUsage+" (default: ONCEHTTP_JOURNAL, else a file in the user's state folder)")
+	place.BindSealKey(fs, &f.SealKey)
+	fs.StringVarP(&f.out, "out", "o", "", "write the answer to this file instead of stdout")
+	session.BindKeepFields(fs, &f.keep, "nothing")
+	fs.BoolVarP(&f.include, "include", "i", false, "print the status line and headers too")
+	fs.BoolVarP(&f.silent, "silent", "s", false, "print nothing on stderr but errors")
+	fs.BoolVar(&f.json, "json", false, "print one line of JSON, as batch does")
+	return cmd
+}
+
+// methodOf is the method that the call names, or that its data suggest.
+func (f *sendFlags) methodOf(args []string) string {
+	switch {
+	case len(args) == 2:
+		return args[0]
+	case f.method != "":
+		return f.method
+	case len(f.data) > 0:
+		return http.MethodPost
+	}
+	return http.MethodGet
+}
+
+// note prints what a person at the terminal may want to know, unless silenced.
+func (f *sendFlags) note(s terminal.Streams, format string, args ...any) {
+	if !f.silent {
+		terminal.Say(s.Err, format, args...)
+	}
+}
+
+func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.Streams) error {
+	cfg, header, err := f.Config(s.Err)
+	if err == nil {
+		err = f.shapeKey(s)
+	}
+	if err != nil {
+		return err
+	}
+	if f.silent {
+		cfg.Logger = nil
+	}
+	if cfg.KeepFields, err = session.ParseKeepFields(f.keep, nil); err != nil {
+		return err
+	}
+	if err := session.CheckMethod(method); err != nil {
+		return err
+	}
+	u, err := session.ParseTarget(target)
+	if err != nil {
+		return err
+	}
+	cfg.Origins = []string{session.OriginOf(u)}
+	if err := f.setUser(header); err != nil {
+		return err
+	}
+	body, err := f.body(s.In)
+	if err != nil {
+		return err
+	}
+	if err := f.setType(header, body, cfg.Profile); err != nil {
+		return err
+	}
+	if err := session.CheckReferenced(session.NewRequest(ctx, method, u, header, body), body, cfg.Profile); err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	if err := terminal.CheckFolder(f.out); err != nil {
+		return err
+	}
+	request := func() *http.Request { return session.NewRequest(ctx, method, u, header, body) }
+	safe := f.key == "" && slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
+	if !safe {
+		cfg.Methods = []string{method} // a DELETE without a key gets one here too
+	}
+	if err := f.makeInserted(cfg, method, request(), s); err != nil {
+		return err
+	}
+	ses, err := f.open(cfg, request(), safe, s)
+	if err != nil {
+		return err
+	}
+	stopClosing := context.AfterFunc(ctx, func() {
+		f.note(s, "interrupted: waiting for the attempt on the wire; once more kills")
+		_ = ses.Client.Close() // said again by ses.close
+	})
+	defer stopClosing()
+	return terminal.JoinExit(f.send(ctx, ses, request(), s), ses.Close())
+}
+
+// shapeKey makes of --key the key that is used, and tells it.
+func (f *sendFlags) shapeKey(s terminal.Streams) error {
+	switch err := f.shape.Check(); {
+	case err != nil || !f.shape.Set():
+		return err
+	case f.key == "":
+		return errors.New("--key-uuid, --key-uuid4 and --key-short make a key of that of --key; say it")
+	}
+	f.key = string(f.shape.Of(oncehttp.Key(f.key)))
+	f.note(s, "key: %s", f.key)
+	return nil
+}
+
+// makeInserted makes a random key where --insert-key has none to put into the request, and the request has none.
+func (f *sendFlags) makeInserted(cfg oncehttp.Config, method string, req *http.Request, s terminal.Streams) error {
+	if f.key != "" || !cfg.InsertKey || makesKey(cfg.Profile, req) {
+		return nil
+	}
+	if method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions {
+		return nil
+	}
+	probe, err := session.OpenUnjournaled(cfg)
+	if err != nil {
+		return err
+	}
+	if _, err := probe.Client.Prepare(req, ""); err != nil { // it has none, or what is wrong with it is said with a key, too
+		f.key = string(oncehttp.RandomKey())
+		f.note(s, "key: %s", f.key)
+	}
+	return nil
+}
+
+// open checks the request, whose body it uses up, and opens the journal, which a
+// request that is not journaled does without.
+func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s terminal.Streams) (*session.Session, error) {
+	if safe {
+		return session.OpenUnjournaled(cfg)
+	}
+	if err := f.check(cfg, req); err != nil {
+		return nil, err
+	}
+	cfg.NewKey = func(*http.Request) (oncehttp.Key, error) {
+		key := oncehttp.RandomKey()
+		f.note(s, "key: %s", key)
+		return key, nil
+	}
+	text, source := place.JournalText(f.Journal)
+	if text == "" {
+		var err error
+		if text, err = place.SendJournal(); err != nil {
+			return nil, err
+		}
+		f.note(s, "journal: %s", text)
+	}
+	at, err := place.ParseSealed(source, text, f.SealKey)
+	if err != nil {
+		return nil, err
+	}
+	return session.OpenVisiting(at, cfg)
+}
+
+// check asks the client whether it takes the request, before there is a journal.
+func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
+	probe, err := session.OpenUnjournaled(cfg)
+	if err != nil {
+		return err
+	}
+	key := oncehttp.Key(f.key)
+	if key == "" && makesKey(cfg.Profile, req) {
+		key = oncehttp.RandomKey()
+	}
+	_, err = probe.Client.Prepare(req, key)
+	return terminal.Plain(err)
+}
+
+// makesKey reports whether the client makes the key of a request for which --key names none: the request has none in its
+// header. In a body, a form or a query one has to be there, or --insert-key puts one there.
+func makesKey(p *profile.Profile, req *http.Request) bool {
+	switch p.Carrier.Place {
+	case profile.Header:
+		return req.Header.Get(p.Carrier.Name) == ""
+	case profile.Nowhere:
+		return true
+	}
+	return false
+}
+
+func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Request, s terminal.Streams) error {
+	var resp *http.Response
+	var err error
+	if f.key == "" {
+		resp, err = ses.Client.Do(req)
+	} else {
+		resp, err = ses.Client.DoKey(req, oncehttp.Key(f.key))
+	}
+	if err != nil {
+		return f.failed(err, s)
+	}
+	defer resp.Body.Close()
+	if err := ses.Flush(ctx); err != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: err}
+	}
+	out, closeOut, err := terminal.OpenOut(f.out, s.Out)
+	if err != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: err}
+	}
+	var status int
+	if f.json {
+		l := f.Declines.Answered(resp)
+		status = l.Exit
+		_, err = out.Write(l.Marshal())
+	} else {
+		var kept head
+		err = f.print(out, resp, &kept)
+		how := oncehttp.ResultOf(resp)
+		status = f.Declines.ResultOfAnswer(resp.StatusCode, results.TextOf(resp.Header, kept.bytes), how.AlreadyDone, how.Outcome == oncehttp.OutcomeRefused).Exit()
+	}
+	if err = errors.Join(err, closeOut()); err != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the answer could not be printed whole: %w", words.Pathless(err))}
+	}
+	return terminal.ExitWith(status)
+}
+
+// head keeps what was written to it, up to results.AnswerBytesMax.
+type head struct{ bytes []byte }
+
+// Write keeps what fits. It never fails.
+func (h *head) Write(p []byte) (int, error) {
+	h.bytes = append(h.bytes, p[:min(len(p), results.AnswerBytesMax-len(h.bytes))]...)
+	return len(p), nil
+}
+
+// print streams the answer, and its body to kept too.
+func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) error {
+	if f.include {
+		if _, err := fmt.Fprintf(w, "%s %s\r\n", resp.Proto, resp.Status); err != nil {
+			return err
+		}
+		if err := resp.Header.Write(w); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, "\r\n"); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(io.MultiWriter(w, kept), resp.Body)
+	return err
+}
+
+// failed prints nothing on stdout, where only this request's own final answer
+// belongs. With --json it prints the line that says why.
+func (f *sendFlags) failed(err error, s terminal.Streams) error {
+	status := results.StatusOfError(err)
+	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {
+		status = terminal.ExitUsage
+	}
+	err = session.Taught(f.Used, err)
+	if f.json {
+		l := results.Failed("", err)
+		if _, werr := s.Out.Write(l.Marshal()); werr != nil {
+			err = errors.Join(err, werr)
+		}
+	}
+	return &terminal.ExitError{Status: status, Err: err}
+}

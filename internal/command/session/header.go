@@ -1,0 +1,77 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// ParseHeaders reads the values of --header: "Name: value", or "@FILE" with one
+// such line each (blank lines and lines that start with "#" are skipped), so
+// that no secret has to stand in the process list. No error repeats a value.
+func ParseHeaders(args []string) (http.Header, error) {
+	h := make(http.Header)
+	for i, arg := range args {
+		where := fmt.Sprintf("--header number %d", i+1)
+		name, isFile := strings.CutPrefix(arg, "@")
+		if !isFile {
+			if err := addHeader(h, arg); err != nil {
+				return nil, fmt.Errorf("%s: %w", where, err)
+			}
+			continue
+		}
+		if err := AddHeaderFile(h, name); err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+	}
+	return h, nil
+}
+
+func AddHeaderFile(h http.Header, name string) error {
+	text, err := terminal.ReadBounded(name, terminal.HeaderFileBytesMax)
+	if err != nil {
+		return err
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if strings.TrimSpace(line) == "" || line[0] == '#' {
+			continue
+		}
+		if err := addHeader(h, line); err != nil {
+			return fmt.Errorf("%s: line %d: %w", name, i+1, err)
+		}
+	}
+	return nil
+}
+
+func addHeader(h http.Header, line string) error {
+	name, value, found := strings.Cut(line, ":")
+	name, value = http.CanonicalHeaderKey(name), strings.Trim(value, " \t")
+	switch {
+	case !found:
+		return errors.New(`want "Name: value"`)
+	case !words.IsToken(name):
+		return errors.New("the name before the colon is not that of a header")
+	case strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\t') || r == 0x7f }):
+		return fmt.Errorf("the value of %s holds a control character", name)
+	}
+	if isOfConnection(name) {
+		return fmt.Errorf("%s is of the connection and cannot be chosen", name)
+	}
+	h.Add(name, value)
+	return nil
+}
+
+// isOfConnection reports whether a header, by its canonical name, belongs to the
+// connection or to the framing, which net/http writes itself.
+func isOfConnection(name string) bool {
+	switch name {
+	case "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection":
+		return true
+	}
+	return false
+}

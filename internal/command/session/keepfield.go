@@ -1,0 +1,52 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
+)
+
+// KeepNone is the value of --keep-field that keeps nothing.
+const KeepNone = "none"
+
+// BindKeepFields binds --keep-field. what says what is kept without it.
+func BindKeepFields(fs *pflag.FlagSet, to *[]string, what string) {
+	fs.StringArrayVar(to, "keep-field", nil,
+		"JSON pointer to a value of a request, such as /amount, that the journal still has for audit when the request is pruned; may be repeated (default: "+what+")")
+}
+
+// ParseKeepFields checks the values of --keep-field; without any the default
+// counts, as far as it may be kept.
+func ParseKeepFields(given, byDefault []string) ([]string, error) {
+	var secrets request.Secrets
+	switch {
+	case slices.Equal(given, []string{KeepNone}):
+		return nil, nil
+	case len(given) > 0:
+		if err := secrets.CheckPointers(given); err != nil {
+			return nil, fmt.Errorf("--keep-field: %w", err)
+		}
+		return given, nil
+	}
+	var kept []string
+	for _, p := range byDefault {
+		if secrets.CheckPointers(append(slices.Clip(kept), p)) == nil {
+			kept = append(kept, p)
+		}
+	}
+	return kept, nil
+}
+
+// BatchKeepFields are what a batch keeps without --keep-field: the fields of the
+// key, which the key itself shows anyway, and what most audits ask for.
+func BatchKeepFields(keyFields []string) []string {
+	var list []string
+	for _, name := range keyFields {
+		list = append(list, words.PointerTo(name))
+	}
+	return append(list, "/reference", "/amount", "/currency")
+}

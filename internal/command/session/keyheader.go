@@ -1,0 +1,90 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// The key may travel in a header that no profile names (--key-header). The profile
+// then has a name of its own, NAME@HEADER, which stands in every record: a client
+// that does not know it sends nothing for such a record.
+
+const (
+	keyHeaderBytesMax = 128
+	// KeyHeaderLook is how many records of a journal are looked at before a batch.
+	KeyHeaderLook = 1000
+)
+
+// CarriedBy is the profile with its keys in that header; "" leaves them where they
+// are, as does the header that the profile has itself.
+func CarriedBy(p *profile.Profile, header string) (*profile.Profile, error) {
+	if header == "" {
+		return p, nil
+	}
+	name := http.CanonicalHeaderKey(header)
+	switch {
+	case !words.IsToken(header) || len(header) > keyHeaderBytesMax:
+		return nil, fmt.Errorf("--key-header %s: not the name of a header", words.Clip(header))
+	case hasOtherUse(name) || slices.ContainsFunc(slices.Concat(p.AccountHeaders, p.Fingerprint), func(h string) bool { return strings.EqualFold(h, name) }):
+		return nil, fmt.Errorf("--key-header %s: this header has another use; no key can travel in it", words.Clip(header))
+	case p.Carrier.Name == "":
+		return nil, fmt.Errorf("--key-header %s: profile %s has no header that another could stand for; make a profile file (oncehttp profile new)", words.Clip(header), p.Name)
+	case p.Carrier.Place != profile.Header:
+		return nil, fmt.Errorf("--key-header %s: the keys of profile %s travel in the %s (%s), not in a header", words.Clip(header), p.Name, p.Carrier.Place, p.Carrier.Name)
+	case strings.EqualFold(p.Carrier.Name, name):
+		return p, nil
+	}
+	own := *p
+	own.Name += words.KeyHeaderMark + name
+	own.Carrier = profile.Carrier{Place: profile.Header, Name: name}
+	own.Sources = maps.Clone(p.Sources)
+	delete(own.Sources, "Carrier") // it is the caller who says so
+	return &own, nil
+}
+
+// hasOtherUse: the headers that net/http, a credential or the body needs.
+func hasOtherUse(name string) bool {
+	return isOfConnection(name) || slices.Contains([]string{
+		"Accept", "Accept-Encoding", "Authorization", "Content-Encoding", "Content-Type", "Cookie", "Date", "Expect",
+		"Host", "Proxy-Authorization", "User-Agent",
+	}, name)
+}
+
+// KeyHeaderOf is the header that a record's key travels in where --key-header named
+// it; else "".
+func KeyHeaderOf(rec *persist.Record) string {
+	_, header, _ := strings.Cut(rec.Profile, words.KeyHeaderMark)
+	if rec.Carrier != string(profile.Header) || !strings.EqualFold(rec.CarrierName, header) {
+		return ""
+	}
+	return header
+}
+
+// RecordedProfile makes the profile of a record whose key travels in a header of its own: a client that asks it goes on
+// with each record under the header that it was begun with, also with what others leave in the journal meanwhile. given is
+// the profile of --profile, which may be of a file.
+func RecordedProfile(given *profile.Profile) func(persist.Record) *profile.Profile {
+	return func(rec persist.Record) *profile.Profile {
+		header := KeyHeaderOf(&rec)
+		name, _, _ := strings.Cut(rec.Profile, words.KeyHeaderMark)
+		base, known := given, given.Name == name
+		if !known {
+			base, known = profile.ByName(name)
+		}
+		if header == "" || !known {
+			return nil // the client says that it does not know the profile
+		}
+		p, err := CarriedBy(base, header)
+		if err != nil {
+			return nil
+		}
+		return p
+	}
+}

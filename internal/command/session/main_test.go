@@ -1,0 +1,9 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+)
+
+func TestMain(m *testing.M) { commandtest.RunTests(m) }

@@ -1,0 +1,157 @@
+package session_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/golden"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// byOrder are the flags for the mock's orders, whose number is taken once.
+func byOrder(args ...string) []string {
+	return append(args, "--profile", "none", "--already-done", "409:/error/code=duplicate_order", "--lookup", "/orders?ref={order_id}#/data", "--same", "amount,currency,order_id=/ref")
+}
+
+// ordersByNumber is a mock that takes each order once, and meets these faults.
+func ordersByNumber(t *testing.T, script ...mockserver.Fault) *mockserver.Server {
+	t.Helper()
+	p := profile.None()
+	p.Duplicate = []profile.Matcher{{Status: []int{409}, Pointer: "/error/code", Equals: []string{"duplicate_order"}}}
+	p.Reference = &profile.Reference{Path: "/orders?ref={/order_id}", List: "/data", Same: []profile.Same{
+		{Request: "/order_id", Resource: "/ref"}, {Request: "/amount", Resource: "/amount"}, {Request: "/currency", Resource: "/currency"},
+	}}
+	return commandtest.StartMock(t, mockserver.Config{Profile: p, Script: script})
+}
+
+// book makes an order that is not the batch's.
+func book(t *testing.T, m *mockserver.Server, body string) {
+	t.Helper()
+	resp, err := http.Post(m.URL()+"/orders", "application/json", strings.NewReader(body))
+	if err != nil || resp.StatusCode != http.StatusCreated {
+		t.Fatal(resp, err)
+	}
+	_ = resp.Body.Close()
+}
+
+// Through lost answers, each order is made once, and each row is done: without a key, by the number alone; as JSON and as
+// a form.
+func TestBatchByNumber(t *testing.T) {
+	t.Parallel()
+	for name, extra := range map[string][]string{"json": nil, "form": {"--form"}, "asking first": {"--ask-first"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := commandtest.StartCommand(t, byOrder("--faults", "drop-after=0.5", "--seed", "3")...)
+			var csv strings.Builder
+			csv.WriteString("order_id,amount,currency\n")
+			for i := range 24 {
+				fmt.Fprintf(&csv, "o %d/&,%d,eur\n", i, 100+i)
+			}
+			args := commandtest.Fast(byOrder("batch", commandtest.WriteFile(t, "in.csv", csv.String()), "--url", m.URL+"/orders", "--key", "order:{order_id}", "--max-attempts", "12")...)
+			already := 0
+			for _, l := range commandtest.Run(t, append(args, extra...)...).Want(t, terminal.ExitOK).Lines(t) {
+				if l.Result == results.Duplicate {
+					already++
+				} else if l.Result != results.Done {
+					t.Errorf("%+v", l)
+				}
+			}
+			if already == 0 {
+				t.Error("no order was found again: no answer was lost, or nobody asked")
+			}
+			if got := m.Stop(); !strings.Contains(got.Err, " 24 effects") {
+				t.Errorf("stderr %q, want 24 effects", got.Err)
+			}
+		})
+	}
+}
+
+// A number that was used before the first send is a result of its own, held, whoever used it; a run after it sends nothing.
+func TestDuplicateOnFirstSend(t *testing.T) {
+	t.Parallel()
+	m := ordersByNumber(t)
+	book(t, m, `{"order_id":"o1","amount":"100","currency":"eur"}`)
+	file := commandtest.WriteFile(t, "in.csv", "order_id,amount,currency\no1,100,eur\no2,200,eur\n")
+	args := commandtest.Fast(byOrder("batch", file, "--url", m.URL()+"/orders", "--key", "order:{order_id}", "--workers", "1")...)
+	for i := range 2 {
+		got := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown)
+		lines := got.Lines(t)
+		if l := lines[0]; l.Result != results.Duplicate || l.Outcome != "unknown" || l.State != "held" || l.Error == nil || l.Error.Code != "duplicate_reference" {
+			t.Errorf("run %d: %+v", i, l)
+		}
+		if lines[1].Result != results.Done || !strings.Contains(got.Err, "1 duplicate (409): find out whose they are, and settle them") && i == 0 {
+			t.Errorf("run %d: %+v, stderr %s", i, lines[1], got.Err)
+		}
+	}
+	if n := m.Ledger().Snapshot().Effects; n != 2 { // one of them somebody else's
+		t.Errorf("%d effects, want 2", n)
+	}
+	j := file + ".oncehttp.db"
+	if got := commandtest.Run(t, "journal", "list", "--journal", j, "--result", "duplicate").Want(t, terminal.ExitOK); !strings.Contains(got.Out, "held (duplicate)") || strings.Contains(got.Out, "o2") {
+		t.Errorf("stdout %s", got.Out)
+	}
+	commandtest.Run(t, "journal", "settle", "idemp:order:o1", "--happened", "--journal", j).Want(t, terminal.ExitOK)
+	commandtest.Run(t, args...).Want(t, terminal.ExitOK)
+}
+
+// After a lost answer an order with another amount is not this row's: it is held as a mismatch, and never done.
+func TestDuplicateOfAnother(t *testing.T) {
+	t.Parallel()
+	m := ordersByNumber(t, mockserver.Fault{}, mockserver.Fault{Kind: mockserver.DropAfter})
+	book(t, m, `{"order_id":"o1","amount":"999","currency":"eur"}`)
+	file := commandtest.WriteFile(t, "in.csv", "order_id,amount,currency\no1,100,eur\n")
+	l := commandtest.Run(t, commandtest.Fast(byOrder("batch", file, "--url", m.URL()+"/orders", "--key", "order:{order_id}")...)...).Want(t, terminal.ExitUnknown).Only(t)
+	if l.Result != results.Held || l.Error == nil || l.Error.Code != "key_reused" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// A resume without the flags sends nothing, and says which are missing; with them it finishes.
+func TestSendAndResumeByNumber(t *testing.T) {
+	t.Parallel()
+	m := ordersByNumber(t, mockserver.Fault{Kind: mockserver.DropAfter})
+	j := commandtest.JournalIn(t)
+	send := commandtest.Fast(byOrder("send", "POST", m.URL()+"/orders", "-d", `{"order_id":"o1","amount":100,"currency":"eur"}`, "--key", "order:o1", "--journal", j, "--max-attempts", "1")...)
+	commandtest.Run(t, send...).Want(t, terminal.ExitUnknown)
+	got := commandtest.Run(t, commandtest.Fast("journal", "resume", "--journal", j)...).Want(t, terminal.ExitUnknown)
+	if l := got.Only(t); l.Sends > 1 || !strings.Contains(l.Why(), "it was begun with --already-done; say that, --lookup and --same again") {
+		t.Errorf("%+v", l)
+	}
+	if n := m.Ledger().Snapshot().Sends; n != 1 {
+		t.Errorf("%d sends, want 1", n)
+	}
+	if l := commandtest.Run(t, commandtest.Fast(byOrder("journal", "resume", "--journal", j)...)...).Want(t, terminal.ExitOK).Only(t); l.Result != results.Duplicate || l.Outcome != "confirmed" || l.Status != 200 {
+		t.Errorf("%+v", l)
+	}
+	if n := m.Ledger().Snapshot().Effects; n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// What is wrong with the flags, or missing in a row, is said before anything is sent.
+func TestGoldenNaturalMessages(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Refusing(t)
+	file := commandtest.WriteFile(t, "in.csv", "order_id,amount\no1,1\no2,\n")
+	var all strings.Builder
+	const done = "409:/error/code=duplicate_order"
+	for _, args := range [][]string{
+		{"--lookup", "/orders?ref={order_id}"}, {"--same", "amount"}, {"--ask-first"}, {"--already-done", ""}, {"--already-done", "200"}, {"--already-done", "409:error"},
+		{"--already-done", "409:/error="}, {"--already-done", "409:/a~b"}, {"--already-done", done, "--same", "amount"}, {"--already-done", done, "--ask-first"},
+		{"--already-done", done, "--lookup", "/orders?ref={order_id}"}, {"--already-done", done, "--lookup", "/orders", "--same", "amount"},
+		{"--already-done", done, "--lookup", "orders/{order_id}", "--same", "amount"}, {"--already-done", done, "--lookup", "/orders/{order_id", "--same", "amount"},
+		{"--already-done", done, "--lookup", "/orders?ref={order_id}#data", "--same", "amount"}, {"--already-done", done, "--lookup", "/o/{order_id}", "--same", "amount="},
+		{"--already-done", done, "--lookup", "/orders?ref={order_id}", "--same", "amount"}, {"--already-done", done, "--lookup", "/orders?ref={order}", "--same", "amount"},
+	} {
+		got := commandtest.Run(t, append([]string{"batch", file, "--url", s.URL, "--key", "o:{order_id}"}, args...)...).Want(t, terminal.ExitUsage)
+		fmt.Fprintf(&all, "%s\n%s\n", strings.Join(words.Quoted(args), " "), strings.ReplaceAll(got.Err, file, "in.csv"))
+	}
+	golden.Compare(t, "natural-messages", all.String())
+}

@@ -1,0 +1,41 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// FindProfile is the profile that --profile names: a built-in one, or a file.
+func FindProfile(name string) (*profile.Profile, error) {
+	p, err := ProfileOf(name)
+	if err != nil {
+		return nil, fmt.Errorf("--profile %w", err)
+	}
+	return p, nil
+}
+
+// ProfileOf is the built-in profile of that name, or the one in that file. A file must not take a built-in name for
+// something else: records hold the name only, so that another run would read the answers by the other profile.
+func ProfileOf(name string) (*profile.Profile, error) {
+	if !strings.ContainsAny(name, "/"+string(os.PathSeparator)) && !strings.HasSuffix(name, ".json") {
+		p, ok := profile.ByName(name)
+		if !ok {
+			return nil, fmt.Errorf("%q is not known; see oncehttp profile list, or give a file: ./NAME.json", words.Clip(name))
+		}
+		return p, nil
+	}
+	p, err := profile.LoadFile(name)
+	if err != nil {
+		return nil, &terminal.SaidError{Text: strings.TrimPrefix(err.Error(), "profile: "), Err: err}
+	}
+	if built, taken := profile.ByName(p.Name); taken && !reflect.DeepEqual(built, p) {
+		return nil, fmt.Errorf("%s: name: %q is that of a built-in profile that says otherwise; choose another", name, p.Name)
+	}
+	return p, nil
+}

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// seeing prepares records for a person who looks at them: their LeaseOwner says whether somebody is sending the operation, as in
+// what Client.Lookup returns. It is made before the records are read.
+type seeing struct {
+	held  *place.HeldJournal // the process that has the file, which knows what it is sending; nil: no process has it
+	file  string             // the journal's path, beside which processes that send hold locks; "": the journal is on a server
+	known bool               // now is set
+	now   time.Time          // by the clock of a journal on a server
+}
+
+// Seeing returns the function that prepares records of the session's journal for a look.
+func (ses *Session) Seeing(ctx context.Context) seeing {
+	if ses.Place.IsFile() {
+		return seeing{held: ses.held, file: ses.Place.Path}
+	}
+	claimer, shared := persist.As[persist.Claimer](ses.Journal)
+	if !shared {
+		return seeing{}
+	}
+	now, err := claimer.Now(ctx)
+	return seeing{known: err == nil, now: now}
+}
+
+// Set sets the record's LeaseOwner.
+func (s seeing) Set(rec *persist.Record) {
+	leased := rec.LeaseOwner != "" // where the clock of the journal is not known
+	switch {
+	case s.file != "":
+		place.LeaseOfLiving(s.file, rec, time.Now())
+		leased = rec.Leased("", time.Now())
+	case s.known:
+		leased = rec.Leased("", s.now)
+	}
+	if !leased {
+		rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	}
+	if s.held != nil && !rec.State.Final() && s.held.Sending(rec.ID) {
+		rec.LeaseOwner = "the process that has the journal"
+	}
+}
+
+// SeenKey is KEY@SEEN, by which settle, abandon and rekey know whether an operation has moved since it was listed; the key
+// alone of one about which nobody has anything to say. The record was prepared by seeing.
+func SeenKey(rec *persist.Record) string {
+	if rec.State.Final() && !(rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent) {
+		return rec.Key
+	}
+	return rec.Key + "@" + operation.Seen(rec)
+}
+
+// SplitSeen takes KEY@SEEN apart. seen is empty if the text does not end so.
+func SplitSeen(text string) (key, seen string) {
+	at := len(text) - operation.SeenLength
+	if at < 2 || text[at-1] != '@' || strings.Trim(text[at:], "0123456789abcdef") != "" {
+		return text, ""
+	}
+	return text[:at-1], text[at:]
+}

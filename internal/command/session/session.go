@@ -1,0 +1,292 @@
+// Package session is a client on an open journal, and the flags that say how it sends.
+package session
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// WorkersMax bounds --workers.
+const WorkersMax = 1024
+
+// ClientFlags are the flags of every command that sends.
+type ClientFlags struct {
+	Journal   string
+	SealKey   string
+	Account   string
+	Profile   string
+	KeyHeader string
+	Used      *profile.Profile // the profile as it is used; set by config
+	honoured  []string
+	basePath  string
+	insertKey bool
+	headers   []string
+	Retry     oncehttp.Policy
+	pin       PinFlags
+
+	natural       NaturalFlags
+	declinedTexts []string
+	Declines      results.Declines
+
+	signing string
+	caFile  string
+	verbose bool
+}
+
+func (f *ClientFlags) Bind(fs *pflag.FlagSet) {
+	fs.StringVar(&f.Account, "account", "", "whose account this is; part of what a key names (default: the unnamed one)")
+	fs.StringVar(&f.Profile, "profile", profile.Draft07().Name, ProfileUsage)
+	fs.StringVar(&f.KeyHeader, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
+	f.BindSending(fs)
+}
+
+// BindHonoured binds what is frozen in a record, for commands that begin operations.
+func (f *ClientFlags) BindHonoured(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.insertKey, "insert-key", false, "where the API reads keys in the body, a form or the query, put the key of --key there, as the last member, unless one is there")
+	fs.StringArrayVar(&f.honoured, "key-honoured", nil, "an operation at which the API honours keys although the profile does not list it, such as 'POST /v1/payouts/{id}'; may be repeated")
+	fs.StringVar(&f.basePath, "base-path", "", "what a gateway has put before the API's own paths, such as /gateway")
+}
+
+// BindSending binds what also goes for operations whose account and profile are
+// on record.
+func (f *ClientFlags) BindSending(fs *pflag.FlagSet) {
+	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
+	f.pin.Bind(fs)
+	f.natural.Bind(fs)
+	fs.BoolVar(&f.natural.askFirst, "ask-first", false, "--lookup is asked before an operation in doubt is sent again")
+	results.BindDeclines(fs, &f.declinedTexts)
+	fs.StringVar(&f.signing, "sign", "", signUsage)
+	fs.StringVar(&f.caFile, "cacert", "", "a PEM file of the certificates to trust instead of the system's")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what is sent again, and why")
+	fs.IntVar(&f.Retry.MaxAttempts, "max-attempts", 6, "attempts for one operation in one run")
+	fs.DurationVar(&f.Retry.MaxElapsed, "max-elapsed", 0, "time from the first attempt to the start of the last (default 2m)")
+	fs.DurationVar(&f.Retry.AttemptTimeout, "attempt-timeout", 0, "wait for an answer (default 30s)")
+	fs.DurationVar(&f.Retry.MinDelay, "min-delay", 0, "bound of the first random wait between two attempts (default 500ms)")
+	fs.DurationVar(&f.Retry.MaxDelay, "max-delay", 0, "bound of all such waits (default 30s)")
+	fs.DurationVar(&f.Retry.MaxRetryAfter, "max-retry-after", 0, "longest Retry-After that is waited for (default 1m)")
+}
+
+// ProfileUsage is the help of --profile.
+const ProfileUsage = "how the API does idempotency: a name of oncehttp profile list, or a file"
+
+// Config checks the flags, without touching any file but those of headers.
+func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, error) {
+	p, err := FindProfile(f.Profile)
+	if err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	if p, err = f.natural.Apply(p); err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	if p, err = CarriedBy(p, f.KeyHeader); err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	f.Used = p
+	h, err := ParseHeaders(f.headers)
+	if err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	if f.Declines, err = results.ParseDeclines(f.declinedTexts); err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	f.Retry.AskFirst = f.natural.askFirst
+	switch {
+	case f.Retry.AskFirst && p.Reference == nil:
+		return oncehttp.Config{}, nil, errors.New("--ask-first: there is nothing to ask; say --lookup, or give a profile that has a lookup by reference")
+	case f.Retry.AskFirst && len(p.Duplicate) == 0:
+		return oncehttp.Config{}, nil, errors.New("--ask-first: what is found may be another's; say --already-done, or give a profile that says how a number that was used before is answered")
+	}
+	cfg := oncehttp.Config{Account: f.Account, Profile: p, Retry: f.Retry, Credential: f.pin.Credential, Region: f.pin.Region, KeyHonoured: f.honoured, BasePath: f.basePath, InsertKey: f.insertKey}
+	cfg.Logger = newCoverageLog(stderr)
+	if cfg.Authorize, err = signer(f.signing, p); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.Transport, err = f.transport(); err != nil {
+		return cfg, nil, err
+	}
+	if f.verbose {
+		cfg.Observe = narrate(stderr)
+	}
+	if f.Retry.MaxAttempts < 1 {
+		return cfg, nil, errors.New("--max-attempts must be at least 1")
+	}
+	return cfg, h, nil
+}
+
+// transport trusts the certificates of --cacert; nil is the client's own.
+func (f *ClientFlags) transport() (http.RoundTripper, error) {
+	if f.caFile == "" {
+		return nil, nil
+	}
+	pem, err := terminal.ReadBounded(f.caFile, terminal.HeaderFileBytesMax)
+	if err != nil {
+		return nil, fmt.Errorf("--cacert: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--cacert: %s: holds no PEM certificate", f.caFile)
+	}
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("--cacert: the default transport is not net/http's")
+	}
+	t = t.Clone()
+	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	t.MaxIdleConnsPerHost = WorkersMax
+	return t, nil
+}
+
+// narrate prints what is tried again, and why: one line for each attempt without
+// a final answer and for each wait. No body, header or query string is in it.
+func narrate(w io.Writer) func(context.Context, oncehttp.Event) {
+	return func(_ context.Context, e oncehttp.Event) {
+		switch {
+		case e.Kind == oncehttp.EventAnswered && e.Err != nil:
+			terminal.Say(w, "%s: attempt %d: %s", e.Key, e.Attempt, words.CauseWords(words.FlagWords(e.Err.Error())))
+		case e.Kind == oncehttp.EventAnswered && e.Status != 0:
+			terminal.Say(w, "%s: attempt %d: answered %d: %v", e.Key, e.Attempt, e.Status, e.Outcome)
+		case e.Kind == oncehttp.EventWaiting:
+			terminal.Say(w, "%s: again in %v", e.Key, e.Wait.Round(time.Millisecond))
+		}
+	}
+}
+
+// Session is a client and the journal under it.
+type Session struct {
+	Client  *oncehttp.Client
+	Journal persist.Journal
+	Place   place.Place        // of the journal
+	holder  *place.Holder      // nil: readers are not served
+	held    *place.HeldJournal // the process that has the file; nil: the file is read
+
+	ShowsUnread bool // what cannot be read is listed by what stands in clear
+}
+
+// OpenSession opens the journal and a client on it. It makes a file if create is set.
+func OpenSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, error) {
+	j, err := place.Open(at, create)
+	if err != nil {
+		return nil, err
+	}
+	used, err := at.Unsealed(j)
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	ses, err := newSession(at, used, cfg)
+	if err == nil {
+		ses.holder = place.Hold(at, j, used) // readers unseal for themselves
+	}
+	return ses, err
+}
+
+// newSession makes the client on an open journal, which it closes where that fails. One that is not told where to send sends nothing.
+func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Session, error) {
+	cfg.Journal = j
+	if cfg.Origins == nil {
+		cfg.Origins = []string{}
+	}
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return nil, errors.Join(terminal.Plain(err), j.Close())
+	}
+	return &Session{Client: c, Journal: j, Place: at}, nil
+}
+
+// OpenVisiting is a session that holds a journal file only for the length of each
+// call. It makes the file if there is none. A server is shared anyway.
+func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
+	if !at.IsFile() {
+		return OpenSession(at, cfg, false)
+	}
+	path := at.Path
+	if err := place.CheckJournalPath(path, true); err != nil {
+		return nil, err
+	}
+	first, err := bolt.Open(path, bolt.Options{LockWait: place.VisitWait}) // what is wrong with it shows before anything is sent
+	switch {
+	case errors.Is(err, persist.ErrLocked):
+		return nil, place.LockedError(path, err)
+	case err != nil:
+		return nil, place.JournalError(path, err)
+	}
+	_, err = at.Unsealed(first)
+	if closing := first.Close(); err == nil && closing != nil {
+		err = place.JournalError(path, closing)
+	}
+	if err != nil {
+		return nil, err
+	}
+	j, err := at.Sealing(context.Background(), &place.VisitJournal{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	cfg.Lease = place.VisitLease
+	return newSession(at, j, cfg)
+}
+
+// OpenReader opens the journal to read it: a file through the process that holds
+// it, if one does, and a server's with no right but to read.
+func OpenReader(at place.Place) (*Session, error) {
+	at.Looks = true
+	if at.IsFile() {
+		if err := place.CheckJournalPath(at.Path, false); err != nil {
+			return nil, err
+		}
+		if held := place.OpenHeld(at.Path); held != nil {
+			used, err := at.Unsealed(held)
+			if err != nil {
+				return nil, err
+			}
+			return &Session{Journal: used, Place: at, held: held}, nil
+		}
+	}
+	j, err := place.Open(at, false)
+	if err != nil {
+		return nil, err
+	}
+	used, err := at.Unsealed(j)
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return &Session{Journal: used, Place: at, holder: place.Hold(at, j, used)}, nil
+}
+
+// Flush returns when everything that the client has learnt is durable.
+func (s *Session) Flush(ctx context.Context) error {
+	if err := s.Client.Flush(context.WithoutCancel(ctx)); err != nil {
+		return place.JournalError(s.Place.Name, err)
+	}
+	return nil
+}
+
+// Close stops answering other commands that read the journal, then closes the client and the journal. It is called once.
+func (s *Session) Close() error {
+	if s.holder != nil {
+		s.holder.Close()
+	}
+	var err error
+	if s.Client != nil {
+		err = s.Client.Close()
+	}
+	if err := errors.Join(err, s.Journal.Close()); err != nil {
+		return place.JournalError(s.Place.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+// Package settings gives flags their values: the configuration file, durations and times, the number of
+// arguments.
+package settings
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// The configuration file gives flags a value where the call does not: a line
+// "flag = value" for every command that has the flag, or "batch.flag = value" for
+// one. ONCEHTTP_CONFIG names it; else it is oncehttp/config in the user's
+// configuration folder (XDG_CONFIG_HOME). Blank lines and lines that begin with #
+// are skipped.
+
+// configPath is where the file would be, and whether ONCEHTTP_CONFIG names it.
+func configPath() (path string, named bool) {
+	if path := os.Getenv("ONCEHTTP_CONFIG"); path != "" {
+		return path, true
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", false
+	}
+	return filepath.Join(dir, "oncehttp", "config"), false
+}
+
+// Prepare looks at what the call gives before the configuration file adds to it.
+func Prepare(cmd *cobra.Command) error {
+	if err := place.CheckJournalFlag(cmd); err != nil {
+		return err
+	}
+	if err := applyConfig(cmd); err != nil {
+		return err
+	}
+	return checkEmpty(cmd)
+}
+
+// checkEmpty refuses an empty value, as of a shell variable that is not set, where it would mean another journal than
+// the last time, one in clear, requests without a signature, or another API, or where nobody would notice it.
+func checkEmpty(cmd *cobra.Command) error {
+	for _, name := range []string{"journal", place.DirectFlag, "seal-key", "sign", "profile"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.Type() == "string" && flag.Value.String() == "" {
+			return fmt.Errorf("--%s is empty; give it a value, or leave it out", name)
+		}
+	}
+	return nil
+}
+
+// applyConfig sets the flags of cmd that the file names and the call does not.
+func applyConfig(cmd *cobra.Command) error {
+	path, named := configPath()
+	if path == "" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) && !named {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("configuration file %s: %w", path, words.Pathless(err))
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for number := 1; lines.Scan(); number++ {
+		if err := applyLine(cmd, lines.Text()); err != nil {
+			return fmt.Errorf("configuration file %s: line %d: %w", path, number, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("configuration file %s: %w", path, words.Pathless(err))
+	}
+	return nil
+}
+
+func applyLine(cmd *cobra.Command, text string) error {
+	text = strings.TrimSpace(text)
+	if text == "" || text[0] == '#' {
+		return nil
+	}
+	name, value, found := strings.Cut(text, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if !found || name == "" {
+		return errors.New("want flag = value, or command.flag = value")
+	}
+	if of, flag, scoped := strings.Cut(name, "."); scoped {
+		if !commandIs(cmd, of) {
+			return knownName(cmd.Root(), of, flag)
+		}
+		if name = flag; cmd.Flags().Lookup(name) == nil {
+			return fmt.Errorf("%s has no flag --%s", of, name)
+		}
+	}
+	flag := cmd.Flags().Lookup(name)
+	if flag == nil {
+		return knownName(cmd.Root(), "", name)
+	}
+	if flag.Changed {
+		return nil
+	}
+	if err := cmd.Flags().Set(name, value); err != nil {
+		return fmt.Errorf("--%s: %w", name, WantedValue(flag, err))
+	}
+	return nil
+}
+
+// knownName refuses a line whose flag no command has: a slip would go unnoticed. of is the command that the line is for; ""
+// where it is for all.
+func knownName(root *cobra.Command, of, flag string) error {
+	hasCommand, hasFlag := of == "", false
+	var look func(*cobra.Command, bool)
+	look = func(cmd *cobra.Command, inside bool) {
+		inside = inside || cmd.Name() == of
+		hasCommand = hasCommand || inside
+		if inside && (cmd.Flags().Lookup(flag) != nil || cmd.InheritedFlags().Lookup(flag) != nil || cmd.PersistentFlags().Lookup(flag) != nil) {
+			hasFlag = true
+		}
+		for _, sub := range cmd.Commands() {
+			look(sub, inside)
+		}
+	}
+	look(root, of == "")
+	switch {
+	case !hasCommand:
+		return fmt.Errorf("there is no command %s", of)
+	case !hasFlag && of != "":
+		return fmt.Errorf("%s has no flag --%s", of, flag)
+	case !hasFlag:
+		return fmt.Errorf("no command has a flag --%s", flag)
+	}
+	return nil
+}
+
+// commandIs reports whether cmd, or a command above it, has this name.
+func commandIs(cmd *cobra.Command, name string) bool {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if cmd.Name() == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+func ErrSameFile(out, other string) error {
+	return fmt.Errorf("--out %s is the same file as %s", out, other)
+}
+
+// SamePath reports whether two names lead to one file, also one that is not
+// there yet.
+func SamePath(a, b string) bool {
+	ia, errA := os.Stat(a)
+	ib, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(ia, ib)
+	}
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absA == absB
+}
+
+// OpenOut is the file called name, or stdout where name is empty.
+func OpenOut(name string, stdout io.Writer) (w io.Writer, closeOut func() error, err error) {
+	if name == "" {
+		return stdout, func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--out %s: %w", name, words.Pathless(err))
+	}
+	return f, func() error {
+		if err := f.Close(); err != nil {
+			return fmt.Errorf("--out %s: %w", name, words.Pathless(err))
+		}
+		return nil
+	}, nil
+}
+
+var ErrTooLong = errors.New("is too long")
+
+// ReadAtMost reads r whole, unless it is longer than limit.
+func ReadAtMost(r io.Reader, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("%w: more than %d bytes", ErrTooLong, limit)
+	}
+	return b, err
+}
+
+// ReadBounded reads a file that must not be larger than limit.
+func ReadBounded(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, words.Pathless(err))
+	}
+	defer f.Close()
+	b, err := ReadAtMost(f, limit)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, words.Pathless(err))
+	}
+	return b, nil
+}
+
+// CheckFolder finds out early that a file could not be written.
+func CheckFolder(name string) error {
+	if name == "" {
+		return nil
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("--out %s: is a directory", name)
+	}
+	info, err := os.Stat(filepath.Dir(name))
+	switch {
+	case err != nil:
+		return fmt.Errorf("--out %s: %w", name, words.Pathless(err))
+	case !info.IsDir():
+		return fmt.Errorf("--out %s: its folder is no folder", name)
+	}
+	return nil
+}
+
+const HeaderFileBytesMax = 1 << 20

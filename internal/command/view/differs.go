@@ -1,0 +1,133 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// namesMost is how many fields are named that differ.
+const namesMost = 5
+
+// Differences names what differs between a request and the one that stands in the journal: never the values. Of a request that
+// is gone, only what was kept can be compared.
+func Differences(req, standing *persist.Record) string {
+	var names []string
+	add := func(differs bool, name string) {
+		if differs {
+			names = append(names, name)
+		}
+	}
+	add(req.Method != standing.Method, "the method")
+	add(req.Origin != standing.Origin, "the server")
+	add(req.Target != standing.Target, "the path or query")
+	if gone := len(standing.Body) == 0 && (len(req.Body) > 0 || standing.Swept); gone {
+		names = append(names, keptDifferences(req, standing)...)
+		if len(names) == 0 {
+			return "what is no longer kept of its request"
+		}
+	} else {
+		names = append(names, bodyDifferences(req, standing)...)
+	}
+	if len(names) == 0 {
+		return "a header"
+	}
+	more := ""
+	if n := len(names) - namesMost; n > 0 {
+		names, more = names[:namesMost], fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ") + more
+}
+
+// keptDifferences are the kept fields that differ.
+func keptDifferences(req, standing *persist.Record) []string {
+	fields := request.FieldsOf(req.Header, req.Body)
+	var names []string
+	for _, kept := range standing.KeptFields {
+		if text, err := fields.Text(kept.Pointer); !kept.Omitted && (err != nil || text != kept.Value) {
+			names = append(names, fieldName(kept.Pointer))
+		}
+	}
+	return names
+}
+
+// bodyDifferences are the members that differ, in their order; "the body" where it has none.
+func bodyDifferences(req, standing *persist.Record) []string {
+	if string(req.Body) == string(standing.Body) {
+		return nil
+	}
+	a, b := memberTexts(req), memberTexts(standing)
+	if a == nil || b == nil {
+		return []string{"the body"}
+	}
+	names := map[string]bool{}
+	for pointer, text := range a {
+		if other, has := b[pointer]; !has || other != text {
+			names[fieldName(pointer)] = true
+		}
+	}
+	for pointer := range b {
+		if _, has := a[pointer]; !has {
+			names[fieldName(pointer)] = true
+		}
+	}
+	if len(names) == 0 {
+		return []string{"the spelling of the body"}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// memberTexts are the values of a request's body by their pointers; nil where it is neither JSON nor a form.
+func memberTexts(rec *persist.Record) map[string]string {
+	texts := map[string]string{}
+	if form := request.FieldsOf(rec.Header, rec.Body).Form(); form != nil {
+		for name, values := range form {
+			texts["/"+name] = strings.Join(values, "\x00")
+		}
+		return texts
+	}
+	document := jsonpointer.Decode(rec.Body)
+	if document == nil {
+		return nil
+	}
+	flatten(texts, "", document)
+	return texts
+}
+
+// flatten puts the scalars of a JSON value into texts.
+func flatten(texts map[string]string, pointer string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if len(value) == 0 && pointer != "" {
+			texts[pointer] = "{}"
+		}
+		for name, member := range value {
+			flatten(texts, pointer+words.PointerTo(name), member)
+		}
+	case []any:
+		if len(value) == 0 {
+			texts[pointer] = "[]"
+		}
+		for i, element := range value {
+			flatten(texts, pointer+"/"+strconv.Itoa(i), element)
+		}
+	default:
+		texts[pointer] = fmt.Sprintf("%T %v", value, value)
+	}
+}
+
+// fieldName is a pointer as people call it: of a member of the whole, its name.
+func fieldName(pointer string) string {
+	name := strings.TrimPrefix(pointer, "/")
+	if name == "" || strings.Contains(name, "/") {
+		return words.Clip(pointer)
+	}
+	return words.Clip(strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+}

@@ -1,0 +1,204 @@
+// Package view shows records of a journal: as JSON, and in words.
+package view
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func StateText(rec *persist.Record) string {
+	switch {
+	case rec.State == persist.StateHeld:
+		return "held (" + string(rec.HoldReason) + ")"
+	case rec.State == persist.StateSettled:
+		return "settled (" + string(rec.Effect) + ")"
+	case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeRefused, oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
+		return rec.State.String() + " (" + oncehttp.OutcomeOf(rec).String() + ")"
+	}
+	return rec.State.String()
+}
+
+// Roughly is a duration in its largest unit, rounded down.
+func Roughly(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// Parts says how much of a record is shown.
+type Parts struct {
+	Bodies bool   // query string, headers, bodies, and what is kept of them
+	Needs  string // what a client must have
+}
+
+// Record is a record as journal list, show and export spell it in JSON.
+type Record struct {
+	Key            string             `json:"key"`
+	Seen           string             `json:"seen,omitempty"` // KEY@SEEN of what was listed
+	Account        string             `json:"account"`
+	State          string             `json:"state"`
+	Result         results.Result     `json:"result"`
+	Why            persist.HoldReason `json:"why,omitempty"`
+	Effect         persist.Effect     `json:"effect,omitempty"`
+	Generated      bool               `json:"generated,omitempty"`
+	PlainHTTP      bool               `json:"plain_http,omitempty"`
+	Method         string             `json:"method"`
+	Origin         string             `json:"origin"`
+	Target         string             `json:"target"`
+	Profile        string             `json:"profile"`
+	ProfileVersion string             `json:"profile_version"`
+	WindowSeconds  int64              `json:"window_seconds"`
+	Fingerprint    string             `json:"fingerprint"`
+	Replaces       string             `json:"replaces,omitempty"`
+	Credential     string             `json:"credential,omitempty"`
+	Region         string             `json:"region,omitempty"`
+	Token          *string            `json:"token,omitempty"` // "": it is to be fetched
+	Created        time.Time          `json:"created"`
+	MaybeSent      bool               `json:"maybe_sent"`
+	FirstSent      time.Time          `json:"first_sent,omitzero"`
+	NextAttempt    time.Time          `json:"next_attempt,omitzero"`
+	SendBefore     time.Time          `json:"send_before,omitzero"`
+	Finished       time.Time          `json:"finished,omitzero"`
+	Attempts       int                `json:"attempts"`
+	Sends          int                `json:"sends"`
+	Swept          bool               `json:"swept,omitempty"`
+	Omitted        []string           `json:"omitted,omitempty"`
+	KeptFields     map[string]*string `json:"kept_fields,omitempty"` // by pointer; null: not kept, since it was too long or no text
+	Header         http.Header        `json:"header,omitempty"`
+	BodyBytes      int                `json:"body_bytes"`
+	Body           json.RawMessage    `json:"body,omitempty"`
+	BodyBase64     []byte             `json:"body_base64,omitempty"`
+	Answer         *answerView        `json:"answer,omitempty"`
+	Status         int                `json:"status,omitempty"` // of an answer that was pruned
+	Note           string             `json:"note,omitempty"`
+	Needs          string             `json:"needs,omitempty"` // of what is not done, as journal stuck names them
+	History        []attemptView      `json:"history,omitempty"`
+}
+
+// attemptView is one attempt of a record's history.
+type attemptView struct {
+	At     time.Time `json:"at"`
+	TookMS int64     `json:"took_ms"`
+	Sent   bool      `json:"sent"`
+	Status int       `json:"status,omitempty"`
+	Error  string    `json:"error,omitempty"`
+}
+
+// answerView is the answer of a record.
+type answerView struct {
+	Status      int             `json:"status"`
+	At          time.Time       `json:"at,omitzero"`
+	Replayed    bool            `json:"replayed,omitempty"`
+	AlreadyDone bool            `json:"already_done,omitempty"`
+	Header      http.Header     `json:"header,omitempty"`
+	BodyBytes   int             `json:"body_bytes"`
+	BodyDropped bool            `json:"body_dropped,omitempty"`
+	Body        json.RawMessage `json:"body,omitempty"`
+	BodyBase64  []byte          `json:"body_base64,omitempty"`
+}
+
+func Of(rec *persist.Record, parts Parts) Record {
+	v := Record{
+		Key: rec.Key, Account: rec.ScopedAccount(), State: rec.State.String(), Why: rec.HoldReason, Effect: rec.FinalEffect(),
+		Replaces: rec.Replaces, Credential: rec.Credential, Region: rec.Region, Generated: rec.Generated, PlainHTTP: rec.PlainHTTP,
+		Method: rec.Method, Origin: rec.Origin, Target: words.PathOf(rec.Target),
+		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, WindowSeconds: int64(rec.Window / time.Second),
+		Fingerprint: hex.EncodeToString(rec.Fingerprint),
+		Created:     rec.Created.UTC(), MaybeSent: rec.MaybeSent, FirstSent: utc(rec.FirstSent), NextAttempt: utc(rec.NextAttempt),
+		SendBefore: utc(rec.SendBefore), Finished: utc(rec.Finished),
+		Attempts: rec.Attempts, Sends: rec.Sends, Swept: rec.Swept, Omitted: rec.Omitted, BodyBytes: len(rec.Body),
+	}
+	if rec.ServerToken {
+		v.Token = &rec.Token
+	}
+	v.Result, v.Status, v.Note = results.Declines(nil).ResultOfRecord(rec), rec.Status, rec.Note
+	for _, a := range rec.History {
+		v.History = append(v.History, attemptView{utc(a.At), a.Took.Milliseconds(), a.Sent, a.Status, a.Error})
+	}
+	if a := rec.Answer; a != nil {
+		v.Answer = &answerView{
+			Status: a.Status, At: utc(a.At), Replayed: a.Replayed, AlreadyDone: a.AlreadyDone,
+			BodyBytes: len(a.Body), BodyDropped: a.BodyDropped,
+		}
+	}
+	if !parts.Bodies {
+		return v
+	}
+	v.Target, v.Header, v.KeptFields = rec.Target, rec.Header, keptView(rec)
+	v.Body, v.BodyBase64 = Body(rec.Body)
+	if a := rec.Answer; a != nil {
+		v.Answer.Header = a.Header
+		v.Answer.Body, v.Answer.BodyBase64 = Body(a.Body)
+	}
+	return v
+}
+
+// keptView are the kept fields by their pointers.
+func keptView(rec *persist.Record) map[string]*string {
+	if len(rec.KeptFields) == 0 {
+		return nil
+	}
+	view := make(map[string]*string, len(rec.KeptFields))
+	for _, f := range rec.KeptFields {
+		view[f.Pointer] = &f.Value
+		if f.Omitted {
+			view[f.Pointer] = nil
+		}
+	}
+	return view
+}
+
+// Body shows JSON as it is, other text as a string, the rest as base64.
+func Body(b []byte) (text json.RawMessage, binary []byte) {
+	switch {
+	case len(b) == 0:
+		return nil, nil
+	case json.Valid(b):
+		return b, nil
+	case utf8.Valid(b):
+		return json.RawMessage(words.JSONString(string(b))), nil
+	}
+	return nil, b
+}
+
+// utc keeps the zero time zero.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
+}
+
+// SendingText says who is sending an operation, and when its lease ends; "" if nobody is. The record was prepared by seeing.
+func SendingText(rec *persist.Record, now time.Time) string {
+	if rec.LeaseOwner == "" {
+		return ""
+	}
+	who := rec.LeaseOwner
+	if len(who) == 36 && strings.Count(who, "-") == 4 { // a client's own, which is a UUID
+		who = "worker " + who[:8]
+	}
+	switch {
+	case rec.LeaseUntil.IsZero():
+		return "sent by " + who
+	case !rec.LeaseUntil.After(now):
+		return "sent by " + who + ", free now"
+	}
+	return "sent by " + who + ", free in " + Roughly(rec.LeaseUntil.Sub(now)+time.Second-1)
+}

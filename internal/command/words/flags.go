@@ -1,0 +1,82 @@
+package words
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// FlagWords replaces the names of Go fields, which the client's errors use, by what
+// a user of the command knows.
+func FlagWords(text string) string {
+	return strings.NewReplacer(
+		"Retry.MaxAttempts", "--max-attempts", "Retry.MaxElapsed", "--max-elapsed", "Retry.AttemptTimeout", "--attempt-timeout",
+		"Retry.AnswerTimeout", "the time for a whole answer", "Retry.MinDelay", "--min-delay", "Retry.MaxDelay", "--max-delay",
+		"Retry.MaxRetryAfter", "--max-retry-after", "Retry.MaxPause", "--max-pause", "; set Config.Authorize", "; give them again with -H",
+		", or AcceptPlain of package persist/seal)", " @FILE)", "(package persist/seal)", "(--seal-key @FILE)",
+		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
+		": it is not among Config.Origins, and Config.OriginAllowed does not allow it", "; name it with --origin, or --auth",
+		"Config.Region", "--region", "Config.Credential", "--credential",
+		"what CredentialHash makes of the credential", "sha256: and the SHA-256 of the credential in hexadecimal digits",
+		"Client.Assign", "oncehttp journal assign", " (Key.Generation)", "", "MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
+		"put it there, or name it (DoKey, ContextWithKey) and set InsertKey", "put it there, or say --key and --insert-key",
+		"put it there, or set InsertKey", "put it there, or say --insert-key",
+		"name it (DoKey, ContextWithKey or KeyFromJSON), and InsertKey puts it there; a key that is made up for the call would make another request of it each time", "say --key, and --insert-key puts it there",
+		"KeyHonoured", "--key-honoured", "BasePath", "--base-path",
+		"a RandomKey that is kept", "a random one beside each row", "Key.UUIDv4()", "--key-uuid4", "Key.UUID()", "--key-uuid",
+	).Replace(shapeWords(keyHeaderWords(naturalWords(text))))
+}
+
+// OneLine spells err on one line that starts with "oncehttp: " once.
+func OneLine(err error) string {
+	text := FlagWords(strings.Join(strings.Fields(err.Error()), " "))
+	if what, last, has := strings.Cut(text, "last attempt: "); has {
+		text = what + "last attempt: " + CauseWords(last)
+	}
+	return "oncehttp: " + strings.TrimPrefix(text, "oncehttp: ")
+}
+
+// KeyHeaderMark parts a profile's name from the header. It is no character of a header's name (RFC 9110 section 5.6.2).
+const KeyHeaderMark = "@"
+
+// keyHeaderWords names the flag where the client's error says that it does not know
+// the profile of a record.
+func keyHeaderWords(text string) string {
+	before, rest, _ := strings.Cut(text, `profile "`)
+	name, rest, _ := strings.Cut(rest, `" version "`)
+	base, header, marked := strings.Cut(name, KeyHeaderMark)
+	_, after, unknown := strings.Cut(rest, ", under which it was begun, is not known to this client")
+	if !marked || !unknown {
+		return text
+	}
+	if _, builtIn := profile.ByName(base); !builtIn {
+		return before + fmt.Sprintf("it was begun with --key-header %s and the profile file of %q; give both again, or the file to oncehttp journal resume", header, base) + after
+	}
+	return before + "it was begun with --key-header " + header + "; say that again, or finish it with oncehttp journal resume" + after
+}
+
+var shortCall = regexp.MustCompile(`Key\.Short\((\d+)\)`)
+
+// shapeWords names the flags where the client's error names the methods of a key.
+func shapeWords(text string) string { return shortCall.ReplaceAllString(text, "--key-short $1") }
+
+// Many APIs have no idempotency key and a business number that they take only once: the second order 7 is answered 409
+// "duplicate order". --already-done says which answers say so, --lookup where the order is found, --same what makes it the
+// very order that was asked for.
+
+// NaturalMark stands behind the name of a profile to which the flags have added something, so that a client without them
+// sends nothing for its records.
+const NaturalMark = "~already-done"
+
+// naturalWords names the flags where the client's error says that it does not know the profile of a record.
+func naturalWords(text string) string {
+	before, rest, _ := strings.Cut(text, `profile "`)
+	name, rest, _ := strings.Cut(rest, `" version "`)
+	_, after, unknown := strings.Cut(rest, ", under which it was begun, is not known to this client")
+	if !unknown || !strings.Contains(name, NaturalMark) {
+		return text
+	}
+	return before + "it was begun with --already-done; say that, --lookup and --same again" + after
+}

@@ -1,0 +1,27 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A field of an NDJSON row whose name begins with a slash is a JSON pointer (RFC
+// 6901): /order/id is the member id of the member order.
+
+func IsPointer(name string) bool { return strings.HasPrefix(name, "/") }
+
+// CheckPointers refuses fields that begin as a pointer and are none.
+func CheckPointers(names []string) error {
+	for _, name := range names {
+		rest := strings.NewReplacer("~0", "", "~1", "").Replace(name)
+		if IsPointer(name) && strings.Contains(rest, "~") {
+			return fmt.Errorf(`{%s} is not a JSON pointer: "~" is written ~0, and a "/" in a name ~1`, Clip(name))
+		}
+	}
+	return nil
+}
+
+// PointerTo is the JSON pointer to a member of this name.
+func PointerTo(name string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}

@@ -1,0 +1,90 @@
+// Package words holds texts for people: short forms, quoting, causes of errors, the names of flags in the
+// client's errors.
+package words
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// ShellQuote spells text as one word of a shell.
+func ShellQuote(text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(":._~%=/@+-", r))
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Was is "1 was" or "N were".
+func Was(n int) string {
+	if n == 1 {
+		return "1 was"
+	}
+	return fmt.Sprintf("%d were", n)
+}
+
+// Clip shortens a value for an error line.
+func Clip(s string) string { return clipTo(s, 40) }
+
+// ClipCause is Clip for a reason in words, which is longer.
+func ClipCause(s string) string { return clipTo(s, 100) }
+
+func clipTo(s string, runesMax int) string {
+	s = passwordOf.ReplaceAllString(s, "$1@")
+	if r := []rune(s); len(r) > runesMax {
+		return string(r[:runesMax]) + "…"
+	}
+	return s
+}
+
+// IsToken reports whether s is a token (RFC 9110 section 5.6.2).
+func IsToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+// Count is a number with its noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// OrDash is s, or a dash if s is empty.
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func PathOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return path
+}
+
+func Quoted(list []string) []string {
+	q := make([]string, len(list))
+	for i, s := range list {
+		q[i] = fmt.Sprintf("%q", s)
+	}
+	return q
+}
+
+// AccountName is the name out of which persist.Account made a record's account.
+func AccountName(account string) string {
+	name, _, _ := strings.Cut(account, "|")
+	if plain, err := url.PathUnescape(name); err == nil {
+		return plain
+	}
+	return name
+}
+
+// passwordOf finds the password in a URL that somebody may have put in a wrong place.
+var passwordOf = regexp.MustCompile(`(^[A-Za-z][A-Za-z0-9+.-]*://[^:/@]*):[^@]*@`)

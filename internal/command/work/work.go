@@ -1,0 +1,272 @@
+// Package work is oncehttp work: a process that finishes what others have begun.
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/settings"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// leaseMin is the least that oncehttp.Config.Lease takes.
+const leaseMin = 100 * time.Millisecond
+
+// workFlags are the flags of work, as given.
+type workFlags struct {
+	session.ClientFlags
+	direct  string
+	workers int
+	listen  string
+	origins []string
+	auth    []string
+	lines   bool
+	lease   time.Duration
+}
+
+// Command returns the command oncehttp work.
+func Command(s terminal.Streams) *cobra.Command { return (&workFlags{}).command(s) }
+
+// command is the command, which sets these flags.
+func (f *workFlags) command(s terminal.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "work --journal URL",
+		Short: "Send what falls due in a journal, until it is told to stop",
+		Long: `Send what is pending in a journal whenever it falls due, also what other processes
+enqueue there, each with its own key and bytes and by the profile it was begun
+with. On a database any number of these may run on one journal: they take turns by
+leases. A file is held by one of them alone.
+
+On a database an eighth of the --workers, at least one of two or more, is kept free
+of each server: one that never answers does not keep the others waiting.
+
+On PostgreSQL and Redis it sends at once what other processes enqueue. On MariaDB,
+and where it cannot hear them, which it says, it looks every ten seconds. Behind
+PgBouncer in transaction mode nothing is heard: --journal-direct URL is the server
+itself, for the one connection that listens.
+
+--origin ORIGIN says where it sends, and may be repeated: what leads elsewhere stays
+pending. On a database it is required, since others may write there what this sends.
+
+Credentials are never in a journal. -H goes to the one --origin; --auth ORIGIN=@FILE
+gives the headers of a file, one a line, to an origin, and may be repeated. --sign signs
+for all these origins, and needs one. Where a
+worker has -H, --auth or --sign, commands without credentials send nothing (journal
+origins); to --auth ORIGIN=, or another --origin, it sends without any. What
+was begun with a profile file needs that file again (--profile FILE); what was begun
+with --key-header goes on under that header.
+
+--listen ADDRESS answers GET /healthz with counters in JSON: 200 while it works, 503
+while the journal takes no writes or it is stopping; and GET /metrics for Prometheus.
+--lines prints a line of JSON
+for each operation that ends, as batch does, once its answer is durable.
+
+After SIGTERM, SIGINT or SIGHUP nothing more is begun; the attempts on the wire come
+to their end, within --attempt-timeout at most, and are recorded. A second signal
+ends it at once, and loses nothing either.
+
+Exit status: 0 it was told to stop; 2 the call is wrong and nothing was sent; 3 the
+journal could not be reached at the start, or takes nothing more, or the lines
+could not be printed: start it again; 5 another process holds the file.`,
+		Example: `  ONCEHTTP_JOURNAL=postgres://shop@db.internal/shop \
+      oncehttp work --origin https://api.example.com --listen 127.0.0.1:9180
+  oncehttp work --journal @journal.url --workers 64 --auth https://api.example.com=@auth.txt`,
+		Args: settings.WantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
+	}
+	fs := cmd.Flags()
+	f.Bind(fs)
+	fs.StringVar(&f.Journal, "journal", "", place.JournalUsage+" (or ONCEHTTP_JOURNAL)")
+	place.BindDirect(fs, &f.direct)
+	place.BindSealKey(fs, &f.SealKey)
+	fs.IntVar(&f.workers, "workers", 8, "operations at once")
+	fs.StringVar(&f.listen, "listen", "", "serve /healthz and /metrics at this address, such as 127.0.0.1:9180 (default: nowhere)")
+	fs.StringArrayVar(&f.origins, "origin", nil, "a server to send to, such as https://api.example.com; the one that -H is for; may be repeated")
+	fs.StringArrayVar(&f.auth, "auth", nil, "ORIGIN=@FILE: the headers of FILE, one a line, go to ORIGIN; may be repeated")
+	fs.DurationVar(&f.lease, "lease", 0, "how long an operation is kept for a worker that may have died, on a database (default 30s; at least 100ms)")
+	fs.DurationVar(&f.Retry.MaxPause, "max-pause", 0, "longest pause before an operation that was tried in vain is tried again (default 15m)")
+	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends")
+	return cmd
+}
+
+func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
+	cfg, err := f.config(s.Err)
+	if err != nil {
+		return err
+	}
+	at, err := (&session.JournalFlags{Journal: f.Journal, SealKey: f.SealKey}).Place()
+	if err == nil {
+		at.Direct, err = place.ParseDirect(f.direct, at)
+	}
+	if err != nil {
+		return err
+	}
+	if cfg.Origins == nil && !at.IsFile() {
+		return errors.New("say where it sends, with --origin ORIGIN, or --auth ORIGIN=@FILE, for each server: others may write into a journal on a database")
+	}
+	ses, err := session.OpenSession(at, oncehttp.Config{}, false)
+	if err != nil {
+		return err
+	}
+	return terminal.JoinExit(f.work(ctx, ses, cfg, s), ses.Close())
+}
+
+// config checks the flags.
+func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
+	cfg, header, err := f.ClientFlags.Config(stderr)
+	if err != nil {
+		return cfg, err
+	}
+	if f.workers < 1 || f.workers > session.WorkersMax {
+		return cfg, fmt.Errorf("--workers must be from 1 to %d", session.WorkersMax)
+	}
+	switch {
+	case f.lease != 0 && f.lease < leaseMin:
+		return cfg, fmt.Errorf("--lease must be at least %v", leaseMin)
+	case f.Retry.MaxPause < 0:
+		return cfg, errors.New("--max-pause must not be negative")
+	}
+	cfg.ResumeWorkers, cfg.Lease = f.workers, f.lease
+	if len(header) == 0 && len(f.auth) == 0 && cfg.Authorize == nil {
+		cfg.Origins = f.origins
+		return cfg, checkOrigins(f.origins)
+	}
+	headers, err := f.headersByOrigin(header)
+	switch {
+	case err != nil:
+		return cfg, err
+	case len(headers) == 0:
+		return cfg, errors.New("--sign: say for which servers it signs, with --origin ORIGIN, or --auth ORIGIN=@FILE (or --auth ORIGIN=) for each")
+	}
+	cfg.Authorize, cfg.Origins = session.InTurn(authorizeOrigins(headers), cfg.Authorize), slices.Sorted(maps.Keys(headers))
+	return cfg, nil
+}
+
+// checkOrigins refuses what is no origin, and no pattern of some.
+func checkOrigins(origins []string) error {
+	for _, text := range origins {
+		if _, err := request.ParseOrigins([]string{text}); err != nil {
+			return fmt.Errorf("--origin %s: want an origin such as https://api.example.com", words.Clip(text))
+		}
+	}
+	return nil
+}
+
+// headersByOrigin are the headers of -H and --auth. One origin's credentials are shown to
+// no other.
+func (f *workFlags) headersByOrigin(header http.Header) (map[string]http.Header, error) {
+	all := map[string]http.Header{}
+	if len(header) > 0 && len(f.origins) != 1 {
+		return nil, errors.New("-H goes with one --origin, which says whose the headers are; --auth gives some to more servers")
+	}
+	for _, text := range f.origins {
+		origin, err := parseOrigin(text)
+		if err != nil {
+			return nil, fmt.Errorf("--origin %s: %w", words.Clip(text), err)
+		}
+		all[origin] = header
+	}
+	for i, text := range f.auth {
+		where := fmt.Sprintf("--auth number %d", i+1)
+		to, file, found := strings.Cut(text, "=")
+		origin, err := parseOrigin(to)
+		name, isFile := strings.CutPrefix(file, "@")
+		switch {
+		case !found || file != "" && !isFile:
+			return nil, fmt.Errorf("%s: want ORIGIN=@FILE", where)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", where, err)
+		case all[origin] != nil:
+			return nil, fmt.Errorf("%s: %s has its headers already", where, origin)
+		}
+		all[origin] = http.Header{}
+		if isFile {
+			if err := session.AddHeaderFile(all[origin], name); err != nil {
+				return nil, fmt.Errorf("%s: %w", where, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// parseOrigin spells an origin as records do.
+func parseOrigin(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.User != nil || u.RawQuery != "" {
+		return "", errors.New("want an origin such as https://api.example.com")
+	}
+	return session.OriginOf(u), nil
+}
+
+// authorizeOrigins puts each origin's headers on what is sent there, and lets nothing be
+// sent elsewhere.
+func authorizeOrigins(headers map[string]http.Header) func(*http.Request) error {
+	return func(req *http.Request) error {
+		origin := session.OriginOf(req.URL)
+		header, known := headers[origin]
+		if !known {
+			return fmt.Errorf("no headers were given for %s (--auth)", origin)
+		}
+		return session.Authorize(header, origin)(req)
+	}
+}
+
+// work runs until ctx ends or the journal takes nothing more.
+func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp.Config, s terminal.Streams) error {
+	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	w := newWorker(ses, f, s)
+	if err := w.mayWrite(ctx); err != nil {
+		return place.JournalError(ses.Place.Name, err)
+	}
+	w.stop = stop
+	w.watch(&cfg)
+	cfg.Logger = slog.New(slog.DiscardHandler) // watch prints lines of its own
+	cfg.Journal = ses.Journal
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return terminal.Plain(err)
+	}
+	where, closeServer, err := w.serve(ctx, f.listen)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	printed := w.printLines(stop)
+	terminal.Say(s.Err, "working on %s%s", ses.Place.Name, where)
+	unhook := context.AfterFunc(ctx, func() {
+		terminal.Say(s.Err, "stopping: waiting for the attempts on the wire; once more kills")
+	})
+	err = c.Run(ctx)
+	unhook()
+	_ = c.Close() // without a journal of its own it has no error
+	perr := printed()
+	closeServer()
+	terminal.Say(s.Err, "%s", w.summary())
+	switch {
+	case perr != nil:
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the lines could not be printed: %w", words.Pathless(perr))}
+	case errors.Is(err, oncehttp.ErrConfig), errors.Is(err, persist.ErrSealed): // what it could not send was printed
+		return nil
+	case err != nil:
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: place.JournalError(ses.Place.Name, err)}
+	}
+	return w.refused(context.Cause(ctx))
+}

@@ -1,0 +1,90 @@
+package jsonpointer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Insert returns the JSON value b with one member more: the last of the object to which all but the last token of the pointer lead. Its
+// name is the last token, and its value a string. All other bytes stay as they are. It is an error if b is not one JSON value, if there is no
+// such object, if an object on the way has two members of the name, or if the object has a member of that name, case aside.
+func Insert(b []byte, pointer, text string) ([]byte, error) {
+	if err := Check(pointer); err != nil {
+		return nil, err
+	}
+	if !json.Valid(b) {
+		return nil, errors.New("the body is not one JSON value")
+	}
+	tokens := strings.Split(pointer, "/")[1:]
+	last := len(tokens) - 1
+	start, object := 0, b
+	for _, token := range tokens[:last] {
+		found, ok := find(object, unescape(token))
+		switch {
+		case !ok || len(found.values) == 0:
+			return nil, fmt.Errorf("the body has no object for %s", pointer)
+		case len(found.values) > 1:
+			return nil, fmt.Errorf("the body has two members %q", unescape(token))
+		}
+		value := found.values[0]
+		start, object = start+value.from, object[value.from:value.to]
+	}
+	name := unescape(tokens[last])
+	found, ok := find(object, name)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("the body has no object for %s", pointer)
+	case found.like != "":
+		return nil, fmt.Errorf("the body has a member %q", found.like)
+	}
+	member, err := json.Marshal(map[string]string{name: text})
+	if err != nil {
+		return nil, err
+	}
+	member = member[1 : len(member)-1]
+	if found.members > 0 {
+		member = append([]byte{','}, member...)
+	}
+	return slices.Insert(slices.Clone(b), start+found.end, member...), nil
+}
+
+// span is a part of a text.
+type span struct{ from, to int }
+
+// sought is what find finds in an object.
+type sought struct {
+	values  []span // of the members of the name
+	like    string // the name of a member that differs in case at most; empty: there is none
+	members int
+	end     int // behind the last member, or behind the opening brace
+}
+
+// find looks for the members of a name in the object that b, which is valid JSON, begins with. ok is false for another value.
+func find(b []byte, name string) (found sought, ok bool) {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {
+		return found, false
+	}
+	found.end = int(decoder.InputOffset())
+	for decoder.More() {
+		token, err := decoder.Token()
+		is, _ := token.(string)
+		var value json.RawMessage
+		if err != nil || decoder.Decode(&value) != nil {
+			return found, false
+		}
+		found.members++
+		found.end = int(decoder.InputOffset())
+		if strings.EqualFold(is, name) {
+			found.like = is
+		}
+		if is == name {
+			found.values = append(found.values, span{found.end - len(value), found.end})
+		}
+	}
+	return found, true
+}

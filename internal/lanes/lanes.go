@@ -1,0 +1,273 @@
+// Package lanes gives each origin its share of the workers of a Run, and its turns to send.
+package lanes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Lanes hold the claimed operations of a Run: a queue for each origin, and the number of its operations that run. A worker takes from the
+// origin with the fewest running operations. No origin has more than its share of the workers, so that a slow one does not delay the others. Half of the
+// running operations may send at a time; meanwhile the journal writes the others. Lanes are safe for concurrent use.
+type Lanes struct {
+	workers int           // all workers
+	limit   int           // of running operations of one origin
+	Wanted  chan struct{} // gets a value when it is time to claim more
+
+	mu      sync.Mutex
+	work    *sync.Cond // on mu: for waits in Take
+	of      map[string]*lane
+	queued  int // in all lanes
+	sending int // in all lanes
+	lent    int // in all lanes
+	share   int // of running operations of one origin, at present
+	closed  bool
+}
+
+// Turns bound the sends of operations at the same time.
+type Turns interface {
+	// Enter waits until an operation of an origin may send. Leave follows, unless it returns an error, which is the cause of ctx.
+	Enter(ctx context.Context, origin string) error
+	// Leave notes the answer of an entered operation.
+	Leave(origin string)
+	// Lend gives the turn of an entered operation to another, until TakeBack.
+	Lend(origin string)
+	TakeBack(origin string)
+	// Park notes an operation given back during its limiter's wait, until Unpark. Nothing of its origin is claimed meanwhile.
+	Park(origin string)
+	Unpark(origin string)
+}
+
+// Free are turns without a bound.
+type Free struct{}
+
+func (Free) Enter(context.Context, string) error { return nil }
+func (Free) Leave(string)                        {}
+func (Free) Lend(string)                         {}
+func (Free) TakeBack(string)                     {}
+func (Free) Park(string)                         {}
+func (Free) Unpark(string)                       {}
+
+// lane is the part of one origin.
+type lane struct {
+	queue   []queuedRecord
+	running int        // taken and not done
+	sending int        // of these
+	lent    int        // of these: they have lent their turn, while they are in a function of the user
+	parked  int        // of these: they wait for a limiter, most without an operation
+	blocked bool       // the queue was given back, and nothing has moved since
+	turn    *sync.Cond // on Lanes.mu: for waits in Enter
+	waiting int        // how many wait for turn, and were not woken
+}
+
+// queuedRecord is a record between Put and Take.
+type queuedRecord struct {
+	rec *persist.Record
+	put time.Time
+}
+
+// New returns empty lanes.
+func New(workers, limit int) *Lanes {
+	l := &Lanes{workers: workers, limit: limit, share: limit, Wanted: make(chan struct{}, 1), of: map[string]*lane{}}
+	l.work = sync.NewCond(&l.mu)
+	return l
+}
+
+// Put queues records. The caller has asked Room before. It does not wait, and returns false after Shut.
+func (l *Lanes) Put(records []*persist.Record) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	now := time.Now()
+	for _, rec := range records {
+		at := l.of[rec.Origin]
+		if at == nil {
+			at = &lane{turn: sync.NewCond(&l.mu)}
+			l.of[rec.Origin] = at
+		}
+		at.queue = append(at.queue, queuedRecord{rec, now})
+		l.queued++
+		l.work.Signal()
+	}
+	return true
+}
+
+// Take waits for a record with room to run. Done follows. more is false after Shut.
+func (l *Lanes) Take() (rec *persist.Record, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.closed {
+		if at := l.next(); at != nil {
+			rec, at.queue = at.queue[0].rec, at.queue[1:]
+			at.running++
+			l.queued--
+			return rec, true
+		}
+		l.work.Wait()
+	}
+	return nil, false
+}
+
+// next returns the lane with the fewest running operations among those with a queue and room; nil if there is none. The caller holds mu.
+func (l *Lanes) next() (best *lane) {
+	for _, at := range l.of {
+		if len(at.queue) > 0 && at.running < l.share && (best == nil || at.running < best.running) {
+			best = at
+		}
+	}
+	return best
+}
+
+// Enter implements Turns. Half of the running operations may send, so that the journal writes the beginning and the end of the others meanwhile.
+func (l *Lanes) Enter(ctx context.Context, origin string) error {
+	defer context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.wakeAll()
+	})()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[origin]
+	for ctx.Err() == nil && !l.maySend(at) {
+		l.wakeNext() // who was woken in vain hands on what woke it
+		at.waiting++
+		at.turn.Wait()
+	}
+	if ctx.Err() != nil {
+		l.wakeNext() // it may have been woken for an unused turn
+		return context.Cause(ctx)
+	}
+	at.sending++
+	l.sending++
+	return nil
+}
+
+// maySend reports whether one more operation of a lane may send. The caller holds mu.
+func (l *Lanes) maySend(at *lane) bool {
+	return l.sending < max(l.workers/2, 1) && at.sending < max(l.share/2, 1)
+}
+
+// wakeNext wakes one waiting operation that may send, of the origin with the fewest sending ones. Each end of a send lets one other begin, so
+// one is enough. The caller holds mu.
+func (l *Lanes) wakeNext() {
+	var next *lane
+	for _, at := range l.of {
+		if at.waiting > 0 && l.maySend(at) && (next == nil || at.sending < next.sending) {
+			next = at
+		}
+	}
+	if next != nil {
+		next.waiting--
+		next.turn.Signal()
+	}
+}
+
+// wakeAll wakes all operations waiting in Enter. The caller holds mu.
+func (l *Lanes) wakeAll() {
+	for _, at := range l.of {
+		at.waiting = 0
+		at.turn.Broadcast()
+	}
+}
+
+// Leave implements Turns.
+func (l *Lanes) Leave(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of[origin].sending--
+	l.sending--
+	l.wakeNext()
+}
+
+// Done notes the end of an operation of an origin. It follows Take.
+func (l *Lanes) Done(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[origin]
+	at.running--
+	at.blocked = false
+	has := at.running + len(at.queue)
+	if has == 0 {
+		delete(l.of, origin)
+	}
+	l.work.Signal()
+	if l.low(has) {
+		select {
+		case l.Wanted <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// low reports whether more should be claimed of an origin with so many operations here. It waits until a quarter of its share is free: a claim
+// costs the journal as much as many changes, and should bring several records. The caller holds mu.
+func (l *Lanes) low(has int) bool { return 2*has <= 3*l.share }
+
+// Divide gives each of so many origins an equal share of the workers, at least one.
+func (l *Lanes) Divide(origins int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if share := min((l.workers+origins-1)/max(origins, 1), l.limit); share != l.share {
+		l.share = max(share, 1)
+		l.work.Broadcast()
+		l.wakeAll()
+	}
+}
+
+// Room returns the number of operations to claim of an origin. claimed is the number of claimed records of all origins before Put.
+func (l *Lanes) Room(origin string, claimed int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	has := 0
+	at := l.of[origin]
+	if at != nil {
+		has = at.running + len(at.queue)
+	}
+	if !l.low(has) || l.lent >= l.workers || at != nil && (at.blocked || at.parked > 0) {
+		return 0
+	}
+	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)
+}
+
+// Full reports whether no origin has room. claimed is as in Room.
+func (l *Lanes) Full(claimed int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queued+claimed >= 2*l.workers
+}
+
+// Active returns the number of origins with operations here, those of but left out.
+func (l *Lanes) Active(but map[string][]string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for origin := range l.of {
+		if but[origin] == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Shut ends all waits. Nothing is put or taken after it.
+func (l *Lanes) Shut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.work.Broadcast()
+}
+
+// Close is Shut, and returns the queued records.
+func (l *Lanes) Close() (left []*persist.Record) {
+	l.Shut()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, at := range l.of {
+		left = append(left, l.unqueue(at, len(at.queue))...)
+	}
+	return left
+}

@@ -1,0 +1,84 @@
+package lanes
+
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Lent turns: while an operation is in a function of the user, another one has its turn.
+
+// Lend implements Turns.
+func (l *Lanes) Lend(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[origin]
+	at.lent++
+	l.lent++
+	at.sending--
+	l.sending--
+	l.wakeNext()
+}
+
+// TakeBack implements Turns. It does not wait: for a while more operations may send than have a turn.
+func (l *Lanes) TakeBack(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[origin]
+	at.blocked = false
+	at.lent--
+	l.lent--
+	at.sending++
+	l.sending++
+}
+
+// Park implements Turns.
+func (l *Lanes) Park(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of[origin].parked++
+}
+
+// Unpark implements Turns.
+func (l *Lanes) Unpark(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[origin]
+	at.parked--
+	at.blocked = false
+}
+
+// Overdue removes and returns the records queued for longer than age behind operations in a function of the user: of their own
+// origin, or of all workers. Such an origin has no room until one of its operations moves.
+func (l *Lanes) Overdue(age time.Duration) (left []*persist.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for origin, at := range l.of {
+		if at.lent == 0 && at.parked == 0 && l.lent < l.workers {
+			continue
+		}
+		n := 0
+		for n < len(at.queue) && time.Since(at.queue[n].put) >= age {
+			n++
+		}
+		if n == 0 {
+			continue
+		}
+		left = append(left, l.unqueue(at, n)...)
+		at.blocked = true
+		if at.running+len(at.queue) == 0 {
+			delete(l.of, origin)
+		}
+	}
+	return left
+}
+
+// unqueue removes the first n records of a queue. The caller holds mu.
+func (l *Lanes) unqueue(at *lane, n int) (first []*persist.Record) {
+	for _, queued := range at.queue[:n] {
+		first = append(first, queued.rec)
+	}
+	at.queue = at.queue[n:]
+	l.queued -= n
+	return first
+}

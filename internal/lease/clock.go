@@ -1,0 +1,179 @@
+package lease
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Clock stamps and judges records. In a shared journal it is the journal's own, so that the clocks of
+// machines need not agree; else it is this process's. All clients of a journal in this process have one. It is safe for concurrent use.
+type Clock struct {
+	journal persist.Claimer // nil: this process's own clock
+	own     func() Moment   // reads this process's own clock
+
+	asking chan struct{} // holds one while somebody asks the journal: one asks for all
+	mu     sync.Mutex
+	last   reading // zero: the journal was not asked yet
+	asked  int     // how often the journal was asked
+	err    error   // of the last time
+	told   bool    // of the own clock: it is off
+}
+
+// Moment is a time by this process's own clocks: the wall clock (it may be set) and the monotonic one (it may stand still during sleep).
+type Moment struct {
+	wall      time.Time
+	monotonic time.Duration // since the start of the program
+}
+
+var programStart = time.Now()
+
+// ownClock reads both of this process's clocks at once.
+func ownClock() Moment {
+	now := time.Now()
+	return Moment{now, now.Sub(programStart)}
+}
+
+// reading is a time by the journal's clock. It was read between two moments.
+type reading struct {
+	shown         time.Time
+	before, after Moment
+}
+
+// The journal is asked again after readingAge, or once the wall clock and the monotonic clock differ by readingDrift since the last reading.
+const (
+	readingAge   = time.Minute
+	readingDrift = time.Second
+)
+
+// NewClock returns the clock of a journal.
+func NewClock(j persist.Journal) *Clock {
+	shared, _ := persist.As[persist.Claimer](j)
+	return &Clock{journal: shared, own: ownClock, asking: make(chan struct{}, 1)}
+}
+
+// Own reads this process's own clock.
+func (c *Clock) Own() Moment { return c.own() }
+
+// SetOwn gives the process another wall clock of its own. For tests; not while the clock is in use.
+func (c *Clock) SetOwn(wall func() time.Time) {
+	c.own = func() Moment { return Moment{wall(), ownClock().monotonic} }
+}
+
+// OwnClock returns a clock with the time of now. It asks no journal. For tests.
+func OwnClock(now func() time.Time) *Clock {
+	return &Clock{own: func() Moment { return Moment{wall: now()} }}
+}
+
+// Now returns the latest possible time. Judged by it, a window ends too early rather than too late.
+func (c *Clock) Now() time.Time {
+	own, last := c.own(), c.reading()
+	if last.shown.IsZero() {
+		return own.wall
+	}
+	wall, monotonic := own.since(last.before)
+	return last.shown.Add(max(wall, monotonic, 0))
+}
+
+// Earliest returns the earliest possible time. A window begun with it ends too early rather than too late.
+func (c *Clock) Earliest() time.Time {
+	own, last := c.own(), c.reading()
+	if last.shown.IsZero() {
+		return own.wall
+	}
+	wall, monotonic := own.since(last.after)
+	return last.shown.Add(max(min(wall, monotonic), 0))
+}
+
+// since returns the time since an earlier moment, by each clock.
+func (m Moment) since(from Moment) (wall, monotonic time.Duration) {
+	return m.wall.Round(0).Sub(from.wall.Round(0)), m.monotonic - from.monotonic
+}
+
+// Sync asks the journal for the time, if the last reading is too old. Call it before a record is stamped or judged.
+// Errors: the journal's, and the cause of ctx.
+func (c *Clock) Sync(ctx context.Context, host *Host) error {
+	if c.journal == nil || c.fresh() {
+		return nil
+	}
+	asked, _ := c.answered()
+	select {
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if c.fresh() { // another has asked meanwhile
+		return nil
+	}
+	if again, err := c.answered(); again != asked && err != nil { // in vain: not all who waited ask one after the other
+		return err
+	}
+	before := c.own()
+	shown, err := c.journal.Now(ctx)
+	if err == nil {
+		c.Learn(ctx, host, shown, before)
+	}
+	if ctx.Err() == nil { // this caller's leaving says nothing to the others
+		c.mu.Lock()
+		c.asked, c.err = c.asked+1, err
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// Notice is Sync for a caller after a while. It asks only if a clock was set meanwhile, or the machine has slept.
+func (c *Clock) Notice(ctx context.Context, host *Host) error {
+	if last := c.reading(); !last.shown.IsZero() && c.steady(last) {
+		return nil
+	}
+	return c.Sync(ctx, host)
+}
+
+// fresh reports whether the last reading still counts.
+func (c *Clock) fresh() bool {
+	last := c.reading()
+	_, monotonic := c.own().since(last.after)
+	return !last.shown.IsZero() && monotonic < readingAge && c.steady(last)
+}
+
+// steady reports whether both clocks have advanced alike since a reading.
+func (c *Clock) steady(since reading) bool {
+	wall, monotonic := c.own().since(since.after)
+	return (wall - monotonic).Abs() < readingDrift
+}
+
+// answered returns the number of questions to the journal, and the last error.
+func (c *Clock) answered() (times int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked, c.err
+}
+
+// Learn notes the journal's time from a call begun at before and just over. A zero time is ignored. If this process's clock
+// differs by more than Host.Skew, the logger is told once.
+func (c *Clock) Learn(ctx context.Context, host *Host, shown time.Time, before Moment) {
+	if shown.IsZero() {
+		return
+	}
+	after := c.own()
+	off := max(before.wall.Sub(shown), shown.Sub(after.wall))
+	c.mu.Lock()
+	c.last = reading{shown: shown, before: before, after: after}
+	tell := off > host.Skew && !c.told
+	c.told = c.told || tell
+	c.mu.Unlock()
+	if tell {
+		host.Log(ctx, slog.LevelWarn, "this machine's clock is off from that of the journal, by which all operations are judged; set it right", nil,
+			slog.Duration("off", off.Round(time.Second)))
+	}
+}
+
+func (c *Clock) reading() reading {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}

@@ -1,0 +1,101 @@
+// Package lease keeps the leases of one client's operations, and the clock for stamps and judgements of records.
+//
+// In a shared journal (persist.Claimer), a lease names the one process allowed to send an operation. The leases of a client
+// are renewed in one call for all, every third of their length. In any other journal each lease holds: see New.
+package lease
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Host is the owner of the leases: a client.
+type Host struct {
+	Length  time.Duration // of a lease
+	Sending time.Duration // after its first attempt, a send of a run may be on its way for so long
+	Skew    time.Duration // the difference of this process's clock from the journal's before Log is told
+
+	Log   func(ctx context.Context, level slog.Level, msg string, err error, more ...slog.Attr)
+	Guard func(ctx context.Context, doing string, f func()) // calls f, and logs a crash of it
+}
+
+// ClaimSending returns the time for sends after a marking claim: Marked lets a send begin for a lease.
+func (h *Host) ClaimSending() time.Duration { return h.Length + h.Sending }
+
+// Leases are those of one client. They are safe for concurrent use.
+//
+// Only the owner of its lease writes a record. A run calls Begin before it and End after it; a claiming pass calls Claiming and Claimed, and Drop
+// for each record returned by Claimed.
+type Leases interface {
+	// Stamp returns the owner and the end of a new lease. The caller writes them into the journal with a record; an empty owner is none.
+	Stamp() (owner string, until time.Time)
+	// Keep lengthens the lease of a record with a run, of any client, before somebody else writes it.
+	Keep(*persist.Record)
+
+	// Begin renews the lease of a record from the begin of its run until End. If it was called already, it does nothing.
+	Begin(*persist.Record)
+	// End ends a Begin, once the run writes its record no more.
+	End(persist.ID)
+	// Runs reports whether the operation is being run, and its run may still write its record.
+	Runs(persist.ID) bool
+	// Check returns an error if the operation may not be sent: ErrElsewhere, ErrNone or ErrOver. It renews a lease that has ended.
+	Check(context.Context, persist.ID) error
+	// Unbroken reports whether the lease of a running record has never ended since Begin.
+	Unbroken(persist.ID) bool
+
+	// Latest sets the revision for the next change of a record, and its Drives, by the claims handed over to its run.
+	Latest(*persist.Record)
+	// Changed notes a change of a record by its run.
+	Changed(*persist.Record)
+	// Unwritten notes a change refused by the journal.
+	Unwritten()
+
+	// Claiming is called before a marking claim. Its result goes to Claimed.
+	Claiming() *Claim
+	// Claimed takes the records of a claim, and returns the records to run. The claim is nil if it marks nothing; else marked is the
+	// time of the mark.
+	Claimed(records []persist.Record, claim *Claim, marked time.Time) []persist.Record
+	// Drop ends the hold of Claimed on a record. It gives nothing up in the journal.
+	Drop(persist.ID)
+	// Touched notes a call other than a fair Run's at the place of the operation.
+	Touched(persist.ID)
+	// Marked begins the run of a record without a further write before its send. It returns false if the mark has to be written.
+	Marked(*persist.Record) bool
+
+	// Close renews nothing more, and waits for a renewal under way.
+	Close()
+}
+
+// New returns the leases of a client. shared: other processes use its journal. In a journal of one process each lease holds.
+func New(host *Host, clock *Clock, owner string) (leases Leases, shared bool) {
+	if clock.journal == nil {
+		return unshared{}, false
+	}
+	return &held{host: host, journal: clock.journal, clock: clock, owner: owner, held: map[persist.ID]*lease{}, claims: map[*Claim]bool{}}, true
+}
+
+// unshared stands for the leases in a journal of one process: there are none, and each holds.
+type unshared struct{}
+
+func (unshared) Stamp() (string, time.Time)              { return "", time.Time{} }
+func (unshared) Keep(*persist.Record)                    {}
+func (unshared) Begin(*persist.Record)                   {}
+func (unshared) End(persist.ID)                          {}
+func (unshared) Runs(persist.ID) bool                    { return false }
+func (unshared) Check(context.Context, persist.ID) error { return nil }
+func (unshared) Unbroken(persist.ID) bool                { return true }
+func (unshared) Latest(*persist.Record)                  {}
+func (unshared) Changed(*persist.Record)                 {}
+func (unshared) Unwritten()                              {}
+func (unshared) Claiming() *Claim                        { return nil }
+func (unshared) Drop(persist.ID)                         {}
+func (unshared) Touched(persist.ID)                      {}
+func (unshared) Marked(*persist.Record) bool             { return false }
+func (unshared) Close()                                  {}
+
+func (unshared) Claimed(records []persist.Record, _ *Claim, _ time.Time) []persist.Record {
+	return records
+}

@@ -1,0 +1,152 @@
+package operation
+
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file decides the acts of a person on an existing operation, and their results.
+
+// Refusal is the reason of an act without an effect.
+type Refusal uint8
+
+// The refusals, in the order of the checks.
+const (
+	MayAct    Refusal = iota // none
+	HasMoved                 // the operation has changed since the person saw it
+	HasEnded                 // it has ended
+	IsLeased                 // another process has it
+	NotAbsent                // it is not settled as absent, and no lookup can do so
+	IsSending                // a send of it may be on its way
+)
+
+// Ending holds the facts behind a Settle or Abandon.
+type Ending struct {
+	Moved    bool // Moved has a reason
+	Leased   bool // another process has a lease of it
+	Deserted bool // the lease of another process is over, and its drive has not ended: that process may be frozen, with a send on its way
+	Absent   bool // it is to be settled as absent
+	Now      time.Time
+}
+
+// MayEnd returns the reason against a Settle or Abandon. An operation already settled as absent has ended, however it was seen. Absent is not
+// said while a send of a deserted operation may be on its way. (Invariants 2, 8 and 31.)
+func (o *Op) MayEnd(e Ending) Refusal {
+	switch {
+	case e.Moved && o.Standing != Absent:
+		return HasMoved
+	case o.State.Final():
+		return HasEnded
+	case e.Leased:
+		return IsLeased
+	case e.Absent && e.Deserted && e.Now.Before(o.SendUntil):
+		return IsSending
+	}
+	return MayAct
+}
+
+// Settled returns the operation after a Settle. status is the status of the answer named by the person; zero: there is none.
+func (o Op) Settled(effect persist.Effect, status int) Op {
+	o.State, o.Hold, o.NextAttempt = persist.StateSettled, "", time.Time{}
+	o.Standing = StandingOf(&persist.Record{State: o.State, Effect: effect})
+	o.Answered, o.Status, o.Dropped, o.AskAgain = status != 0, status, false, false // the answer of a held operation is not its end
+	return o
+}
+
+// Abandoned returns the operation after an Abandon.
+func (o Op) Abandoned() Op {
+	o.State, o.Hold, o.NextAttempt = persist.StateAbandoned, "", time.Time{}
+	o.Standing = StandingOf(&persist.Record{State: o.State})
+	return o
+}
+
+// WantsUndo reports whether there may be something to undo.
+func (o *Op) WantsUndo() bool { return o.MaybeSent || o.Sends > 0 }
+
+// HeldFor returns the operation held by an act: nothing more is sent.
+func (o Op) HeldFor(why persist.HoldReason) Op {
+	o.State, o.Hold, o.NextAttempt = persist.StateHeld, why, time.Time{}
+	return o
+}
+
+// IsActedOn reports whether a caller of plain HTTP, or a person's act, goes on with a held operation or ends it. The word of Config.Reconcile
+// may be out of date a moment later: an undo takes an effect back, and a Rekey begins the operation anew.
+func (o *Op) IsActedOn() bool {
+	return o.Hold == persist.HoldCaller || o.Hold == persist.HoldUndo || o.isRekeyed()
+}
+
+// isRekeyed reports whether it is held for an unfinished Rekey.
+func (o *Op) isRekeyed() bool {
+	return o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld
+}
+
+// MayRekey returns the reason against another key for the operation.
+func (o *Op) MayRekey() Refusal {
+	if o.Standing != Absent {
+		return NotAbsent
+	}
+	return MayAct
+}
+
+// MayLookBefore returns the reason against the hold and the lookup of a Rekey. finds: the API's lookup finds everything after some time.
+func (o *Op) MayLookBefore(leased, finds bool) Refusal {
+	switch {
+	case leased:
+		return IsLeased
+	case !finds:
+		return NotAbsent
+	}
+	return MayAct
+}
+
+// HeldToRekey returns the operation held by a Rekey before its lookup. If write is false, the record is so already. The API's lookup counts from at on.
+func (o Op) HeldToRekey(at time.Time) (held Op, write bool) {
+	if o.isRekeyed() && !o.NextAttempt.IsZero() { // zero: a restored journal has reset it
+		return o, false
+	}
+	why := persist.HoldRekeyHeld
+	if o.State == persist.StatePending || o.Hold == persist.HoldRekey {
+		why = persist.HoldRekey
+	}
+	held = o.HeldFor(why)
+	held.NextAttempt = at
+	return held, true
+}
+
+// SentBy returns the end of the latest send of an operation held now. usual is the value for a record without SendUntil.
+func (o *Op) SentBy(now, usual time.Time) time.Time {
+	by := o.SendUntil
+	if by.IsZero() && o.MaybeSent {
+		by = usual
+	}
+	if by.Before(now) {
+		return now
+	}
+	return by
+}
+
+// RekeyFound reports whether a lookup settles a held operation as absent.
+func RekeyFound(f classify.Finding) bool { return f == classify.FindingNone }
+
+// NotRekeyed returns the operation after a Rekey with a finding. before is the operation before that Rekey. A pending operation is pending
+// again: its own key is sent within its window. The first reason of a hold is lost if an earlier Rekey replaced it: then a person or
+// Config.Reconcile settles the operation.
+func (o Op) NotRekeyed(before Op) Op {
+	o.State, o.Hold, o.NextAttempt = before.State, before.Hold, before.NextAttempt
+	if !before.isRekeyed() {
+		return o
+	}
+	o.NextAttempt = time.Time{}
+	switch begun := before.Replaces && !before.Enqueued; { // by another Rekey, which goes on with it
+	case before.Hold == persist.HoldRekeyHeld:
+		o.Hold = persist.HoldUnclear
+	case !begun:
+		o.State, o.Hold = persist.StatePending, ""
+	}
+	return o
+}
+
+// Waits reports whether an operation begun by a Rekey still waits for its release.
+func (o *Op) Waits() bool { return o.Hold == persist.HoldRekey && !o.Enqueued }

@@ -1,0 +1,241 @@
+package explore
+
+import (
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// calls lets a client begin a call, or a pass.
+func (m *moves) calls(w *World, p int) {
+	if w.Left.Calls == 0 {
+		return
+	}
+	if !m.slice.Keyless {
+		m.call(w, p, 0)
+		if m.slice.Rekeys && w.Ops[1].Rec.Exists {
+			m.call(w, p, 1)
+		}
+		return
+	}
+	for t := range w.Ops {
+		k := &w.Ops[t]
+		switch {
+		case k.Rec.Exists && int(k.Intent) == p: // the caller knows the key from an error
+			m.call(w, p, t)
+		case k.Rec.Exists:
+			m.pass(w, p, t)
+		}
+	}
+	m.callWithoutKey(w, p)
+}
+
+// callWithoutKey is a Do that names no key. A caller that has its answer wants nothing more.
+func (m *moves) callWithoutKey(w *World, p int) {
+	s := m.slice
+	if w.Intents[p].Done {
+		return
+	}
+	free := -1
+	for t := range w.Ops {
+		k := &w.Ops[t]
+		like := operation.Lookalike{Leased: s.Shared && w.leased(t, p)}
+		for q := range w.Procs {
+			other := &w.Procs[q]
+			like.Undoubted = like.Undoubted || other.Active && int(other.On) == t && s.process(q) == s.process(p) && !other.Doubted
+		}
+		switch {
+		case k.Rec.Exists && k.Rec.Op.InTheWay(like) != operation.NotInTheWay, !k.Rec.Exists && s.noted(w, t, s.process(p)):
+			return // it hears that the outcome is unknown, which changes nothing
+		case !k.Rec.Exists && !k.Coming:
+			free = t
+		}
+	}
+	if free >= 0 {
+		m.begin(w, p, free)
+	}
+}
+
+// call is a Do with the key, or a pass.
+func (m *moves) call(w *World, p, t int) {
+	s, k := m.slice, &w.Ops[t]
+	if !k.Rec.Exists {
+		if s.Enqueued {
+			m.enqueue(w, p, t)
+			return
+		}
+		m.begin(w, p, t)
+		return
+	}
+	m.pass(w, p, t)
+	m.open(w, p, t, operation.Given{})
+}
+
+// open is a Do with the key of an operation that stands.
+func (m *moves) open(w *World, p, t int, g operation.Given) {
+	s, k := m.slice, &w.Ops[t]
+	to, op := *w, s.read(p, k.Rec.Op)
+	to.Left.Calls--
+	knows := operation.Same
+	if s.Configs[p].CannotTell && int(k.By) != p {
+		knows = operation.Incomparable
+	}
+	e := Event{By: int8(p), On: int8(t)}
+	switch op.Open(operation.Call{Request: knows}) {
+	case operation.Adopts:
+		m.adopt(w, p, t, g, GoesOn)
+	case operation.AsksAgain:
+		m.askAgain(w, p, t)
+	case operation.GivesAnswer:
+		if !k.Rec.Stored {
+			s.flush(&to)
+		}
+		told := *k.Rec
+		told.Op.Unreported = false
+		to.Ops[t].Rec = s.rec(told)
+		e.Did, e.Told, e.Status = GivesRecorded, ToldAnswer, int16(op.Status)
+		tell(&to, t, op.Standing)
+		m.add(w, to, e)
+	default:
+		if knows == operation.Same && op.State.Final() && op.Standing.Effect() != persist.EffectHappened {
+			s.flush(&to)
+		}
+		verdict := operation.Judge(op.Standing, knows)
+		if verdict == operation.NoEffect && !k.Dead {
+			tell(&to, t, operation.Absent)
+		}
+		e.Did, e.Told = SaysRecorded, toldOf(verdict)
+		m.add(w, to, e)
+	}
+}
+
+// pass lets Resume or Run go on with what is pending.
+func (m *moves) pass(w *World, p, t int) {
+	if w.Ops[t].Rec.Op.State == persist.StatePending {
+		m.adopt(w, p, t, operation.Given{Pass: true}, PassGoesOn)
+	}
+}
+
+// toldOf is the verdict that a caller is told.
+func toldOf(v operation.Verdict) Told {
+	return [...]Told{operation.Unknown: ToldUnknown, operation.NoEffect: ToldNoEffect, operation.Final: ToldFinal}[v]
+}
+
+// begin begins an operation, in every way in which that may come out.
+func (m *moves) begin(w *World, p, t int) {
+	s := m.slice
+	op, to := s.intent(w, p), *w
+	to.Left.Calls--
+	k := &to.Ops[t]
+	if k.By, k.Intent, k.SentWith = int8(p), 0, 0; s.Keyless { // under a key that nobody has used
+		k.Meta = Meta{By: int8(p), Intent: int8(p)}
+	}
+	k.Free = false
+	before := to
+	s.write(&to, t, p, Rec{Exists: true, Op: op}, true)
+	written := to
+	k.Noted[s.process(p)], k.NotedAt[s.process(p)], k.Coming = false, 0, false
+	g := s.given(&to, p, t, operation.Given{Created: true})
+	to.Procs[p] = Proc{s.drive(operation.NewDrive(s.read(p, op), s.Configs[p].Limits, g)), State{Active: true, On: int8(t), Caller: true, Plain: s.Plain, Created: true}}
+	m.add(w, to, Event{By: int8(p), On: int8(t), Did: Begins})
+	if !s.BeginFail || w.Left.Fails == 0 {
+		return
+	}
+	m.beginFails(w, before, p, t, false, BeginFails)
+	m.beginFails(w, before, p, t, true, BeginUncertain)
+	m.beginFails(w, written, p, t, true, BeginUncertainWritten)
+	if s.Shared { // a statement may be on its way to the server
+		before.Ops[t].Coming, before.Ops[t].ComingAt = true, w.Time
+		m.beginFails(w, before, p, t, true, BeginComes)
+	}
+}
+
+// beginFails tells a caller of a Begin that failed.
+func (m *moves) beginFails(w *World, to World, p, t int, uncertain bool, did Did) {
+	s := m.slice
+	to.Left.Fails--
+	if uncertain {
+		to.Ops[t].Noted[s.process(p)], to.Ops[t].NotedAt[s.process(p)] = true, w.Time
+	}
+	f := operation.FailedBegin{Uncertain: uncertain, Keyless: s.Keyless, Random: s.Generated || s.Keyless, Shared: s.Shared}
+	told := operation.Unknown
+	if f.Looks() {
+		at := operation.AtKey{Glance: operation.SeesNone, MayAppear: s.noted(&to, t, s.process(p))}
+		if at.Says() == operation.SaysNothing {
+			told = operation.Judge(operation.None, operation.Unread)
+		}
+	}
+	if told == operation.NoEffect {
+		tell(&to, t, operation.Absent)
+	}
+	m.add(w, to, Event{By: int8(p), On: int8(t), Did: did, Told: toldOf(told)})
+}
+
+// enqueue begins the operation without a send.
+func (m *moves) enqueue(w *World, p, t int) {
+	to := *w
+	to.Left.Calls--
+	to.Ops[t].By = int8(p)
+	to.Ops[t].Free = false
+	m.slice.write(&to, t, p, Rec{Exists: true, Op: m.slice.intent(w, p)}, true)
+	m.add(w, to, Event{By: int8(p), On: int8(t), Did: Enqueues})
+}
+
+// adopt goes on with an operation that stands, unless another client has it, or this one may not act on it.
+func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
+	s, rec := m.slice, *w.Ops[t].Rec
+	if s.Configs[p].Lacks || w.leased(t, p) {
+		return
+	}
+	to, op := *w, s.read(p, rec.Op)
+	to.Left.Calls--
+	g = op.Begins(s.given(w, p, t, g))
+	proc := Proc{State: State{Active: true, On: int8(t), Pass: g.Pass, Caller: !g.Pass, Plain: s.Plain && !g.Pass, Doubted: rec.Op.MaybeSent, Held: rec.Op.State == persist.StateHeld, Created: g.Created}}
+	e := Event{By: int8(p), On: int8(t), Did: did}
+	if op.Adopt(s.now(w), false) == operation.IsLate {
+		proc.Drive = s.drive(operation.Overdue(op, s.Configs[p].Limits, g))
+		to.Procs[p] = proc
+		m.add(w, to, e)
+		return
+	}
+	unmarked := to
+	rec.Op = plain(rec.Op.Marked(s.now(w), s.now(w)))
+	s.write(&to, t, p, rec, true)
+	to.Ops[t].Noted[s.process(p)], to.Ops[t].NotedAt[s.process(p)] = false, 0
+	to.Ops[t].Decides = to.Ops[t].Decides && g.Pass // else the caller has come back
+	marked := to
+	proc.Drive = s.drive(operation.NewDrive(s.read(p, rec.Op), s.Configs[p].Limits, g))
+	to.Procs[p] = proc
+	m.add(w, to, e)
+	if w.Left.Fails > 0 {
+		unmarked.Left.Fails--
+		m.add(w, unmarked, Event{By: int8(p), On: int8(t), Did: MarkFails})
+		marked.Left.Fails--
+		m.add(w, marked, Event{By: int8(p), On: int8(t), Did: MarkFailsWritten})
+	}
+}
+
+// askAgain asks the server again for an answer that was too large to keep.
+func (m *moves) askAgain(w *World, p, t int) {
+	s, to := m.slice, *w
+	cfg, op := &s.Configs[p], s.read(p, w.Ops[t].Rec.Op)
+	if cfg.Lacks || w.leased(t, p) || cfg.Limits.ClockAt(op.FirstSent, s.now(w), op.Window) != operation.InWindow {
+		return
+	}
+	to.Left.Calls--
+	g := s.given(w, p, t, operation.Given{AskedAgain: true})
+	to.Procs[p] = Proc{s.drive(operation.NewDrive(op, cfg.Limits, g)), State{Active: true, On: int8(t), Caller: true, Plain: s.Plain}}
+	m.add(w, to, Event{By: int8(p), On: int8(t), Did: AsksAgain})
+}
+
+// tell notes what a caller was told.
+func tell(w *World, t int, s operation.Standing) {
+	k := &w.Ops[t]
+	switch s.Effect() {
+	case persist.EffectHappened:
+		k.Paid, w.Intents[k.Intent].Done = true, true
+	case persist.EffectRefused:
+		k.Refused, w.Intents[k.Intent].Done = true, true
+	case persist.EffectAbsent:
+		k.Free = true
+	}
+}

@@ -1,0 +1,120 @@
+package explore
+
+import (
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds limiters that take long: an operation is left to others, and its call goes on with it later.
+
+// limited lets the limiter take long before another send.
+func (x *ways) limited() {
+	if proc := &x.w.Procs[x.p]; x.w.Left.Limits == 0 || x.asksAgain() || proc.Pass && !x.slice.Shared {
+		return
+	}
+	x.out(LimiterIsSlow, "", func(to *World) { to.Left.Limits-- }, func(d *operation.Drive) { d.Limited() })
+}
+
+// asksAgain reports whether the drive asks again for a recorded answer. It keeps its operation.
+func (x *ways) asksAgain() bool { return x.w.Ops[x.t].Rec.Op.State.Final() }
+
+// leaveFirst lets the limiter take long before the first send of a drive: its operation is given back as it was before.
+func (x *ways) leaveFirst() {
+	s, proc := x.slice, &x.w.Procs[x.p]
+	d, rec := proc.Drive, *x.w.Ops[x.t].Rec
+	if s := d.Step(); s != operation.Check && s != operation.CheckToken && s != operation.AskFirst {
+		return
+	}
+	if x.w.Left.Limits == 0 || d.Reached() || d.Attempts() > 0 || proc.Stale || proc.Lost || !rec.Exists || x.asksAgain() {
+		return
+	}
+	to := *x.w
+	to.Left.Limits--
+	before := operation.Op{}
+	if proc.Doubted {
+		before.MaybeSent, before.FirstSent = true, rec.Op.FirstSent
+	}
+	if proc.Held {
+		before.State, before.Hold = persist.StateHeld, persist.HoldCaller
+	}
+	limits := s.Configs[x.p].Limits
+	rec.Op = plain(rec.Op.GivenBack(before, rec.Op.FirstSent.Add(rec.Op.Window-limits.Margin(rec.Op.Window))))
+	s.write(&to, x.t, x.p, rec, true)
+	unsaid := to
+	to.Procs[x.p] = proc.left(false)
+	e := Event{By: int8(x.p), On: int8(x.t), Did: LeavesUnsent}
+	x.add(x.w, to, e)
+	if x.w.Left.Fails > 0 { // nothing is sent any more
+		unsaid.Left.Fails--
+		unsaid.Procs[x.p] = Proc{}
+		if e.Did = LeavesUnsentUnsaid; proc.Caller {
+			e.Told = ToldUnknown
+		}
+		x.add(x.w, unsaid, e)
+	}
+}
+
+// left returns what is left of a call that has given its operation back; nothing of a pass. moved reports whether the record has changed without
+// its knowledge.
+func (p *Proc) left(moved bool) Proc {
+	if !p.Caller {
+		return Proc{}
+	}
+	return Proc{State: State{Left: true, On: p.On, Caller: true, Plain: p.Plain, Created: p.Created, Stale: p.Stale || moved}}
+}
+
+// left lets a call go on that waits without its operation, or be given up.
+func (m *moves) left(w *World, p int) {
+	proc := &w.Procs[p]
+	t, created := int(proc.On), proc.Created && !proc.Stale
+	free := *w
+	free.Procs[p] = Proc{}
+	free.Left.Calls++
+	switch {
+	case w.Ops[t].Rec.Exists:
+		m.open(&free, p, t, operation.Given{Created: created})
+	case m.slice.Enqueued: // what was enqueued is never forgotten
+	default:
+		m.begin(&free, p, t)
+	}
+	m.giveUp(w, p, t)
+}
+
+// giveUp gives up a call that waits without its operation. One that has begun it, and that nobody has had since, is forgotten if it was never sent.
+func (m *moves) giveUp(w *World, p, t int) {
+	s, proc, rec := m.slice, &w.Procs[p], w.Ops[t].Rec
+	to := *w
+	to.Procs[p] = Proc{}
+	e := Event{By: int8(p), On: int8(t), Did: IsGivenUpAside}
+	says := func(to World, standing operation.Standing) {
+		verdict := operation.Judge(standing, operation.Same)
+		if e.Told = toldOf(verdict); verdict == operation.NoEffect {
+			tell(&to, t, operation.Absent)
+		}
+		m.add(w, to, e)
+	}
+	none := operation.None
+	if s.noted(w, t, s.process(p)) {
+		none = operation.Unclear
+	}
+	mine := rec.Exists && proc.Created && rec.Op.State == persist.StatePending && !rec.Op.MaybeSent && !rec.Op.Enqueued
+	switch {
+	case mine && !proc.Stale && !w.leased(t, p):
+		gone := to
+		s.write(&gone, t, p, Rec{}, true)
+		e.Did = ForgetsLeft
+		says(gone, none)
+		if w.Left.Fails > 0 {
+			to.Left.Fails--
+			gone.Left.Fails--
+			e.Did = ForgetsLeftUnsaid
+			says(gone, operation.Unclear)
+			e.Did = ForgetFails
+			says(to, rec.Op.Standing)
+		}
+	case rec.Exists:
+		says(to, rec.Op.Standing)
+	default:
+		says(to, none)
+	}
+}

@@ -1,0 +1,346 @@
+package explore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
+)
+
+// ways collects the ways in which one step of a drive comes out.
+type ways struct {
+	*moves
+	w    *World
+	p, t int
+}
+
+// out adds what becomes of the step if it comes out so. change may be nil.
+func (x *ways) out(did Did, answer string, change func(*World), took func(*operation.Drive)) {
+	to := *x.w
+	if change != nil {
+		change(&to)
+	}
+	d := *to.Procs[x.p].Drive
+	took(&d)
+	to.Procs[x.p].Drive = x.slice.drive(d)
+	x.over(to, Event{By: int8(x.p), On: int8(x.t), Did: did, Answer: answer})
+}
+
+// step does the step of a drive, in every way in which it may come out.
+func (m *moves) step(w *World, p int) {
+	proc := &w.Procs[p]
+	x := &ways{m, w, p, int(proc.On)}
+	m.lease(w, p)
+	x.leaveFirst()
+	if proc.Drive.WaitsToSend() {
+		x.limited()
+	}
+	now := m.slice.now(w)
+	switch d := proc.Drive; d.Step() {
+	case operation.Check, operation.CheckToken:
+		if !proc.Stale || d.Step() == operation.CheckToken {
+			x.out(Checks, "", nil, func(d *operation.Drive) { d.Checked(true, now) })
+		}
+		if proc.Stale || proc.Lost {
+			x.out(LeaseIsGone, "", func(to *World) { to.Procs[p].Unsure = true }, func(d *operation.Drive) { d.Checked(false, now) })
+		}
+	case operation.FetchToken:
+		x.fetchToken()
+	case operation.KeepToken:
+		x.keepToken()
+	case operation.Send:
+		x.send()
+	case operation.LookUp:
+		x.lookUp()
+	case operation.AskFirst, operation.AskDuplicate:
+		x.ask()
+	case operation.Draw:
+		x.out(DrawsWait, "", nil, func(d *operation.Drive) { d.Drawn(operation.Drawn{}, now) })
+		x.out(IsGivenUp, "", nil, func(d *operation.Drive) { d.Drawn(operation.Drawn{GivenUp: true}, now) })
+	case operation.Wait:
+		x.limited()
+		x.out(Waits, "", nil, func(d *operation.Drive) { d.Waited(true) })
+		x.out(WaitIsCut, "", nil, func(d *operation.Drive) { d.Waited(false) })
+	case operation.LookForPlace:
+		x.place()
+	case operation.LookForOther:
+		x.lookForOther()
+	case operation.Write:
+		x.write()
+	case operation.Flush:
+		x.out(Flushes, "", func(to *World) { m.slice.flush(to) }, func(d *operation.Drive) { d.Flushed(true) })
+		if w.Left.Fails > 0 {
+			x.out(FlushFails, "", func(to *World) { to.Left.Fails--; to.Procs[p].Failed = true }, func(d *operation.Drive) { d.Flushed(false) })
+		}
+	default:
+		panic(fmt.Sprintf("no step %d", d.Step()))
+	}
+}
+
+// lease lets a process freeze until its lease is over, or have it again where nobody took the operation.
+func (m *moves) lease(w *World, p int) {
+	proc := &w.Procs[p]
+	if !m.slice.Shared {
+		return
+	}
+	to := *w
+	switch step := proc.Drive.Step(); {
+	case !proc.Lost && (step == operation.Check || step == operation.Wait || step == operation.Write):
+		to.Procs[p].Lost = true
+		m.add(w, to, Event{By: int8(p), On: proc.On, Did: Freezes})
+	case proc.Lost && !proc.Stale && step == operation.Check && !w.leased(int(proc.On), p):
+		to.Procs[p].Lost = false
+		m.add(w, to, Event{By: int8(p), On: proc.On, Did: HasLeaseAgain})
+	}
+}
+
+// fetchToken does the step FetchToken. A request for a token is no send.
+func (x *ways) fetchToken() {
+	fetched := func(ok, again bool, sent operation.Sent) func(*operation.Drive) {
+		return func(d *operation.Drive) { d.TokenFetched(ok, again, sent) }
+	}
+	x.out(GetsNoToken, "for now", nil, fetched(false, true, operation.Sent{}))
+	x.out(GetsNoToken, "", nil, fetched(false, false, operation.Sent{Unsent: true}))
+	if x.w.Left.Tokens > 0 {
+		x.out(GetsToken, "", func(to *World) {
+			to.Left.Tokens--
+			to.Procs[x.p].Token = x.slice.Bounds.Tokens - to.Left.Tokens
+		}, fetched(true, false, operation.Sent{}))
+	}
+}
+
+// keepToken does the step KeepToken.
+func (x *ways) keepToken() {
+	s, rec := x.slice, *x.w.Ops[x.t].Rec
+	now := s.now(x.w)
+	if d := *x.w.Procs[x.p].Drive; !d.MayKeepToken(true, now) {
+		x.out(TokenIsTooLate, "", nil, func(d *operation.Drive) { d.MayKeepToken(true, now) })
+		return
+	}
+	kept := rec
+	kept.Token, kept.Op.Token, kept.Op.MaybeSent, kept.Op.FirstSent = x.w.Procs[x.p].Token, true, true, now
+	if !x.w.Procs[x.p].Stale && rec.Exists {
+		x.out(TokenIsKept, "", func(to *World) { s.write(to, x.t, x.p, kept, true) }, func(d *operation.Drive) {
+			d.Moved(s.read(x.p, kept.Op))
+			d.TokenKept(true)
+		})
+		if x.w.Left.Fails == 0 {
+			return
+		}
+	}
+	failed := func(d *operation.Drive) { d.TokenKept(false) }
+	fails := func(to *World) { to.Left.Fails -= min(to.Left.Fails, 1) }
+	x.out(TokenIsNotKept, "", fails, failed)
+	if !x.w.Procs[x.p].Stale && rec.Exists {
+		x.out(TokenIsKeptUnsaid, "", func(to *World) { fails(to); s.write(to, x.t, x.p, kept, true); to.Procs[x.p].Stale = true }, failed)
+	}
+}
+
+// token returns the token with which a drive sends.
+func (x *ways) token() int8 {
+	if x.slice.Token {
+		return x.w.Procs[x.p].Token + map[bool]int8{true: x.w.Ops[x.t].Rec.Token}[x.w.Procs[x.p].Token == 0]
+	}
+	return 0
+}
+
+// send does the step Send.
+func (x *ways) send() {
+	s, w, proc := x.slice, x.w, &x.w.Procs[x.p]
+	unsent := classify.Verdict{Kind: classify.KindNotSent}
+	if stop := proc.Drive.MayLeave(s.now(w), true); stop != operation.GoesOn {
+		x.out(MayNotLeave, "", nil, func(d *operation.Drive) {
+			d.Sent(unsent, operation.Sent{Unsent: true, TooOld: stop == operation.TooOld})
+		})
+		return
+	}
+	again := unsent
+	again.Again = true
+	x.out(HasNoConnection, "", nil, func(d *operation.Drive) {
+		d.Sent(again, operation.Sent{Unsent: true, Down: s.now(w).Add(time.Second)})
+	})
+	if w.Left.Sends == 0 {
+		return
+	}
+	token := x.token()
+	leaves := func(to *World) {
+		to.Left.Sends--
+		if k := &to.Ops[x.t]; k.SentWith == 0 {
+			k.SentWith = token + 1
+		}
+	}
+	lost := func(d *operation.Drive) { d.Sent(classify.Verdict{Again: true}, operation.Sent{Sends: 1}) }
+	x.out(SendIsLost, "", func(to *World) { leaves(to); to.Ops[x.t].Flying[token]++ }, lost)
+	met := map[World]bool{}
+	for _, r := range s.react(w, x.t, token, w.Ops[x.t].flying() || w.driven2(x.t, x.p)) {
+		serve := func(to *World) { leaves(to); s.do(to, x.t, token, &r) }
+		x.out(ServerAnswers, r.answer.Text, serve, func(d *operation.Drive) {
+			d.Sent(s.verdict(x.p, d, &r.answer), operation.Sent{Sends: 1, Hint: r.answer.Hint, Error: map[int]uint64{500: 1}[r.answer.Status], Answer: operation.Answer{ID: 1, Status: r.answer.Status}})
+		})
+		if to := *w; r.acts || r.keeps != 0 { // a lost answer of a server that did nothing is a lost send that is gone
+			if s.do(&to, x.t, token, &r); !met[to] {
+				met[to] = true
+				x.out(AnswerIsLost, r.answer.Text, serve, lost)
+			}
+		}
+	}
+}
+
+// driven2 reports whether another client drives it.
+func (w *World) driven2(t, p int) bool {
+	other := &w.Procs[1-p]
+	return other.Active && int(other.On) == t
+}
+
+// ask does the steps AskFirst and AskDuplicate: the API knows the resource by its reference, or does not tell.
+func (x *ways) ask() {
+	asked := func(f classify.Finding, status int) func(*operation.Drive) {
+		sent := operation.Sent{Sends: 1}
+		if status != 0 {
+			sent.Answer = operation.Answer{ID: 1, Status: status}
+		}
+		return func(d *operation.Drive) { d.Asked(f, sent, true) }
+	}
+	x.out(LookupFails, "", nil, asked(classify.FindingUnclear, 0))
+	if x.w.Intents[x.w.Ops[x.t].Intent].Effects > 0 {
+		x.out(LookupFinds, "", nil, asked(classify.FindingSame, 200))
+		return
+	}
+	x.out(LookupFindsNothing, "", nil, asked(classify.FindingNone, 404))
+	if x.w.Procs[x.p].Drive.Step() == operation.AskFirst {
+		x.out(LookupFindsAnother, "", nil, asked(classify.FindingOther, 200))
+	}
+}
+
+// lookUp does the step LookUp.
+func (x *ways) lookUp() {
+	x.out(LookupFinds, "", nil, func(d *operation.Drive) {
+		d.LookedUp(operation.Sent{Sends: 1, Answer: operation.Answer{ID: 2, Status: 200}})
+	})
+	x.out(LookupFails, "", nil, func(d *operation.Drive) { d.LookedUp(operation.Sent{Sends: 1}) })
+}
+
+// place does the step LookForPlace.
+func (x *ways) place() {
+	x.out(KeyHasOnePlace, "", nil, func(d *operation.Drive) { d.PlaceFound(false, true) })
+	if x.slice.Scoped {
+		x.out(KeyHasPlaces, "", nil, func(d *operation.Drive) { d.PlaceFound(true, true) })
+	}
+	if x.w.Left.Fails > 0 {
+		x.out(PlacesUnknown, "", func(to *World) { to.Left.Fails-- }, func(d *operation.Drive) { d.PlaceFound(false, false) })
+	}
+}
+
+// lookForOther does the step LookForOther.
+func (x *ways) lookForOther() {
+	k := &x.w.Ops[x.t]
+	x.out(LooksAgain, "", nil, func(d *operation.Drive) {
+		if k.Rec.Exists {
+			d.Moved(x.slice.read(x.p, k.Rec.Op))
+		}
+		d.OtherFound(k.Rec.Exists || x.slice.noted(x.w, x.t, x.slice.process(x.p)))
+	})
+	if x.w.Left.Fails > 0 {
+		x.out(LookFails, "", func(to *World) { to.Left.Fails-- }, func(d *operation.Drive) { d.OtherFound(true) })
+	}
+}
+
+// write does the step Write.
+func (x *ways) write() {
+	s, w, proc := x.slice, x.w, &x.w.Procs[x.p]
+	now := s.now(w)
+	if !proc.First && proc.Caller && proc.Drive.MayAnswerFirst(now) {
+		to := *w
+		to.Procs[x.p].First, to.Procs[x.p].Caller = true, false
+		status := proc.Drive.Answer().Status
+		tell(&to, x.t, operation.Answered(status, proc.Drive.Proof().AlreadyDone, proc.Drive.Proof().Refused))
+		x.add(w, to, Event{By: int8(x.p), On: int8(x.t), Did: AnswersFirst, Told: ToldAnswer, Status: int16(status)})
+	}
+	m := operation.Meanwhile{GivenUp: proc.Drive.Stop() == operation.GivenUp, Shown: proc.Plain}
+	after := *w.Ops[x.t].Rec
+	if proc.Stale || !after.Exists {
+		x.out(FindsItMoved, "", func(to *World) { to.Procs[x.p].Failed = true }, func(d *operation.Drive) { d.Change(m, now); d.Written(false, now) })
+		return
+	}
+	d := *proc.Drive
+	d.Moved(s.read(x.p, after.Op))
+	c := d.Change(m, now)
+	rec, text := Rec{}, "forgotten"
+	if d.Writing() != operation.Forget {
+		rec, text = s.changed(after, c, &d), c.State.String()
+	}
+	if c.Hold != "" {
+		text += " (" + string(c.Hold) + ")"
+	}
+	written := func(ok bool) func(*operation.Drive) {
+		return func(d *operation.Drive) {
+			d.Moved(s.read(x.p, after.Op))
+			d.Change(m, now)
+			d.Written(ok, now)
+		}
+	}
+	if c.Hold == "" && !c.Final && rec.Exists && isDueTooLate(&d, &c) {
+		x.all = append(x.all, move{Event{By: int8(x.p), On: int8(x.t), Did: Writes, Answer: text}, *w, "28: a record is due when it may not be sent any more"})
+		return
+	}
+	put := func(to *World) { s.write(to, x.t, x.p, rec, !c.Final) }
+	coming := !rec.Exists && w.Ops[x.t].Coming // a journal does not forget a record that a statement may yet begin
+	if !coming {
+		x.out(Writes, text, put, written(true))
+	}
+	if w.Left.Fails > 0 || coming {
+		fails := func(to *World) { to.Left.Fails -= min(to.Left.Fails, 1); to.Procs[x.p].Failed = true }
+		x.out(WriteFails, text, fails, written(false))
+		if !coming {
+			x.out(WriteFailsWritten, text, func(to *World) { fails(to); put(to) }, written(false))
+		}
+	}
+}
+
+// isDueTooLate reports whether a record is due later than the moment at which the time for its sends is over.
+func isDueTooLate(d *operation.Drive, c *operation.Change) bool {
+	op := d.Op()
+	until := op.SendBefore
+	if op.MaybeSent && !c.Unmark {
+		until = op.FirstSent.Add(op.Window - operation.UsualMargin(op.Window))
+	}
+	return !until.IsZero() && c.NextAttempt.After(until.Add(time.Millisecond))
+}
+
+// over tells callers the end of a drive, if this was its last step.
+func (x *ways) over(to World, e Event) {
+	proc := &to.Procs[x.p]
+	if proc.Drive.Step() != operation.Over {
+		x.add(x.w, to, e)
+		return
+	}
+	d := proc.Drive
+	r, status := d.Report(), d.Answer().Status
+	verdict := operation.Judge(r.Standing, operation.Same)
+	switch {
+	case !proc.Caller:
+		e.Told = ToldOver
+	case r.Left:
+		to.Procs[x.p] = proc.left(e.Did == WriteFailsWritten)
+	case r.Answered:
+		tell(&to, x.t, operation.Answered(status, d.Proof().AlreadyDone, d.Proof().Refused))
+		e.Told, e.Status = ToldAnswer, int16(status)
+		if r.Unreported {
+			rec := *to.Ops[x.t].Rec
+			rec.Op.Unreported = false
+			to.Ops[x.t].Rec = x.slice.rec(rec)
+		}
+	default:
+		k := &to.Ops[x.t]
+		other := k.Coming && x.slice.process(int(k.By)) != x.slice.process(x.p) // somebody else wants it by now
+		if e.Told = toldOf(verdict); verdict == operation.NoEffect && !other {
+			tell(&to, x.t, operation.Absent)
+		}
+		if proc.Plain && r.MayShow && d.Answer().ID != 0 {
+			e.Status = int16(status)
+		}
+		k.Decides = proc.Plain && verdict == operation.Unknown && e.Did == Writes
+	}
+	x.add(x.w, to, e)
+}

@@ -1,0 +1,178 @@
+package mutants
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	run   = flag.Bool("mutants", false, "run each mutant against the tests, and each that they do not find against the search")
+	from  = flag.Int("from", 1, "the first mutant")
+	until = flag.Int("until", 1<<30, "the last mutant")
+	most  = flag.Int("most", 20000, "the most states of each search; 0 for no search")
+	table = flag.String("table", "", "a file that gets the survivors, a line each")
+)
+
+// TestMutants builds package operation with all its mutants, whose tests pass while none is on. With -mutants each is switched on.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Log("short: nothing is built")
+		return
+	}
+	b := build(t)
+	if out, err := b.tests(t, 0); err != nil {
+		t.Fatalf("no mutant is on, and the tests fail: %v\n%s", err, out)
+	}
+	if !*run {
+		t.Logf("%d mutants", len(b.all))
+		return
+	}
+	b.judgeAll(t)
+}
+
+// built is package operation with all mutants.
+type built struct {
+	all           []Mutant
+	files         []string // of each mutant
+	units, search string   // the binaries of the tests
+	dir           string   // of the tests
+}
+
+// build instruments all sources of package operation, and builds its tests and the search.
+func build(t *testing.T) *built {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob(filepath.Join(root, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	b := &built{units: filepath.Join(dir, "units.test"), search: filepath.Join(dir, "search.test"), dir: root}
+	replace := map[string]string{}
+	put := func(path, name, text string) {
+		replace[path] = filepath.Join(dir, name)
+		if err := os.WriteFile(replace[path], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(filepath.Join(root, "mutant_switch.go"), "switch.go", Switch)
+	for _, path := range sources {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, more, err := Instrument(path, source, len(b.all)+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range more {
+			b.files = append(b.files, filepath.Base(path))
+		}
+		b.all = append(b.all, more...)
+		put(path, filepath.Base(path), text)
+	}
+	entries, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	list := filepath.Join(dir, "overlay.json")
+	if err == nil {
+		err = os.WriteFile(list, entries, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for binary, pkg := range map[string]string{b.units: "..", b.search: "../explore"} {
+		if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", list, "-o", binary, pkg).CombinedOutput(); err != nil {
+			t.Fatalf("go test -c: %v\n%s", err, out)
+		}
+	}
+	return b
+}
+
+// tests runs the tests of package operation with a mutant.
+func (b *built) tests(t *testing.T, id int) (out []byte, err error) {
+	return b.exec(t, id, b.dir, b.units, "-test.failfast")
+}
+
+// exec runs a binary with a mutant. One that takes longer than its time counts as found, since it no longer ends.
+func (b *built) exec(t *testing.T, id int, dir, binary string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", Variable, id))
+	return cmd.CombinedOutput()
+}
+
+// judgeAll runs each mutant, and tells how many are found by what.
+func (b *built) judgeAll(t *testing.T) {
+	var mu sync.Mutex
+	var byTests, bySearch int
+	var survivors []string
+	work := make(chan int)
+	var workers sync.WaitGroup
+	for range 2 {
+		workers.Go(func() {
+			for id := range work {
+				found := b.found(t, id)
+				mu.Lock()
+				switch found {
+				case "tests":
+					byTests++
+				case "search":
+					bySearch++
+					t.Logf("only by search: %s", b.line(id))
+				default:
+					survivors = append(survivors, b.line(id))
+					t.Logf("survives: %s", b.line(id))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for id := max(*from, 1); id <= min(*until, len(b.all)); id++ {
+		work <- id
+	}
+	close(work)
+	workers.Wait()
+	t.Logf("%d mutants: %d found by the tests, %d only by the search, %d survive", byTests+bySearch+len(survivors), byTests, bySearch, len(survivors))
+	if *table != "" {
+		if err := os.WriteFile(*table, []byte(strings.Join(survivors, "\n")+"\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// found says what finds a mutant: "tests", "search", or "".
+func (b *built) found(t *testing.T, id int) string {
+	if _, err := b.tests(t, id); err != nil {
+		return "tests"
+	}
+	if *most == 0 {
+		return ""
+	}
+	if _, err := b.exec(t, id, b.dir, b.search, "-test.run=^TestNoHistoryBreaks$", "-first", "-until", fmt.Sprint(*most)); err != nil {
+		return "search"
+	}
+	return ""
+}
+
+// line names a mutant.
+func (b *built) line(id int) string {
+	m := b.all[id-1]
+	return fmt.Sprintf("%d %s:%d %s: %s", m.ID, b.files[id-1], m.Line, m.Kind, m.Text)
+}

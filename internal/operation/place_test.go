@@ -1,0 +1,62 @@
+package operation
+
+import (
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// TestPlace: an operation is begun at its account; beside a record of another scope, by the rules of both, at a place that names that scope.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	base := persist.Account("shop")
+	scope := func(pairs ...string) (all []persist.Scope) {
+		for i := 0; i < len(pairs); i += 2 {
+			all = append(all, persist.Scope{Name: pairs[i], Value: pairs[i+1]})
+		}
+		return all
+	}
+	record := func(account string, scopes []persist.Scope) persist.Record {
+		return persist.Record{ID: persist.ID{Account: account}, Scopes: scopes}
+	}
+	second := persist.Account("shop", [2]string{"X", ScopeDigest("2")})
+	third := persist.Account("shop", [2]string{"X", ScopeDigest("2")}, [2]string{"Y", ScopeDigest("b")})
+	for name, c := range map[string]struct {
+		mine   []persist.Scope
+		beside []persist.Record
+		want   string
+	}{
+		"alone":                         {scope("X", "1"), nil, base},
+		"beside its own":                {scope("X", "1"), []persist.Record{record(base, scope("X", "1"))}, base},
+		"beside its own, as a digest":   {scope("X", "1"), []persist.Record{record(base, scope("X", ScopeDigest("1")))}, base},
+		"beside another scope":          {scope("X", "2"), []persist.Record{record(base, scope("X", "1"))}, second},
+		"beside another, as a digest":   {scope("X", "2"), []persist.Record{record(base, scope("X", ScopeDigest("1")))}, second},
+		"beside one of other headers":   {scope("X", "2"), []persist.Record{record(base, scope("Y", "1"))}, base},
+		"another scope, somewhere else": {scope("X", "2"), []persist.Record{record(persist.Account("other"), scope("X", "1"))}, base},
+		"of what only it counts":        {scope("X", "2", "Y", "b"), []persist.Record{record(base, scope("X", "1"))}, second},
+		"beside two":                    {scope("X", "2", "Y", "b"), []persist.Record{record(base, scope("X", "1")), record(second, scope("Y", "a"))}, third},
+	} {
+		if got := Place(base, c.mine, c.beside); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestSameScope: a digest stands for a value, and an empty value for none.
+func TestSameScope(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		value, recorded string
+		want            bool
+	}{
+		{"a", "a", true}, {"a", "b", false}, {"a", ScopeDigest("a"), true}, {"a", ScopeDigest("b"), false}, {"", "", true}, {"a", "", false},
+		{"", ScopeDigest("a"), false},
+	} {
+		if got := SameScope(c.value, c.recorded); got != c.want {
+			t.Errorf("SameScope(%q, %q) is %t", c.value, c.recorded, got)
+		}
+	}
+	if ScopeDigest("") != "" || ScopeDigest("a") == "" {
+		t.Error("no value has a digest, or a value has none")
+	}
+}

@@ -1,0 +1,45 @@
+package operation
+
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file decides the effect of an Enqueue on an existing operation.
+
+// Promise is the effect of an Enqueue, or of a Rekey, on the existing operation of its key.
+type Promise uint8
+
+// The promises.
+const (
+	PromisesHeld  Promise = iota // an error: it is held, and nothing sends it by itself
+	PromisesEnded                // an error: it ended without an effect, or was given up
+	PromisesKept                 // nothing is written: it took place, or is promised already
+	PromisesNow                  // Promised is written
+)
+
+// Promise returns the effect of an Enqueue. An operation goes on if it is held for a caller of plain HTTP, or was never sent in time.
+// (Invariants 8 and 18.)
+func (o *Op) Promise(now time.Time) Promise {
+	held := o.State == persist.StateHeld
+	switch {
+	case held && o.Hold != persist.HoldCaller && (o.Hold != persist.HoldExpired || o.MaybeSent):
+		return PromisesHeld
+	case o.State.Final() && o.Standing.Effect() != persist.EffectHappened:
+		return PromisesEnded
+	case o.State.Final(), o.Enqueued && !held && (o.MaybeSent || !o.TooOld(now)):
+		return PromisesKept
+	}
+	return PromisesNow
+}
+
+// Promised returns the operation after an Enqueue: its first send starts before that time. A drive under way goes on with it.
+func (o Op) Promised(before time.Time) Op {
+	o.Enqueued, o.SendBefore = true, before
+	if o.State == persist.StateHeld {
+		o.State, o.Hold, o.NextAttempt = persist.StatePending, "", time.Time{}
+		o.Answered, o.Status, o.Dropped, o.AskAgain = false, 0, false, false
+	}
+	return o
+}

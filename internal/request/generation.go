@@ -1,0 +1,26 @@
+package request
+
+import (
+	"strconv"
+	"strings"
+)
+
+const generationMark = ":gen="
+
+// Generation returns the key of the n-th new try after key was refused for good; below 2 key itself.
+func Generation(key string, n int) string {
+	if key == "" || n < 2 {
+		return key
+	}
+	return key + generationMark + strconv.Itoa(n)
+}
+
+// NextGeneration returns the key of the try after key.
+func NextGeneration(key string) string {
+	if at := strings.LastIndex(key, generationMark); at > 0 {
+		if n, err := strconv.Atoi(key[at+len(generationMark):]); err == nil && n >= 2 && key == Generation(key[:at], n) {
+			return Generation(key[:at], n+1)
+		}
+	}
+	return Generation(key, 2)
+}

@@ -1,0 +1,95 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Where Reader.InsertKey is set, a key that the call names is put into a request that has none in its body, form or query.
+
+// inserts reports whether keys are put into requests under a profile.
+func (r *Reader) inserts(p *profile.Profile) bool { return r.InsertKey && inRequest(p) }
+
+// withKey returns a request and its body with the key in the profile's carrier, as the last member there. All other bytes stay as they are.
+// A request that carries a key already comes back as it is.
+func (r *Reader) withKey(req *http.Request, p *profile.Profile, body []byte, key string) (*http.Request, []byte, error) {
+	switch _, wire, err := carriedKey(req, p, body); {
+	case err != nil:
+		return nil, nil, &Error{InvalidKey, err}
+	case wire != "":
+		return req, body, nil
+	}
+	same, with, err := insert(req, p, body, key)
+	if err != nil {
+		return nil, nil, &Error{InvalidKey, fmt.Errorf("no key can be put in %s: %w", place(p), err)}
+	}
+	if _, wire, err := carriedKey(same, p, with); err != nil || wire != key {
+		return nil, nil, &Error{InvalidKey, fmt.Errorf("no key can be put in %s: it would not be read there", place(p))}
+	}
+	if int64(len(with)) > r.MaxBodyBytes {
+		return nil, nil, &Error{BodyTooLarge, fmt.Errorf("%w: %d bytes with its key, limit %d", errTooLarge, len(with), r.MaxBodyBytes)}
+	}
+	return same, with, r.check(same)
+}
+
+// insert puts a key into a request that has none.
+func insert(req *http.Request, p *profile.Profile, body []byte, key string) (*http.Request, []byte, error) {
+	if p.Carrier.Place == profile.Query {
+		same := req.WithContext(req.Context())
+		u := *req.URL
+		u.RawQuery, same.URL = joinedPairs(u.RawQuery, p.Carrier.Name, key), &u
+		return same, body, nil
+	}
+	if err := mayAlter(req.Header, p.Carrier.Place); err != nil {
+		return nil, nil, err
+	}
+	if p.Carrier.Place == profile.Form {
+		return req, []byte(joinedPairs(string(body), p.Carrier.Name, key)), nil
+	}
+	with, err := jsonpointer.Insert(body, p.Carrier.Name, key)
+	return req, with, err
+}
+
+// joinedPairs adds a pair to a query or a form.
+func joinedPairs(pairs, name, value string) string {
+	pair := url.QueryEscape(name) + "=" + url.QueryEscape(value)
+	if pairs == "" {
+		return pair
+	}
+	return pairs + "&" + pair
+}
+
+// mayAlter refuses a body that is not plainly what the carrier wants, or of which a header holds a digest.
+func mayAlter(h http.Header, at profile.Place) error {
+	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	switch {
+	case at == profile.Form && kind != formType:
+		return errors.New("the Content-Type is not that of a form")
+	case at == profile.Body && kind != "" && !IsJSON(kind):
+		return errors.New("the Content-Type is not that of JSON")
+	}
+	if coding := strings.Join(lines(h, "Content-Encoding"), ","); coding != "" && !strings.EqualFold(coding, "identity") {
+		return errors.New("the body has a Content-Encoding")
+	}
+	for _, name := range []string{"Content-Digest", "Repr-Digest", "Digest", "Content-MD5", "X-Amz-Content-Sha256"} {
+		if len(lines(h, name)) > 0 {
+			return fmt.Errorf("the header %s is of the body without it; make it in Authorize", name)
+		}
+	}
+	return nil
+}
+
+// rereadable returns a request with the body that was read from it, which GetBody gives, too.
+func rereadable(req *http.Request, body []byte) *http.Request {
+	same := WithBody(req, body)
+	same.GetBody = func() (io.ReadCloser, error) { return bytesBody(body), nil }
+	return same
+}

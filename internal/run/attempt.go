@@ -1,0 +1,195 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds the steps of one attempt.
+
+// heard is the result of a request. id names its answer for the drive; zero: there is none.
+type heard struct {
+	wire.Result
+	id int
+}
+
+// hear names the answer of a request.
+func (r *run) hear(sent wire.Result) heard {
+	if sent.Answer == nil {
+		return heard{Result: sent}
+	}
+	r.answers++
+	return heard{sent, r.answers}
+}
+
+// sent returns a result as the drive takes it, with all sends since the last one.
+func (r *run) sent(h heard) operation.Sent {
+	s := operation.Sent{Sends: r.moreSends, Unsent: h.Unsent, TooOld: errors.Is(h.Err, errMaxAge), Down: r.noteOrigin(h.Result)}
+	if h.Answer != nil {
+		s.Answer = operation.Answer{ID: h.id, Status: h.Answer.Head.StatusCode}
+		s.Hint = classify.Wait(r.prof.RetryAfter, seen(h.Answer), r.now())
+	}
+	r.moreSends = 0
+	return s
+}
+
+// settle keeps the answer that counts by now, and gives up any other. latest is the latest one.
+func (r *run) settle(latest heard) {
+	switch r.drive.Answer().ID {
+	case 0:
+		latest.Drain()
+		r.last.Drain()
+		r.last = heard{Result: wire.Result{Err: latest.Err}}
+	case r.last.id:
+		latest.Drain()
+		r.last.Err = latest.Err
+	default:
+		r.last.Drain()
+		r.last = latest
+	}
+}
+
+// attempt does the steps of one attempt. With Policy.AskFirst it first asks whether the operation took effect already.
+func (r *run) attempt() {
+	defer r.Dismiss()
+	sent := false
+	for {
+		if r.drive.WaitsToSend() && r.waitsLong() {
+			r.drive.Limited()
+		}
+		switch r.drive.Step() {
+		case operation.AskFirst:
+			r.askFirst()
+		case operation.CheckToken, operation.Check:
+			r.check()
+		case operation.FetchToken:
+			r.fetchToken()
+		case operation.KeepToken:
+			r.keepToken()
+		case operation.Send:
+			sent = true
+			r.sendOnce()
+		case operation.LookUp:
+			r.lookUp()
+		case operation.AskDuplicate:
+			r.askDuplicate()
+		default:
+			if sent {
+				r.tellAnswered()
+			}
+			return
+		}
+	}
+}
+
+// check does the steps Check and CheckToken.
+func (r *run) check() {
+	err := r.clock.Notice(r.call.Values(), r.host)
+	if err == nil && r.drive.Step() == operation.Check {
+		err = r.checkLease(r.call.Values())
+	}
+	r.failed = err
+	before := r.drive.Attempts()
+	r.drive.Checked(err == nil, r.now())
+	switch r.drive.Step() {
+	case operation.Send:
+		r.tell(EventAttempt, nil)
+	case operation.FetchToken:
+	default:
+		var lookup heard // without its answer
+		if r.drive.Attempts() > before {
+			lookup.Err = r.own.Err
+		}
+		r.settle(lookup)
+	}
+}
+
+// sendNow makes the attempt of sendOnce.
+func (r *run) sendNow() {
+	began := time.Now()
+	sent := r.send()
+	v := r.classify(&sent, r.drive.InDoubt())
+	r.remember(began, sent)
+	r.own = r.hear(sent)
+	result := r.sent(r.own)
+	if sent.Answer != nil {
+		result.Error = classify.KeptError(r.prof, seen(sent.Answer))
+	}
+	r.drive.Sent(v, result)
+	r.judged(r.own)
+}
+
+// judged settles an attempt, unless the drive asks for more.
+func (r *run) judged(latest heard) {
+	switch r.drive.Step() {
+	case operation.LookUp, operation.AskDuplicate:
+		return
+	}
+	if r.drive.Unread() {
+		r.own.Err = r.otherFactsError(r.own.Answer.Head.StatusCode)
+	}
+	if latest.id != r.own.id {
+		if latest.id != 0 && r.drive.Answer().ID == latest.id {
+			r.own.Drain()
+			r.settle(latest)
+			return
+		}
+		latest.Drain()
+	}
+	r.settle(r.own)
+}
+
+// tellAnswered tells Config.Observe of the result of a send.
+func (r *run) tellAnswered() {
+	r.tell(EventAnswered, r.answeredBy)
+}
+
+// answeredBy adds the result of a send to an event.
+func (r *run) answeredBy(e *Event) {
+	e.Err, e.Outcome = r.own.Err, r.known()
+	if r.own.Answer != nil {
+		e.Status = r.own.Answer.Head.StatusCode
+	}
+}
+
+// checkLease returns an error if this client may no longer send the record. One that is final has no lease.
+func (r *run) checkLease(ctx context.Context) error {
+	if r.given.AskedAgain {
+		return nil
+	}
+	return r.leases.Check(ctx, r.rec.ID)
+}
+
+// noteOrigin notes whether a request showed that the origin takes connections. If it does not, down is the time at which it may be tried again.
+func (r *run) noteOrigin(sent wire.Result) (down time.Time) {
+	switch policy := &r.cfg.Retry; {
+	case !sent.Unsent:
+		r.passesBy.Reached(r.rec.Origin)
+		if r.origins.Reached(r.rec.Origin) {
+			r.wake()
+		}
+	case !sent.Fatal && r.call.Context().Err() == nil:
+		return r.origins.Failed(r.rec.Origin, r.now(), policy.MinDelay, policy.MaxPause)
+	}
+	return time.Time{}
+}
+
+// remember adds an attempt to the record's history in memory; the next write of the record stores it. began is by this
+// process's own clock.
+func (r *run) remember(began time.Time, sent wire.Result) {
+	took := time.Since(began)
+	attempt := persist.Attempt{At: r.now().Add(-took).Round(0), Took: took, Sent: !sent.Unsent}
+	if sent.Answer != nil {
+		attempt.Status = sent.Answer.Head.StatusCode
+	}
+	if sent.Err != nil {
+		attempt.Error = oneLine(sent.Err)
+	}
+	r.rec.AddAttempt(attempt)
+}

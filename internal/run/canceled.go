@@ -1,0 +1,72 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Request.Cancel, a deprecated field of net/http. An http.Client with a Timeout sets it, too.
+
+// errCanceled is the cause of a call whose Request.Cancel was closed, in net/http's words.
+var errCanceled = errors.New("net/http: request canceled")
+
+// untilCanceled runs send with a context that ends with req.Cancel, too, which is not nil. Until its body was read to the end or
+// closed, an answer that is not kept whole ends with it as well.
+func untilCanceled(req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	//lint:ignore SA1019 callers set it
+	go awaitCancel(ctx, cancel, req.Cancel)
+	ended := false
+	defer func() {
+		if !ended { // also after a panic
+			cancel(nil)
+		}
+	}()
+	resp, err := send(req.WithContext(ctx))
+	if resp == nil {
+		return nil, err
+	}
+	resp.Request = resp.Request.WithContext(&resultContext{req.Context(), ResultOf(resp)})
+	if _, kept := resp.Body.(*keptBody); !kept {
+		ended = true
+		resp.Body = &cancelableBody{resp.Body, func() { cancel(nil) }}
+	}
+	return resp, err
+}
+
+// awaitCancel ends a context once canceled is closed. After its deadline the cause is that: an http.Client closes the channel then.
+func awaitCancel(ctx context.Context, cancel context.CancelCauseFunc, canceled <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+	case <-canceled:
+		if deadline, has := ctx.Deadline(); has && !time.Now().Before(deadline) {
+			cancel(context.DeadlineExceeded)
+			return
+		}
+		cancel(errCanceled)
+	}
+}
+
+// cancelableBody is a body whose end releases a context.
+type cancelableBody struct {
+	io.ReadCloser
+	release func()
+}
+
+// Read reads, and releases the context at the end.
+func (b *cancelableBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.release()
+	}
+	return n, err
+}
+
+// Close closes the body and releases the context.
+func (b *cancelableBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}

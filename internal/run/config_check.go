@@ -1,0 +1,197 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Checks of a Config. Each refuses a value that would do nothing, or something else than it
+// says, with the field's name and the fix.
+
+const (
+	attemptTimeoutMin = time.Millisecond // no answer comes sooner
+	resumeWorkersMax  = 10_000
+)
+
+// check returns the first mistake of a Config whose defaults are filled in.
+func (c *Config) check() error {
+	for _, check := range []func() error{
+		c.checkTransport, c.checkInstrument, c.checkNewKey, c.checkSecrets, c.checkWindows, c.checkResults, c.checkUnused,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBounds checks numbers that have a least or a greatest value of their own.
+func (c *Config) checkBounds() error {
+	r := &c.Retry
+	switch {
+	case c.Lease < leaseMin:
+		return fmt.Errorf("a Lease of %v is below %v", c.Lease, leaseMin)
+	case max(c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes) > keptBytesMax:
+		return fmt.Errorf("a MaxRequestBytes of %d, a MaxRequestHeaderBytes of %d, a MaxResponseBytes of %d or a MaxResponseHeaderBytes of %d is over %d",
+			c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes, keptBytesMax)
+	case c.ResumeWorkers > resumeWorkersMax:
+		return fmt.Errorf("ResumeWorkers is %d; want at most %d", c.ResumeWorkers, resumeWorkersMax)
+	case r.MaxPause < r.MaxDelay:
+		return fmt.Errorf("a Retry.MaxPause of %v is below the Retry.MaxDelay of %v", r.MaxPause, r.MaxDelay)
+	case r.MaxDelay < r.MinDelay:
+		return fmt.Errorf("a Retry.MaxDelay of %v is below the Retry.MinDelay of %v", r.MaxDelay, r.MinDelay)
+	case r.AttemptTimeout > r.AnswerTimeout:
+		return fmt.Errorf("a Retry.AttemptTimeout of %v is over the Retry.AnswerTimeout of %v, which bounds the whole attempt: raise that, or lower the first",
+			r.AttemptTimeout, r.AnswerTimeout)
+	}
+	return nil
+}
+
+// checkUnits refuses a time, as it was given, that is a number without its unit: 30 where 30*time.Second is meant. One
+// nanosecond, the least time, stands for none at all.
+func (c *Config) checkUnits() error {
+	for _, part := range []struct {
+		prefix string
+		fields reflect.Value
+	}{{"", reflect.ValueOf(c).Elem()}, {"Retry.", reflect.ValueOf(&c.Retry).Elem()}} {
+		for i := range part.fields.NumField() {
+			field := part.fields.Type().Field(i)
+			if field.Type != reflect.TypeFor[time.Duration]() {
+				continue
+			}
+			if d := time.Duration(part.fields.Field(i).Int()); 1 < d && d < time.Microsecond {
+				return fmt.Errorf("%s%s is %v; a time needs its unit, such as %d*time.Second", part.prefix, field.Name, d, d)
+			}
+		}
+	}
+	for name, d := range map[string]time.Duration{"AttemptTimeout": c.Retry.AttemptTimeout, "AnswerTimeout": c.Retry.AnswerTimeout} {
+		if 0 < d && d < attemptTimeoutMin {
+			return fmt.Errorf("the time %v is too short for Retry.%s; want at least %v", d, name, attemptTimeoutMin)
+		}
+	}
+	return nil
+}
+
+// checkTransport refuses a transport that would send by itself more often than it is asked to, or not at all.
+func (c *Config) checkTransport() error {
+	switch c.Transport.(type) {
+	case interface{ BeginsOperations() }: // RoundTripper, and types that embed it
+		return errors.New("the Transport is that of another Client, which would begin an operation for each send; want one that only sends")
+	case *retryablehttp.RoundTripper:
+		return errors.New("the Transport retries by itself; want one that sends once, since each send has to be known")
+	}
+	if isNil(c.Transport) {
+		return fmt.Errorf("the Transport is a nil %T; leave it out for the default, or make one", c.Transport)
+	}
+	return nil
+}
+
+// checkInstrument refuses an Instrument that is a nil pointer.
+func (c *Config) checkInstrument() error {
+	if given, counted := c.Instrument.(countedInstrument); counted {
+		if of := given.of.Of(); isNil(of) {
+			return fmt.Errorf("the Instrument is a nil %T; leave it out, or make one", of)
+		}
+	}
+	return nil
+}
+
+// isNil reports whether an interface holds a nil pointer, map or function, so that a call of its methods may panic.
+func isNil(v any) bool {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Slice, reflect.Chan:
+		return r.IsNil()
+	}
+	return false
+}
+
+// checkNewKey checks a NewKey of KeyFromJSON, and that it may be asked at all.
+func (c *Config) checkNewKey() error {
+	switch {
+	case c.randomKeys:
+		return nil
+	case c.RequireKey:
+		return errors.New("NewKey is never asked where RequireKey is set: leave one out")
+	case !c.ReadsKey:
+		return nil
+	}
+	if _, err := c.NewKey(nil); err != nil {
+		return fmt.Errorf("in NewKey: %w", err)
+	}
+	return nil
+}
+
+// checkSecrets checks the names of credentials. It repeats none that may be a credential itself.
+func (c *Config) checkSecrets() error {
+	for i, name := range c.SecretHeaders {
+		if err := request.CheckSecretHeader(name); err != nil {
+			return fmt.Errorf("SecretHeaders[%d]: %w", i, err)
+		}
+		if p := c.carrying(profile.Header, func(carrier string) bool { return strings.EqualFold(carrier, name) }); p != nil {
+			return fmt.Errorf("SecretHeaders[%d]: %s carries the key of profile %q, which is no credential; leave it out", i, name, p.Name)
+		}
+	}
+	for i, name := range c.SecretParameters {
+		if err := request.CheckSecretParameter(name); err != nil {
+			return fmt.Errorf("SecretParameters[%d]: %w", i, err)
+		}
+		if p := c.carrying(profile.Query, func(carrier string) bool { return carrier == name }); p != nil {
+			return fmt.Errorf("SecretParameters[%d]: %s carries the key of profile %q, which is no credential; leave it out", i, name, p.Name)
+		}
+	}
+	return nil
+}
+
+// carrying returns a profile whose key travels at this place, under a name that matches; nil if there is none.
+func (c *Config) carrying(place profile.Place, matches func(name string) bool) *profile.Profile {
+	_, profiles := c.profiles()
+	i := slices.IndexFunc(profiles, func(p *profile.Profile) bool { return p.Carrier.Place == place && matches(p.Carrier.Name) })
+	if i < 0 {
+		return nil
+	}
+	return profiles[i]
+}
+
+// checkWindows holds times to the window of each profile: a key that the journal forgets within it could be sent as a new
+// one, and a clock that may be off by more cannot judge it.
+func (c *Config) checkWindows() error {
+	_, profiles := c.profiles()
+	for _, p := range profiles {
+		window := p.Window.Floor
+		switch {
+		case c.KeepKey > 0 && c.KeepKey < window:
+			return fmt.Errorf("a KeepKey of %v is under the window of profile %q, %v: a key would be new again while the server knows it; want at least that, or leave it out to remember keys for ever",
+				c.KeepKey, p.Name, window)
+		case c.KeepKey < 0 && c.KeepAnswer != 0 && c.KeepAnswer < window:
+			return fmt.Errorf("KeepKey is negative, so that keys go with their answers, after a KeepAnswer of %v, which is under the window of profile %q, %v: leave one of them out",
+				max(c.KeepAnswer, 0), p.Name, window)
+		case c.ClockSkew > window && c.ClockSkew != defaultClockSkew:
+			return fmt.Errorf("a ClockSkew of %v is over the window of profile %q, %v: set the clock by a time server, and want a minute or so", c.ClockSkew, p.Name, window)
+		}
+	}
+	return nil
+}
+
+// checkUnused refuses what no profile of the client lets it use. ProfileOf may know one that does.
+func (c *Config) checkUnused() error {
+	if c.ProfileOf != nil {
+		return nil
+	}
+	_, profiles := c.profiles()
+	if c.Token != nil && !slices.ContainsFunc(profiles, func(p *profile.Profile) bool { return p.Token != nil && p.Token.Path == "" }) {
+		return errors.New("nothing asks Config.Token: no profile has a Profile.Token without a Path; set that, or leave Config.Token out")
+	}
+	if c.Retry.AskFirst && !slices.ContainsFunc(profiles, func(p *profile.Profile) bool { return p.Reference != nil && len(p.Duplicate) > 0 }) {
+		return errors.New("nothing to ask for Retry.AskFirst: no profile has both a Reference and a Duplicate; add them, or leave AskFirst out")
+	}
+	return nil
+}

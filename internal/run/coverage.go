@@ -1,0 +1,132 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Which requests are operations, and where keys count: Config.Methods, Config.KeyHonoured, Config.BasePath, and the warnings about operations for which nobody says so.
+
+// fillMethods checks Methods, and sets their default.
+func (c *Config) fillMethods() error {
+	c.methodsSet = c.Methods != nil
+	c.methodsHold = c.methodsSet || c.RequireKey && c.Operation == nil
+	if c.Methods == nil {
+		c.Methods = []string{http.MethodPost, http.MethodPatch}
+	}
+	c.Methods = slices.Clone(c.Methods)
+	for _, m := range c.Methods {
+		if err := request.CheckMethod(m); err != nil {
+			return fmt.Errorf("in Methods: %w", err)
+		}
+		if request.Safe(m) {
+			return fmt.Errorf("a method in Methods, %s, is never journaled", m)
+		}
+		if meant := request.Misspelled(m); meant != "" {
+			return fmt.Errorf("in Methods: %q is no method; want %s", m, meant)
+		}
+	}
+	return nil
+}
+
+// fillHonoured checks KeyHonoured and BasePath.
+func (c *Config) fillHonoured() error {
+	if b := c.BasePath; b != "" && (b[0] != '/' || strings.HasSuffix(b, "/") || strings.ContainsAny(b, "?#{} ")) {
+		return fmt.Errorf("the BasePath %q: want a path that begins with a slash and does not end with one, such as /gateway", b)
+	}
+	honoured, err := c.honouredAt()
+	c.honoured, c.KeyHonoured = honoured, slices.Clone(c.KeyHonoured)
+	return err
+}
+
+// honouredAt returns the endpoints that KeyHonoured spells.
+func (c *Config) honouredAt() ([]profile.Endpoint, error) {
+	list := make([]profile.Endpoint, len(c.KeyHonoured))
+	for i, text := range c.KeyHonoured {
+		e, err := profile.ParseEndpoint(text)
+		meant := request.Misspelled(e.Method)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("in KeyHonoured: %w", err)
+		case e.Keyless:
+			return nil, fmt.Errorf("in KeyHonoured: %q: want an operation at which keys count", text)
+		case meant != "":
+			return nil, fmt.Errorf("in KeyHonoured: %q: no method; want %s", text, meant)
+		}
+		list[i] = e
+	}
+	return list, nil
+}
+
+// toldCoverage remembers the operations of which the logger was told that no key protects them.
+type toldCoverage struct {
+	unheard sync.Once
+	key     sync.Once
+	mu      sync.Mutex
+	at      map[string]bool // methods and normal paths
+}
+
+// toldMax bounds the operations of which the logger is told.
+const toldMax = 100
+
+// isNew reports whether the logger is to be told of an operation. last: of no further one.
+func (t *toldCoverage) isNew(operation string) (isNew, last bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at[operation] || len(t.at) >= toldMax {
+		return false, false
+	}
+	if t.at == nil {
+		t.at = map[string]bool{}
+	}
+	t.at[operation] = true
+	return true, len(t.at) == toldMax
+}
+
+// tellCoverage tells the logger of a request for which nobody says that keys count, or whose API honours keys elsewhere only.
+func (c *Client) tellCoverage(ctx context.Context, s *request.Snapshot) {
+	rec := &s.Record
+	if !rec.Generated && s.Profile.Named() && s.Profile.UnusualKey(rec.Key) {
+		c.told.key.Do(func() { c.tellKey(ctx, rec) })
+	}
+	switch {
+	case s.Coverage == request.Unheard:
+		c.told.unheard.Do(func() { c.tellUnheard(ctx, rec) })
+	case s.Coverage == request.Uncovered && s.Profile.Carrier.Place != profile.Nowhere:
+		operation := rec.Method + " " + request.NormalPath(rec.Target)
+		isNew, last := c.told.isNew(operation)
+		if !isNew {
+			return
+		}
+		more := ""
+		if last {
+			more = "; further operations are not named"
+		}
+		cause := fmt.Errorf("profile %q does not list %s among the operations that honour keys: it is sent once, and held where its outcome is not known; if its API honours keys there, say so in KeyHonoured%s", rec.Profile, operation, more)
+		if c.cfg.Logger != nil {
+			c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "oncehttp: no key protects this operation (said once)",
+				slog.String("key", rec.Key), slog.String("operation", operation), slog.String("error", cause.Error()))
+		}
+	}
+}
+
+// tellKey says that a key may be more than the API takes.
+func (c *Client) tellKey(ctx context.Context, rec *persist.Record) {
+	cause := fmt.Errorf("profile %q does not say which keys its API takes, and this one has %d bytes, or other characters than letters, digits and -_.:=%%~; if the API refuses it, or cuts it, make a short one (Key.Short)", rec.Profile, len(rec.Key))
+	c.cfg.log(ctx, slog.LevelWarn, "a key that the API may not take (said once)", rec.Key, cause)
+}
+
+// tellUnheard says that nobody knows whether the API honours keys on the method of an operation.
+func (c *Client) tellUnheard(ctx context.Context, rec *persist.Record) {
+	cause := fmt.Errorf("profile %q does not say that keys count on %s; if the API ignores them there, a second send takes effect twice: name a profile that lists its methods", rec.Profile, rec.Method)
+	c.cfg.log(ctx, slog.LevelWarn, "a method on which keys may not count (said once)", rec.Key, cause)
+}

@@ -1,0 +1,154 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds what becomes of a panic, or a runtime.Goexit, of somebody else's code: functions of the Config, methods of a
+// journal or a transport. Do hands a panic to its caller. Resume and Run have nobody who could catch it, so that it becomes an error.
+
+// crash is one such end of somebody else's code.
+type crash struct {
+	value any    // of the panic; nil: runtime.Goexit
+	stack []byte // of the goroutine, at that point
+}
+
+// apart calls f in a goroutine of its own, and waits for its end. It returns nil if f returned.
+func apart(f func()) *crash {
+	over := make(chan *crash, 1)
+	go func() {
+		returned := false
+		defer func() {
+			if returned {
+				over <- nil
+				return
+			}
+			stack := debug.Stack()
+			over <- &crash{recover(), stack}
+		}()
+		f()
+		returned = true
+	}()
+	return <-over
+}
+
+// withStack returns f, which sets stack where it crashes.
+func withStack(stack *[]byte, f func() *result) func() *result {
+	return func() *result {
+		returned := false
+		defer func() {
+			if !returned && *stack == nil { // else it is that of a limiter
+				*stack = debug.Stack()
+			}
+		}()
+		res := f()
+		returned = true
+		return res
+	}
+}
+
+// crashOf returns the crash of a call that is over, with its stack.
+func crashOf(call *inflight.Call[*result], stack []byte) *crash {
+	if value := call.Panicked(); value != nil {
+		return &crash{value, stack}
+	}
+	return &crash{call.PanickedLate(), stack}
+}
+
+// err returns the error that names the crashed function.
+func (c *crash) err() error { return crashCause(c.value) }
+
+// errGoexit is the cause of an error where somebody else's code ended its goroutine.
+var errGoexit = errors.New("a function of the caller's called runtime.Goexit")
+
+// crashCause returns the error that stands for a panic with this value; nil is runtime.Goexit. Of a value that is no error it has
+// the type alone, since its text may hold a secret; an error is treated like one that the function has returned.
+func crashCause(value any) error {
+	switch v := value.(type) {
+	case nil:
+		return errGoexit
+	case runtime.Error:
+		return fmt.Errorf("a function of the caller's panicked: %w", v)
+	case error:
+		return fmt.Errorf("a function of the caller's panicked: %w", sanitized(v))
+	}
+	return fmt.Errorf("a function of the caller's panicked with a %T", value)
+}
+
+// logCrash writes the cause and the stack of a crash; silent without a logger. A stack has no values in it.
+func (c *Config) logCrash(ctx context.Context, msg, key string, crashed *crash) {
+	if c.Logger == nil {
+		return
+	}
+	defer func() { _ = recover() }() // nobody is left to be told
+	c.Logger.LogAttrs(ctx, slog.LevelError, "oncehttp: "+msg, slog.String("key", key),
+		slog.String("error", crashed.err().Error()), slog.String("stack", string(crashed.stack)))
+}
+
+// guard calls f apart, and logs a crash of it, which it returns.
+func (c *Config) guard(ctx context.Context, msg string, f func()) *crash {
+	crashed := apart(f)
+	if crashed != nil {
+		c.logCrash(ctx, msg, "", crashed)
+	}
+	return crashed
+}
+
+// begin starts one of the goroutines of a pass. A crash of it counts as a failure of the journal.
+func (p *pass) begin(f func()) {
+	p.workers.Go(func() {
+		if crashed := p.c.cfg.guard(p.ctx, "a pass has crashed", f); crashed != nil {
+			p.failed(fmt.Errorf("oncehttp: resume: %w", crashed.err()))
+		}
+	})
+}
+
+// drive is resume, and makes the operation's error of a crash.
+func (p *pass) drive(rec *persist.Record, t *turn) (r resumed, over bool) {
+	crashed := apart(func() { r, over = p.resume(rec, t) })
+	if crashed == nil {
+		crashed = r.crashed
+	}
+	if crashed == nil {
+		return r, over
+	}
+	e := p.c.engine
+	until := e.now().Add(p.c.cfg.Retry.MaxPause).Round(0)
+	e.shared.crashes.Note(rec.ID, until, e.now())
+	p.c.cfg.logCrash(p.ctx, "an operation could not be resumed", rec.Key, crashed)
+	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBackCrashed(rec.ID) })
+	failed := newError("resume", unclear(rec.Key), crashed.err())
+	failed.Sends, failed.NextAttempt = r.sends, until
+	r = resumed{result: Result{Key: rec.Key}, err: failed}
+	p.c.cfg.blocked(p.ctx, rec, failed)
+	return r, true
+}
+
+// giveBackCrashed gives up the lease of an operation whose run has crashed, as far as it is this client's. Other processes may try it
+// again soon; this one waits for Retry.MaxPause.
+func (p *pass) giveBackCrashed(id persist.ID) {
+	e, ctx := p.c.engine, context.WithoutCancel(p.ctx)
+	if !e.journalShared || e.leases.Runs(id) {
+		return
+	}
+	if now, err := e.journal.Get(ctx, id); err == nil {
+		e.giveBack(ctx, now, p.again())
+	}
+}
+
+// resting reports whether this client does not try an operation now, since a run of it has crashed not long ago, or it could not send it.
+func (e *engine) resting(id persist.ID) bool { return !e.restsUntil(id).IsZero() }
+
+// restsUntil returns the time at which this client tries an operation again after that; zero: now.
+func (e *engine) restsUntil(id persist.ID) time.Time {
+	return later(e.shared.crashes.Until(id, e.now()), e.aside.Until(id, e.now()))
+}

@@ -1,0 +1,144 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Enqueue is oncehttp.Client.Enqueue.
+func (c *Client) Enqueue(req *http.Request, key string) error {
+	const name = "enqueue"
+	if c.enter("Enqueue") {
+		defer c.visits.leave("Enqueue")
+	}
+	op, err := c.prepare(name, req, key)
+	if err != nil {
+		return err
+	}
+	ctx := inflight.WithoutKey(req.Context())
+	for try := range enqueueTries {
+		rec, created, err := c.engine.beginRecord(ctx, *op.rec)
+		switch {
+		case err != nil:
+			return c.engine.errorOfBegin(ctx, name, op, false, err)
+		case !created && rec.Sealed() != nil:
+			return journalError(name, &rec, rec.Sealed())
+		case !created && op.elsewhere(&rec):
+			if err := c.engine.choosePlace(req.Context(), op, nil); err != nil {
+				return c.engine.errorOfPlace(req.Context(), name, op, err)
+			}
+			continue
+		case !created && op.strange(&rec):
+			return c.engine.strangerError(ctx, name, rec.ID, errOtherCredentials)
+		case !created && op.read.Compare(&rec) != request.SameRequest:
+			if try == 0 && !rec.State.Final() && c.engine.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) == nil {
+				continue // a Do may have given the answer that its record does not have yet
+			}
+			return c.engine.notSame(context.WithoutCancel(ctx), name, &rec, op).err
+		case !created:
+			var res *result
+			if res, err = c.engine.promise(ctx, name, rec, op.rec); res != nil {
+				return res.err
+			}
+		}
+		if err == nil {
+			c.engine.wakeAll()
+			return nil
+		}
+		if !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+			return journalError(name, &rec, err)
+		}
+	}
+	return newError(name, unclear(op.rec.Key), errors.New("the operation changes all the time"))
+}
+
+// promise promises that an operation that stands will be sent, as intent says: operation.Promise decides. A result is a refusal; the error is
+// the journal's. name is that of the call, for errors.
+func (e *engine) promise(ctx context.Context, name string, rec persist.Record, intent *persist.Record) (*result, error) {
+	ctx = context.WithoutCancel(ctx)
+	op := operation.OpOf(&rec, 0)
+	switch op.Promise(intent.Created) {
+	case operation.PromisesHeld:
+		return e.refuse(ctx, name, &rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), ErrHeld), nil
+	case operation.PromisesEnded:
+		return e.refuse(ctx, name, &rec, operation.Same, nil, whyFinal(&rec)...), nil
+	case operation.PromisesKept:
+		return nil, nil
+	}
+	return nil, e.markEnqueued(ctx, rec, op.Promised(intent.SendBefore))
+}
+
+// enqueueTries bounds how often Enqueue looks again at an operation that others
+// change meanwhile. Each of them gets on with it, so that a few are enough.
+const enqueueTries = 100
+
+// markEnqueued writes the promise. A call that is under way with the operation keeps its lease.
+func (e *engine) markEnqueued(ctx context.Context, rec persist.Record, promised operation.Op) error {
+	rec.State, rec.HoldReason, rec.NextAttempt = promised.State, promised.Hold, promised.NextAttempt
+	rec.Enqueued, rec.SendBefore = promised.Enqueued, promised.SendBefore
+	if !promised.Answered {
+		rec.Answer = nil
+	}
+	e.leases.Keep(&rec)
+	_, err := e.journal.Update(ctx, rec)
+	return err
+}
+
+// Prepare is oncehttp.Client.Prepare.
+func (c *Client) Prepare(req *http.Request, key string) (persist.Record, error) {
+	if c.enter("Prepare") {
+		defer c.visits.leave("Prepare")
+	}
+	op, err := c.prepare("prepare", req, key)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return *op.rec, nil
+}
+
+// prepare reads a request that is to be enqueued. name is that of the call, for errors.
+func (c *Client) prepare(name string, req *http.Request, key string) (*preparedRequest, error) {
+	if err := c.checkCall(context.Background(), name, key); err != nil {
+		if req != nil {
+			closeBody(req)
+		}
+		return nil, err
+	}
+	if req == nil {
+		return nil, c.engine.noRequest(name, key)
+	}
+	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true, queued: true}, false)
+	ctx := inflight.WithoutKey(req.Context())
+	if err != nil {
+		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
+	}
+	if err := c.engine.place(ctx, op); err != nil {
+		return nil, c.engine.errorOfPlace(ctx, name, op, err)
+	}
+	if c.draining.Err() != nil {
+		return nil, c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
+	}
+	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
+		return nil, err
+	}
+	if err := c.engine.checkWire(ctx, name, op); err != nil {
+		return nil, err
+	}
+	if err := c.cfg.lacksToBegin(op.rec, op.prof).Err(); err != nil {
+		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
+	}
+	if err := c.engine.clock.Sync(ctx, c.engine.host); err != nil {
+		return nil, c.engine.errorOfBegin(ctx, name, op, false, err)
+	}
+	op.rec.Created = c.engine.now().Round(0)
+	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
+	op.rec.Enqueued = true
+	return op, nil
+}

@@ -1,0 +1,260 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The verdicts, and the reasons beside them. Their documentation is that of the variables of package oncehttp.
+var (
+	ErrNoEffect       = persist.ErrNoEffect
+	ErrFinal          = persist.ErrFinal
+	ErrOutcomeUnknown = persist.ErrOutcomeUnknown
+	ErrNotSent        = errors.New("not sent")
+	ErrRefused        = errors.New("refused by the server")
+	ErrInFlight       = errors.New("still in flight")
+	ErrKeyReused      = errors.New("key belongs to another request")
+	ErrKeyExpired     = errors.New("key may have expired on the server")
+	ErrStoredError    = errors.New("server keeps an error under this key; reconcile")
+	ErrDuplicate      = errors.New("its business reference was used before")
+	ErrRedirected     = errors.New("redirect not followed")
+	ErrHeld           = errors.New("held until settled")
+	ErrSettled        = errors.New("key was settled")
+	ErrAbandoned      = errors.New("key was abandoned")
+	ErrStale          = errors.New("moved since it was seen")
+	ErrAnswerGone     = errors.New("its answer is not kept")
+	ErrNoKey          = errors.New("no key for this request")
+	ErrKeyInvalid     = errors.New("invalid key")
+	ErrAccount        = errors.New("may be another account's")
+	ErrConfig         = errors.New("invalid configuration or request")
+	ErrBodyTooLarge   = errors.New("request body too large")
+	ErrHeaderTooLarge = errors.New("request headers too large")
+	ErrClosed         = errors.New("client is closed")
+)
+
+// Error has the fields of oncehttp.Error, whose documentation is there.
+type Error struct {
+	Op              string
+	Key             string
+	Reference       string
+	Outcome         Outcome
+	State           persist.State
+	Attempts, Sends int
+	Joined          bool
+	NextAttempt     time.Time
+	Cause, Last     error
+	Answer          *persist.Answer
+
+	Said Said
+}
+
+// Said is the part of an Error that only its methods tell.
+type Said struct {
+	verdict operation.Verdict
+	effect  persist.Effect
+	why     []error
+	goesOn  bool // it is held for a caller of plain HTTP: a call with its key goes on
+}
+
+// Effect returns the effect that the verdict implies.
+func (e *Error) Effect() persist.Effect { return e.Said.effect }
+
+// Error is one line that starts with "oncehttp: ". It holds the key, never a
+// body, a credential or a query string.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("oncehttp: ")
+	b.WriteString(e.Op)
+	if e.Key != "" {
+		fmt.Fprintf(&b, " %q", e.Key)
+	}
+	if e.Reference != "" {
+		b.WriteString(" " + e.Reference)
+	}
+	b.WriteString(": " + e.sentinel().Error())
+	if e.Said.verdict == operation.Final && e.Said.effect != persist.EffectUnknown {
+		b.WriteString(" (" + string(e.Said.effect) + ")")
+	}
+	for _, why := range e.Said.why {
+		b.WriteString(", " + why.Error())
+		if why == ErrHeld && e.Said.goesOn {
+			b.WriteString(", or until a call with this key goes on,")
+		}
+	}
+	switch {
+	case e.Attempts == 1:
+		b.WriteString(" after 1 attempt")
+	case e.Attempts > 1:
+		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
+	}
+	if e.Answer != nil {
+		fmt.Fprintf(&b, ", last answer %d", e.Answer.Status)
+	}
+	if !e.NextAttempt.IsZero() {
+		b.WriteString(", not due before " + e.NextAttempt.UTC().Format(time.RFC3339))
+	}
+	if e.Cause != nil {
+		b.WriteString(": " + oneLine(asAnother(e.Cause)))
+	}
+	if e.hasLast() {
+		b.WriteString("; last attempt: " + oneLine(asAnother(e.Last)))
+	}
+	return b.String()
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// hasLast reports whether Last says something that Cause does not.
+func (e *Error) hasLast() bool {
+	return e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last))
+}
+
+// Is reports whether target is e's verdict, or one of the sentinels that say why.
+func (e *Error) Is(target error) bool {
+	return target == e.sentinel() || slices.Contains(e.Said.why, target)
+}
+
+// sentinel returns the verdict as an error.
+func (e *Error) sentinel() error {
+	switch e.Said.verdict {
+	case operation.NoEffect:
+		return ErrNoEffect
+	case operation.Final:
+		return ErrFinal
+	}
+	return ErrOutcomeUnknown
+}
+
+// Unwrap gives Cause and Last, those that are set. One that holds a verdict on
+// another operation, as the cause of an errgroup's context may, says what it says
+// and matches nothing: what became of that one is not what became of this one.
+func (e *Error) Unwrap() []error {
+	var errs []error
+	if e.Cause != nil {
+		errs = append(errs, asAnother(e.Cause))
+	}
+	if e.hasLast() {
+		errs = append(errs, asAnother(e.Last))
+	}
+	return errs
+}
+
+// Timeout reports whether the call ended since a time was over: the deadline of its context, a time limit of the Config, or one of the network.
+func (e *Error) Timeout() bool {
+	if e.Cause != nil && !errors.Is(e.Cause, context.DeadlineExceeded) && errors.Is(e.Cause, context.Canceled) {
+		return false
+	}
+	return e.says(func(err interface{ Timeout() bool }) bool { return err.Timeout() })
+}
+
+// Temporary reports whether it is safe to try again, since nothing happened, and may help.
+func (e *Error) Temporary() bool {
+	return e.Said.verdict == operation.NoEffect && (e.Timeout() || e.says(func(err interface{ Timeout() bool }) bool {
+		t, ok := err.(interface{ Temporary() bool })
+		return ok && t.Temporary()
+	}))
+}
+
+// says reports whether yes does of one of the errors behind e that know of timeouts, as those of package net do.
+func (e *Error) says(yes func(interface{ Timeout() bool }) bool) bool {
+	return slices.ContainsFunc(e.Unwrap(), func(err error) bool {
+		var known interface {
+			error
+			Timeout() bool
+		}
+		return errors.As(err, &known) && yes(known)
+	})
+}
+
+// asAnother keeps the text alone of an error that holds a verdict of this package: it is not this operation's.
+func asAnother(err error) error {
+	var other *Error
+	said := errors.As(err, &other)
+	for _, verdict := range []error{
+		ErrNoEffect, ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrInFlight, ErrKeyReused, ErrKeyExpired, ErrStoredError,
+		ErrDuplicate, ErrRedirected, ErrHeld, ErrSettled, ErrFinal, ErrAbandoned, ErrAnswerGone, ErrStale,
+	} {
+		said = said || errors.Is(err, verdict)
+	}
+	if said {
+		return aboutAnother{err}
+	}
+	return err
+}
+
+// aboutAnother is an error about another operation; only its text shows.
+type aboutAnother struct{ err error }
+
+// Error is the text alone.
+func (a aboutAnother) Error() string { return a.err.Error() }
+
+// subject is the operation that an error is about, as far as the failed call knows it.
+type subject struct {
+	key      string
+	state    persist.State
+	standing operation.Standing
+	known    operation.Knowledge
+	sent     bool // it may have been handed to the network before
+	// reference stands for an operation that may be another caller's, of which nothing else is said; else "".
+	reference string
+}
+
+// nothing is the subject of a call under key that began nothing, where nothing stands either.
+func nothing(key string) subject {
+	return subject{key: key, standing: operation.None, known: operation.Unread}
+}
+
+// unclear is the subject where it is not known how the operation under key stands.
+func unclear(key string) subject { return subject{key: key, sent: true} }
+
+// subjectOf is the subject that has a record. The record must be durable if it is final.
+func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
+	return subject{
+		key: rec.Key, state: rec.State, standing: operation.StandingOf(rec), known: known,
+		sent: rec.MaybeSent || rec.Sends > 0,
+	}
+}
+
+// newError makes every Error: of the call op about an operation, for which package operation has the verdict. why are
+// the sentinels that say why; ErrNotSent does not count where the operation may have been sent.
+func newError(op string, about subject, cause error, why ...error) *Error {
+	verdict := operation.Judge(about.standing, about.known)
+	e := &Error{
+		Op: op, Key: about.key, Reference: about.reference, State: about.state, Cause: cause,
+		Outcome: OutcomeUnknown, Said: Said{verdict: verdict, effect: verdict.Effect(about.standing)},
+	}
+	if verdict != operation.Unknown && !(about.standing == operation.None && about.sent) {
+		e.Outcome = outcomeOf(about.standing)
+	}
+	for _, is := range why {
+		if is != nil && !(is == ErrNotSent && about.sent) {
+			e.Said.why = append(e.Said.why, is)
+		}
+	}
+	return e
+}
+
+// own returns a copy of an error of a call for one of those who waited for it: of its own, under the name of its own call.
+func own(err error, op string, joined bool) error {
+	shared, ok := err.(*Error)
+	if !ok {
+		return err
+	}
+	e := *shared
+	e.Op, e.Joined, e.Said.why = op, joined, slices.Clone(shared.Said.why)
+	if shared.Answer != nil {
+		answer := *shared.Answer
+		answer.Header, answer.Body = answer.Header.Clone(), slices.Clone(answer.Body)
+		e.Answer = &answer
+	}
+	return &e
+}

@@ -1,0 +1,89 @@
+package run
+
+import (
+	"errors"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// This file holds what there is while a run is in a function of the user: of the Config, or the Transport.
+
+// waitedInVain returns ErrInFlight for the error of a wait that would not have ended, or did not in time, because of a function of
+// the user; nil for any other error.
+func waitedInVain(err error) error {
+	if errors.Is(err, inflight.ErrCircle) || errors.Is(err, inflight.ErrGuest) {
+		return ErrInFlight
+	}
+	return nil
+}
+
+// notWaited returns the error of a call about no single operation, which has waited in vain; any other err as it is.
+func notWaited(name string, err error) error {
+	if waitedInVain(err) == nil {
+		return err
+	}
+	return newError(name, unclear(""), err, ErrInFlight)
+}
+
+// visiting calls f, a function of the user, of which those who wait for the run can see that it does not return.
+func (r *run) visiting(f func() error) error {
+	work := r.call.Work()
+	work.Visit()
+	defer work.Return()
+	return f()
+}
+
+// lending is visiting for a run that may have its turn, which it lends on meanwhile. It takes it back at once, so that more may send for
+// a while than have a turn; whoever comes back looks at window and lease again.
+func (r *run) lending(f func() error) error {
+	if r.admitted {
+		r.turns.Lend(r.rec.Origin)
+		defer r.turns.TakeBack(r.rec.Origin)
+	}
+	return r.visiting(f)
+}
+
+// profileOf is Config.profileOf, which may ask Config.ProfileOf.
+func (e *engine) profileOf(call callers, rec *persist.Record) *profile.Profile {
+	work := call.Work()
+	work.Visit()
+	defer work.Return()
+	return e.cfg.profileOf(rec)
+}
+
+// lacks is Config.lacks, which may ask Config.OriginAllowed.
+func (e *engine) lacks(call callers, rec *persist.Record, prof *profile.Profile, brought bool) operation.Lack {
+	work := call.Work()
+	work.Visit()
+	defer work.Return()
+	return e.cfg.lacks(rec, prof, brought)
+}
+
+// keepAnswer is Config.keepAnswer, which may ask Config.KeepHeader.
+func (r *run) keepAnswer(a *persist.Answer) {
+	work := r.call.Work()
+	work.Visit()
+	defer work.Return()
+	r.cfg.keepAnswer(&r.rec, a)
+}
+
+// allows is Config.originAllowed for a run that may have its turn.
+func (r *run) allows(origin string) (allowed bool) {
+	if r.cfg.OriginAllowed == nil {
+		return r.cfg.originAllowed(origin)
+	}
+	_ = r.lending(func() error {
+		allowed = r.cfg.originAllowed(origin)
+		return nil
+	})
+	return allowed
+}
+
+// Handing says that a request is about to be handed to the Transport, or an answer's body read.
+func (r *run) Handing() { r.call.Work().Visit() }
+
+// Handed says that the Transport has returned.
+func (r *run) Handed() { r.call.Work().Return() }

@@ -1,0 +1,29 @@
+package run
+
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/lease"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds what tests need of a client and cannot see from outside. Nothing else calls it.
+
+// SetNow gives c another clock, by which it judges records, whatever the journal's clock shows. Not while c is in use.
+func (c *Client) SetNow(now func() time.Time) {
+	c.engine.clock, c.engine.now = lease.OwnClock(now), now
+	if held, shared := c.engine.leases.(interface{ UseClock(*lease.Clock) }); shared {
+		held.UseClock(c.engine.clock)
+	}
+}
+
+// SetOwnClock gives the process of c, and of all clients on its journal, another wall clock of its own. Not while one is in use.
+func (c *Client) SetOwnClock(wall func() time.Time) {
+	c.engine.clock.SetOwn(wall)
+}
+
+// DropLease lets c forget a lease.
+func (c *Client) DropLease(id persist.ID) { c.engine.leases.Drop(id) }
+
+// SetMostNotes bounds the notes of the clients on c's journal about operations that the journal may not have. Not while one is in use.
+func (c *Client) SetMostNotes(most int) { c.engine.shared.notes.Most = most }

@@ -1,0 +1,170 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+)
+
+// Instrument is oncehttp.Instrument.
+type Instrument interface {
+	Operation(ctx context.Context, begins Event) (context.Context, func(ends Event))
+	Attempt(ctx context.Context, begins Event) (context.Context, func(ends Event))
+	Of() any // what the user gave
+}
+
+// beginning is a method of an Instrument.
+type beginning func(context.Context, Event) (context.Context, func(Event))
+
+// instrumented is a call whose contexts have the values of the context that Config.Instrument returned.
+type instrumented struct {
+	callers
+	context, values context.Context
+}
+
+// Context returns the call's context, with those values.
+func (i *instrumented) Context() context.Context { return i.context }
+
+// Values is Context, and never ends.
+func (i *instrumented) Values() context.Context { return i.values }
+
+// overlay is a context with the values of another one. The first one says when it ends.
+type overlay struct {
+	context.Context
+	values context.Context
+}
+
+// Value returns the value of the other context. A context as a value says how its context ends, or is this package's own: the first one has it.
+func (o *overlay) Value(key any) any {
+	v := o.values.Value(key)
+	if _, ends := v.(context.Context); ends {
+		return o.Context.Value(key)
+	}
+	return v
+}
+
+// instrument tells Config.Instrument of a beginning, by one of its methods. From then on the run's calls have the context that it returns. end
+// is nil if there is nothing to call at the end.
+func (r *run) instrument(ctx context.Context, begin beginning, e Event) (end func(Event)) {
+	call := r.call
+	within := ctx
+	r.calm(func() { within, end = begin(ctx, e) })
+	switch {
+	case within == nil || within == ctx:
+	case inflight.From(within) != inflight.From(ctx):
+		r.cfg.log(call.Values(), slog.LevelError, "Config.Instrument has returned a context that is not derived from its own; it is not used", r.rec.Key, nil)
+	default:
+		r.call = &instrumented{call, &overlay{call.Context(), within}, &overlay{call.Values(), within}}
+	}
+	return end
+}
+
+// calm calls a function of Config.Instrument. A panic of it is logged, and goes no further.
+func (r *run) calm(f func()) {
+	work := r.call.Work()
+	work.Visit()
+	defer work.Return()
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if value := recover(); value != nil { // else it has ended the goroutine
+			r.cfg.logCrash(r.call.Values(), "Config.Instrument has crashed", r.rec.Key, &crash{value, debug.Stack()})
+		}
+	}()
+	f()
+	returned = true
+}
+
+// begins tells Config.Instrument of the run, if it is set.
+func (r *run) begins() {
+	if r.cfg.Instrument != nil {
+		r.endSpan = r.instrument(r.call.Context(), r.cfg.Instrument.Operation, r.event(EventBegun, nil))
+	}
+}
+
+// ends tells Config.Instrument that the run has ended, once.
+func (r *run) ends(kind EventKind, change func(*Event)) {
+	if end := r.endSpan; end != nil {
+		r.endSpan = nil
+		e := r.event(kind, change)
+		r.calm(func() { end(e) })
+	}
+}
+
+// tellLeft tells that the run has given its operation back without an end.
+func (r *run) tellLeft(res *result) {
+	change := func(e *Event) {
+		if e.Err = errLimited; res.err != nil {
+			e.Err = res.err
+		}
+	}
+	r.ends(EventLeft, change)
+	r.tell(EventLeft, change)
+}
+
+// errCrashed is the error of a run, or of an attempt, that was broken off by a panic of the user's code, or since that ended its goroutine.
+var errCrashed = errors.New("a function of the caller's has crashed")
+
+// sendOnce does the step Send. Config.Instrument is told of it, if it is set.
+func (r *run) sendOnce() {
+	if r.cfg.Instrument == nil {
+		r.sendNow()
+		return
+	}
+	call, sent := r.call, false
+	ctx := &attemptContext{call.Context(), r.attemptNow(), true}
+	end := r.instrument(ctx, r.cfg.Instrument.Attempt, r.event(EventAttempt, nil))
+	defer func() {
+		r.call = call
+		if end == nil {
+			return
+		}
+		e := r.event(EventAnswered, r.answeredBy)
+		if !sent {
+			e = r.event(EventAnswered, func(e *Event) { e.Err = errCrashed })
+		}
+		r.calm(func() { end(e) })
+	}()
+	r.sendNow()
+	sent = true
+}
+
+// countedInstrument is an Instrument that is counted while it runs.
+type countedInstrument struct {
+	of Instrument
+	v  *visits
+}
+
+// Operation implements Instrument.
+func (i countedInstrument) Operation(ctx context.Context, begins Event) (context.Context, func(Event)) {
+	return i.counted(i.of.Operation, ctx, begins)
+}
+
+// Attempt implements Instrument.
+func (i countedInstrument) Attempt(ctx context.Context, begins Event) (context.Context, func(Event)) {
+	return i.counted(i.of.Attempt, ctx, begins)
+}
+
+// Of implements Instrument.
+func (i countedInstrument) Of() any { return i.of.Of() }
+
+// counted counts a beginning and its end.
+func (i countedInstrument) counted(begin beginning, ctx context.Context, begins Event) (context.Context, func(Event)) {
+	const name = "Config.Instrument"
+	i.v.begin(name)
+	defer i.v.end(name)
+	within, end := begin(ctx, begins)
+	if end == nil {
+		return within, nil
+	}
+	return within, func(ends Event) {
+		i.v.begin(name)
+		defer i.v.end(name)
+		end(ends)
+	}
+}

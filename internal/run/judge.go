@@ -1,0 +1,98 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds how an answer becomes the verdict on its operation: package classify decides, and what it has to know
+// beside the answer is gathered here.
+
+// classify says what an attempt learned. An answer whose status alone proves nothing gets an error that says why. inDoubt reports whether an
+// earlier attempt may have had an effect.
+func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
+	a := sent.Answer
+	switch {
+	case a == nil && sent.Unsent:
+		return classify.Verdict{Kind: classify.KindNotSent, Again: !sent.Fatal}
+	case a == nil:
+		return classify.Verdict{Again: !sent.Fatal}
+	}
+	v := classify.Classify(r.prof, seen(a), classify.Facts{
+		GraphQL: bytes.Contains(a.Text, []byte(`"errors"`)) && request.IsGraphQL(&r.rec),
+		InDoubt: inDoubt, Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a),
+	})
+	if v.Flaw != classify.FlawNone {
+		sent.Err = flawError(a, v.Flaw)
+	}
+	if v.Flaw != classify.FlawNone && a.Head.StatusCode < 300 {
+		r.flawed = &persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole, At: r.now().Round(0)}
+	}
+	return v
+}
+
+// otherFactsError says why an answer settles nothing for this client.
+func (r *run) otherFactsError(status int) error {
+	return fmt.Errorf("answered %d, which this client cannot read for certain: its profile %q, version %q, states other facts than the one "+
+		"under which the operation was begun; let a client of the same facts look, or settle it", status, r.rec.Profile, r.rec.ProfileVersion)
+}
+
+// flawedSuccess returns the latest 2xx with a flaw, of this run or of an earlier one; nil if there was none. In an unfinished
+// record a 2xx is always one.
+func (r *run) flawedSuccess() *persist.Answer {
+	if a := r.rec.Answer; r.flawed == nil && !r.rec.State.Final() && a != nil && a.Status < 300 {
+		return a
+	}
+	return r.flawed
+}
+
+// flawedForRecord returns the latest flawed success, with which a later run compares its own; nil if there was none.
+func (d ending) flawedForRecord() *persist.Answer {
+	a := d.flawedSuccess()
+	if a == nil {
+		return nil
+	}
+	recorded := *a
+	d.keepAnswer(&recorded)
+	return &recorded
+}
+
+// repeats reports whether the latest flawed success was the same as a.
+func (r *run) repeats(a *wire.Answer) bool {
+	before := r.flawedSuccess()
+	return before != nil && before.Status == a.Head.StatusCode && len(before.Body) > 0 && bytes.Equal(before.Body, a.Body)
+}
+
+// flawError returns the error of an answer whose status alone proves nothing.
+func flawError(a *wire.Answer, flaw classify.Flaw) error {
+	status := a.Head.StatusCode
+	if flaw == classify.FlawCut {
+		return fmt.Errorf("answered %d with %v", status, flaw)
+	}
+	return fmt.Errorf("answered %d with %v, as something in front of the API may", status, flaw)
+}
+
+// seen returns an answer in the form that classify takes. One without a Location counts as of the same origin.
+func seen(a *wire.Answer) classify.Answer {
+	location := a.Head.Header.Get("Location")
+	return classify.Answer{
+		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Text, Whole: a.TextWhole, Framed: a.Framed,
+		Unread:     a.Text == nil && len(a.Body) > 0,
+		SameOrigin: request.SameOrigin(a.From, location) != nil,
+	}
+}
+
+// success reports whether an answer to a question beside the operation is a 2xx of the API's own.
+func (r *run) success(a *wire.Answer) bool {
+	status := a.Head.StatusCode
+	facts := classify.Facts{TakesHTML: classify.AcceptsHTML(r.rec.Header)}
+	return status >= 200 && status < 300 && classify.SuccessFlaw(r.prof, seen(a), facts) == classify.FlawNone
+}
+
+var errNoTarget = errors.New("its recorded target is no URL")

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds a call whose limiter takes long before an attempt: its operation is given back, and the call waits without it; and the error of a caller that
+// leaves its call.
+
+// leftRecord is the record of an operation as a call has left it, whose limiter takes long.
+type leftRecord struct {
+	rec     persist.Record
+	created bool  // by that call: nobody else has had it since, as long as the record is the same
+	turn    *turn // of its limiter
+
+	failed  *Error          // of a call that goes on no more, if no other has the operation; nil: it has made no attempt
+	why     error           // such an error says so, if the operation was never sent, or the last send was refused
+	spent   operation.Spent // of the call's bounds
+	started time.Time       // the call's first drive
+}
+
+// same reports whether nobody has had the record since.
+func (l *leftRecord) same(rec *persist.Record) bool {
+	return l.rec.Seq == rec.Seq && l.rec.Revision == rec.Revision
+}
+
+// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation in its hands. Then it gives that
+// back as it was before the call, or as never sent, and returns a result that says so; nil: the run goes on.
+func (r *run) leaveLimited() *result {
+	if r.given.Pass || !r.returns || r.cfg.Limiter == nil || r.given.AskedAgain {
+		return nil
+	}
+	r.leaves = true
+	r.refused = r.Admit(r.call.Context(), false)
+	if r.leaves = false; r.refused != errLimited {
+		return nil
+	}
+	r.refused = nil
+	d := ending{r}
+	err := d.change(r.call.Values(), &r.rec, func() error {
+		rec := r.givenBack(persist.Record{})
+		rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+		return d.update(rec)
+	})
+	switch {
+	case errors.Is(err, persist.ErrUncertain): // the record may say that it was never sent
+		r.turn.stop(err)
+		return &result{err: journalError(r.name, &r.rec, err)}
+	case err != nil: // it is not given back: the run waits with it
+		d.logUnrecorded(r.call.Values(), err)
+		return nil
+	}
+	return r.leftWith(&leftRecord{why: ErrNotSent})
+}
+
+// givenBack returns the record of an operation that is given back before the first send of its run. listed is the record as it was if the run has
+// not marked it.
+func (r *run) givenBack(listed persist.Record) persist.Record {
+	rec, before := r.rec, listed
+	if r.before != nil {
+		before = *r.before
+	}
+	was, now := operation.OpOf(&before, 0), operation.OpOf(&rec, 0)
+	back := now.GivenBack(was, r.latestFirstSend(&rec))
+	rec.State, rec.HoldReason, rec.MaybeSent, rec.FirstSent, rec.SendBefore = back.State, back.Hold, back.MaybeSent, back.FirstSent, back.SendBefore
+	return rec
+}
+
+// latestFirstSend returns the latest first send of an operation that was begun to be sent at once: as late as the last send of any other.
+func (r *run) latestFirstSend(rec *persist.Record) time.Time {
+	return rec.Created.Add(rec.Window - r.cfg.drives.Margin(rec.Window))
+}
+
+// leaveBetween gives back the operation of a call whose limiter takes long before another attempt, and returns a result that says so; nil: the run
+// is over.
+func (r *run) leaveBetween() *result {
+	if !r.drive.Leaves() {
+		return nil
+	}
+	d := ending{r}
+	_ = d.conclude(r.journal.Finish) // which logs an error: then it is free when its lease has ended
+	report := r.drive.Report()
+	if !report.Left {
+		return d.finished(d.result())
+	}
+	left := leftRecord{failed: d.error(&report), why: ErrNotSent}
+	if r.drive.Proof().Kind == operation.ProvesRefusal {
+		left.why = ErrRefused
+	}
+	r.last.Drain()
+	res := r.leftWith(&left)
+	r.tellLeft(res)
+	return res
+}
+
+// leftWith returns the result of a call that has left its operation.
+func (r *run) leftWith(left *leftRecord) *result {
+	left.rec, left.created, left.turn, left.started = r.rec, r.given.Created, r.turn, r.started
+	if left.spent = r.given.Spent; left.failed != nil {
+		left.spent = r.drive.Spent()
+	}
+	return &result{left: left, notShared: true}
+}
+
+// awaitLimiter waits for the turn of a call without its operation, until its context ends or the client is closed. It returns the error of a
+// call that goes on no more.
+func (c *Client) awaitLimiter(ctx context.Context, name string, op *preparedRequest, left *leftRecord) error {
+	op.left = left
+	t := left.turn
+	for _, end := range []context.Context{ctx, c.draining} {
+		defer context.AfterFunc(end, func() { t.stop(context.Cause(end)) })()
+	}
+	<-t.done
+	cause := context.Cause(t.within)
+	if cause == nil {
+		return nil
+	}
+	defer t.stop(nil)
+	return c.engine.withdrawLeft(ctx, name, op, cause)
+}
+
+// goesOn gives a run the turn of a call that has left its operation, and that it has begun it, if nobody has had it since.
+func (l *leftRecord) goesOn(r *run) {
+	if l == nil || l.turn.used {
+		return
+	}
+	r.turn, r.given.Created = l.turn, r.given.Created || l.created && l.same(&r.rec)
+	r.given.Spent, r.started, r.token = l.spent, l.started, l.turn.tokenLeft(&r.rec)
+}
+
+// withdrawLeft forgets the operation that a call has left, and that nobody has had since, and returns the call's error. Any other operation
+// stays as it is.
+func (e *engine) withdrawLeft(ctx context.Context, name string, op *preparedRequest, cause error) error {
+	ctx = context.WithoutCancel(ctx)
+	left := op.left
+	if left.created && !left.rec.MaybeSent && !left.rec.Enqueued {
+		if keep, err := e.keepsPlace(ctx, &left.rec); !keep && err == nil {
+			watch := e.shared.begins.Watch(left.rec.ID)
+			forgotten := e.journal.Forget(ctx, left.rec)
+			_, err := e.probe(ctx, left.rec.ID)
+			if began := watch.End(); forgotten == nil && !began && errors.Is(err, persist.ErrNotFound) && !e.shared.notes.MayAppear(left.rec.ID, e.now()) {
+				failed := newError(name, nothing(left.rec.Key), nil, left.why)
+				failed.Last = cause
+				return left.tell(failed)
+			}
+		}
+	}
+	return left.tell(e.errorAfterRead(ctx, name, op.named, false, cause, left.why))
+}
+
+// tell adds to the error of a call what its attempts were.
+func (l *leftRecord) tell(e *Error) *Error {
+	if l.failed == nil {
+		return e
+	}
+	e.Attempts, e.Sends, e.Answer = l.spent.Attempts, l.spent.Sends, l.failed.Answer
+	if e.Last == nil {
+		e.Last = l.failed.Last
+	}
+	if e.Said.verdict != operation.Final {
+		e.Outcome = l.failed.Outcome
+	}
+	return e
+}
+
+// left returns the error of a caller that left a call because of cause. The call may go on for others.
+func left(name string, key string, caller *inflight.Caller[*result], cause error) *Error {
+	e := newError(name, unclear(key), cause, ErrInFlight)
+	e.Sends, e.Joined = caller.Call().Sends(), caller.Joined()
+	return e
+}

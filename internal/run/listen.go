@@ -1,0 +1,114 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/lease"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Wake is oncehttp.Client.Wake.
+func (c *Client) Wake() {
+	if c.unusable(context.Background()) == nil {
+		c.engine.wakeAll()
+	}
+}
+
+// notifier returns what wakes other processes; nil if the journal has no such thing.
+func notifier(j persist.Journal) persist.Notifier {
+	n, _ := persist.As[persist.Notifier](j)
+	return n
+}
+
+// wakeAll tells Run, in this process and in others, that something may be due.
+func (e *engine) wakeAll() {
+	e.wake()
+	if e.notifier != nil {
+		e.notifier.Notify()
+	}
+}
+
+// hearing is what one Run does to hear of what other processes enqueue. The goroutine of Listen uses it.
+type hearing struct {
+	*runner
+	hears, polls bool          // what was told last; neither at first
+	woken        chan struct{} // gets a value with a wake
+}
+
+// listen wakes Run when another process may have enqueued something, until ctx ends. Many wakes become one in pauseMin.
+// Where nothing is heard, it says so; Run looks now and then in any case.
+func (r *runner) listen(ctx context.Context) {
+	h := hearing{runner: r, woken: make(chan struct{}, 1)}
+	waking, stop := context.WithCancel(ctx)
+	var passing sync.WaitGroup
+	defer passing.Wait()
+	defer stop()
+	passing.Go(func() { h.pass(waking) })
+	var err error
+	crashed := r.cfg.guard(ctx, "the journal has crashed in Listen", func() {
+		err = r.engine.notifier.Listen(ctx, func(err error) { h.heard(ctx, err) })
+	})
+	if crashed != nil {
+		err = crashed.err()
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, persist.ErrClosed) { // of which Run itself learns
+		h.heard(ctx, err)
+	}
+}
+
+// pass hands on the wakes, the first at once.
+func (h *hearing) pass(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.woken:
+		}
+		h.engine.wake()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pauseMin):
+		}
+	}
+}
+
+// heard is told of each wake, and why there will be none. What others enqueue is no reason to make a pass again that has
+// just failed; that the journal hears again is one.
+func (h *hearing) heard(ctx context.Context, err error) {
+	if err != nil {
+		if !h.polls {
+			every := h.engine.pollEvery()
+			h.cfg.log(ctx, slog.LevelWarn, "run does not hear what other processes enqueue, and looks by itself", "", err, slog.Duration("every", every))
+			h.cfg.observe(ctx, Event{Kind: EventPolling, Wait: every, Err: err})
+		}
+		h.hears, h.polls = false, true
+		return
+	}
+	if h.polls {
+		h.cfg.log(ctx, slog.LevelInfo, "run hears again what other processes enqueue", "", nil)
+	}
+	if !h.hears {
+		h.cfg.observe(ctx, Event{Kind: EventListening})
+	} else if h.pausing.Load() {
+		return
+	}
+	h.hears, h.polls = true, false
+	select {
+	case h.woken <- struct{}{}:
+	default: // it is woken already
+	}
+}
+
+// pollEvery is how long Run waits at most before it looks at the journal again: on one that several processes share a third
+// of a lease, since that of a process that has died may end at any time.
+func (e *engine) pollEvery() time.Duration {
+	if !e.journalShared {
+		return pauseMax
+	}
+	return min(pauseMax, e.cfg.Lease/lease.Renewals)
+}

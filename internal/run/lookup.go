@@ -1,0 +1,111 @@
+package run
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// lookUp does the step LookUp: it asks for the resource that an already-done answer names. The operation is confirmed either way.
+func (r *run) lookUp() {
+	found := r.own
+	get, target := request.Lookup(&r.rec, r.prof, r.own.Answer.Text, r.own.Answer.TextWhole)
+	if target != nil {
+		found = r.lookUpAt(get, target)
+	}
+	if found.id == r.own.id {
+		r.drive.LookedUp(operation.Sent{Sends: r.moreSends})
+		r.moreSends = 0
+	} else {
+		r.drive.LookedUp(r.sent(found))
+	}
+	r.judged(found)
+}
+
+// lookUpAt returns the resource's answer, or that of the operation where it cannot be had.
+func (r *run) lookUpAt(get persist.Record, target *url.URL) heard {
+	sender := newSender(r.cfg, &lookups{r, get})
+	for range lookupTries {
+		sent := r.sendBy(&sender, target)
+		if a := sent.Answer; a != nil && a.Whole && r.success(a) {
+			return r.hear(sent)
+		}
+		sent.Drain()
+	}
+	return r.own
+}
+
+// askDuplicate does the step AskDuplicate: it finds out whose the business reference is that the server says was used before. If the API finds exactly
+// one resource and that is what this request asked for, its answer is the operation's.
+func (r *run) askDuplicate() {
+	finding, found, asked := r.askReference()
+	r.drive.Asked(finding, r.sent(found), asked)
+	r.judged(found)
+}
+
+// askFirst does the step AskFirst.
+func (r *run) askFirst() {
+	finding, found, asked := r.askReference()
+	r.drive.Asked(finding, r.sent(found), asked)
+	r.own = heard{Result: wire.Result{Err: found.Err}}
+	switch r.drive.Step() {
+	case operation.Check, operation.CheckToken:
+		found.Drain()
+	default:
+		if r.drive.Answer().ID != found.id { // another lookup's answer is not the operation's
+			found.Drain()
+			found = heard{Result: wire.Result{Err: found.Err}}
+		}
+		r.settle(found)
+	}
+}
+
+// askReference asks what was made under the request's business reference. asked is false where it has none.
+func (r *run) askReference() (finding classify.Finding, found heard, asked bool) {
+	get, target := request.ByReference(&r.rec, r.prof)
+	if target == nil {
+		return classify.FindingUnclear, heard{Result: wire.Result{Unsent: true, Fatal: true}}, false
+	}
+	finding, sent := askByReference(r, get, target)
+	return finding, r.hear(sent), true
+}
+
+// askByReference asks what was made under the request's business reference. sent holds the answer, or the error, of the
+// last try. A second try follows only where the first was sent and got no answer.
+func askByReference(r *run, get persist.Record, target *url.URL) (finding classify.Finding, sent wire.Result) {
+	sender := newSender(r.cfg, &lookups{r, get})
+	for range lookupTries {
+		sent.Drain()
+		sent = r.sendBy(&sender, target)
+		switch {
+		case sent.Answer != nil:
+			return classify.ByReference(r.prof, request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent
+		case sent.Unsent:
+			return classify.FindingUnclear, sent
+		}
+	}
+	return classify.FindingUnclear, sent
+}
+
+// lookupTries is how many times a lookup is tried.
+const lookupTries = 2
+
+// lookups makes the requests of a lookup. It follows no redirect.
+type lookups struct {
+	*run
+	get persist.Record
+}
+
+// Prepare makes the request of the lookup anew.
+func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
+	return l.requestFor(ctx, &attemptContext{Context: send}, &l.get, target)
+}
+
+// Follow allows no redirect.
+func (l *lookups) Follow(*url.URL, string) *url.URL { return nil }

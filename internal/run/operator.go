@@ -1,0 +1,290 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Unfinished is oncehttp.Client.Unfinished.
+func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		if err := c.checkPass(ctx, "unfinished"); err != nil {
+			yield(persist.Record{}, err)
+			return
+		}
+		ctx, leave, err := c.visit(ctx, "Unfinished")
+		if err != nil {
+			yield(persist.Record{}, fmt.Errorf("oncehttp: unfinished: %w", err))
+			return
+		}
+		defer leave()
+		yield = loopBody(c.visits, "Unfinished", yield)
+		if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
+			yield(persist.Record{}, notWaited("unfinished", err))
+			return
+		}
+		look := c.engine.looking(ctx)
+		c.cfg.Journal.List(ctx, persist.Query{
+			Account: c.account(ctx), States: []persist.State{persist.StatePending, persist.StateHeld},
+		})(func(rec persist.Record, err error) bool {
+			if c.cutting.Err() != nil {
+				yield(persist.Record{}, fmt.Errorf("oncehttp: unfinished: %w", ErrClosed))
+				return false
+			}
+			look(&rec)
+			return yield(rec, err)
+		})
+	}
+}
+
+// Chosen is what the options of a call say.
+type Chosen struct {
+	Account *string         // of OfAccount; nil: none was named
+	Note    string          // of WithNote
+	Undo    bool            // of Undo
+	Seen    *persist.Record // of AsSeen; nil: nobody has seen the operation
+
+	absent bool // the act says that nothing happened
+}
+
+// SeenIn returns what AsSeen keeps of a record.
+func SeenIn(rec *persist.Record) *persist.Record {
+	return &persist.Record{
+		ID: rec.ID, Seq: rec.Seq, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent,
+		Sends: rec.Sends, Drives: rec.Drives, LeaseOwner: rec.LeaseOwner,
+	}
+}
+
+// is reports whether the options mean this record.
+func (c *Chosen) is(rec *persist.Record) bool {
+	switch {
+	case c.Account != nil:
+		return *c.Account == rec.Account || *c.Account == rec.ScopedAccount()
+	case c.Seen != nil:
+		return c.Seen.Account == rec.Account
+	}
+	return true
+}
+
+// Lookup is oncehttp.Client.Lookup.
+func (c *Client) Lookup(ctx context.Context, key string, chosen Chosen) (persist.Record, error) {
+	ctx, leave, err := c.visitKey(ctx, "Lookup", "lookup", key)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	defer leave()
+	return c.lookup(ctx, "lookup", key, chosen)
+}
+
+// lookup is Lookup for the call of this name.
+func (c *Client) lookup(ctx context.Context, name string, key string, chosen Chosen) (persist.Record, error) {
+	failed := func(cause error, why ...error) (persist.Record, error) {
+		return persist.Record{}, newError(name, unclear(key), cause, why...)
+	}
+	if err := c.checkCall(ctx, name, key); err != nil {
+		return persist.Record{}, err
+	}
+	if key == "" { // which selects them all
+		return failed(fmt.Errorf("the empty key: %w", persist.ErrNotFound))
+	}
+	if err := c.engine.recorded(ctx, func(id persist.ID) bool { return id.Key == key }); err != nil {
+		return failed(err, waitedInVain(err))
+	}
+	if err := checkAccount(ctx); err != nil {
+		return failed(err, ErrConfig)
+	}
+	match, err := c.matching(ctx, key, c.account(ctx))
+	if err != nil {
+		return failed(err)
+	}
+	var found []persist.Record
+	for rec, err := range c.cfg.Journal.List(ctx, match.query) {
+		if err == nil {
+			err = rec.Sealed()
+		}
+		if clear, ok := sealedRecord(&rec, err); ok && ends(name) {
+			if rec, err = clear, nil; rec.Key != match.query.Key && match.query.Key != "" {
+				rec.Key = match.query.Key // the journal has a hash of it
+			}
+		}
+		if err != nil {
+			return failed(err)
+		}
+		if match.is(&rec) && chosen.is(&rec) {
+			found = append(found, rec)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return failed(persist.ErrNotFound)
+	case 1:
+		c.engine.looking(ctx)(&found[0])
+		return found[0], nil
+	}
+	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
+}
+
+// Settle is oncehttp.Client.Settle.
+func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Chosen) error {
+	ctx, leave, err := c.visitKey(ctx, "Settle", "settle", key)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if r.Effect == persist.EffectUnknown {
+		_, err := c.lookup(ctx, "settle", key, chosen)
+		return err
+	}
+	if chosen.Note != "" {
+		r.Note = chosen.Note
+	}
+	err = r.check(&c.cfg)
+	if err == nil && r.Effect == persist.EffectAbsent && chosen.Seen == nil {
+		err = errUnseen
+	}
+	if err != nil {
+		return c.wrong(ctx, "settle", key, chosen, err)
+	}
+	chosen.absent = r.Effect == persist.EffectAbsent
+	return c.end(ctx, "settle", key, chosen, func(call callers, rec persist.Record) error {
+		return resolve(call.Work().Context(ctx), c.engine, rec, r.kept(call, &c.cfg, &rec))
+	})
+}
+
+// errUnseen is the cause of an error for an act on an operation that nobody has seen.
+var errUnseen = errors.New("say with AsSeen as what it was seen: a worker may have sent it since")
+
+// wrong is the error of a Settle or Abandon that cannot be done as it is asked for.
+func (c *Client) wrong(ctx context.Context, name string, key string, chosen Chosen, cause error) error {
+	rec, err := c.lookup(ctx, name, key, chosen)
+	if err != nil {
+		return newError(name, unclear(key), cause, ErrConfig)
+	}
+	return c.engine.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrConfig).err
+}
+
+// Abandon is oncehttp.Client.Abandon.
+func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
+	ctx, leave, err := c.visitKey(ctx, "Abandon", "abandon", key)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	note := chosen.Note
+	if err := (Resolution{Note: note, Effect: persist.EffectAbsent}).check(&c.cfg); err != nil {
+		return c.wrong(ctx, "abandon", key, chosen, err)
+	}
+	return c.end(ctx, "abandon", key, chosen, func(call callers, rec persist.Record) (err error) {
+		ctx := call.Work().Context(ctx) // of a journal that waits for this call it tells so
+		if chosen.Undo {
+			if rec, note, err = undo(ctx, c.engine, call, rec, chosen.Note); err != nil {
+				return err
+			}
+		}
+		_ = c.engine.clock.Notice(ctx, c.engine.host) // the undo may have taken a while
+		op := operation.OpOf(&rec, 0)
+		write(&rec, op.Abandoned())
+		rec.Finished, rec.Note = c.engine.now().Round(0), note
+		err = finishNow(ctx, &c.cfg, rec)
+		if err != nil && rec.Note != chosen.Note {
+			err = fmt.Errorf("the API has answered the undo, but that could not be recorded: %w", err)
+		}
+		return err
+	})
+}
+
+// check says what is wrong with a resolution that changes something.
+func (r Resolution) check(cfg *Config) error {
+	if a := r.Answer; a != nil {
+		final := a.Status >= 200 && a.Status < 300 || a.Status == http.StatusSeeOther || a.Status >= 400 && a.Status < 500
+		switch {
+		case !final:
+			return fmt.Errorf("an answer with the status %d, which is not final", a.Status)
+		case int64(len(a.Body)) > cfg.MaxResponseBytes || request.HeaderBytes(a.Header) > cfg.MaxResponseHeaderBytes:
+			return errors.New("an answer over MaxResponseBytes or MaxResponseHeaderBytes")
+		}
+	}
+	switch {
+	case r.Effect != persist.EffectHappened && r.Effect != persist.EffectAbsent:
+		return fmt.Errorf("unknown effect %q", r.Effect)
+	case len(r.Note) > persist.NoteBytesMax:
+		return fmt.Errorf("a note of %d bytes, want at most %d", len(r.Note), persist.NoteBytesMax)
+	}
+	return nil
+}
+
+// kept returns the resolution of a record with its answer as it is recorded: without credentials. The answer that was given does not change.
+func (r Resolution) kept(call callers, cfg *Config, rec *persist.Record) Resolution {
+	if r.Answer != nil {
+		a := *r.Answer
+		work := call.Work()
+		work.Visit()
+		defer work.Return()
+		cfg.keepAnswer(rec, &a)
+		r.Answer = &a
+	}
+	return r
+}
+
+// sealedRecord returns what stands in clear of a record whose seal's key is not there, as err says; ok is false if that is not so.
+func sealedRecord(rec *persist.Record, err error) (clear persist.Record, ok bool) {
+	if e := new(persist.UnreadError); errors.As(err, &e) && errors.Is(err, persist.ErrSealed) {
+		return e.Record, true
+	}
+	return *rec, rec.Carrier == persist.CarrierSealed
+}
+
+// ends reports whether a call of this name ends operations: it needs only what stands in clear.
+func ends(name string) bool { return name == "settle" || name == "abandon" }
+
+// errSealedWords is the cause of an error for words on an operation that its seal would have to hide.
+var errSealedWords = errors.New("it is sealed with a key that this client does not have: end it without a note and an answer, or with that key")
+
+// write sets the state of a record as an act changes it.
+func write(rec *persist.Record, op operation.Op) {
+	rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
+}
+
+// resolve records a resolution, durably.
+func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) error {
+	_ = e.clock.Notice(ctx, e.host) // where the journal cannot be asked, nothing can be recorded either
+	if rec.Carrier == persist.CarrierSealed && (r.Note != "" || r.Answer != nil) {
+		return newError("settle", unclear(rec.Key), errSealedWords, ErrConfig)
+	}
+	now := e.now().Round(0)
+	op, status := operation.OpOf(&rec, 0), 0
+	if r.Answer != nil {
+		status = r.Answer.Status
+	}
+	write(&rec, op.Settled(r.Effect, status))
+	rec.Effect, rec.Finished, rec.Note, rec.LeaseOwner = r.Effect, now, r.Note, ""
+	if rec.Answer = nil; r.Answer != nil {
+		rec.Answer = r.Answer
+		if rec.Answer.At.IsZero() {
+			a := *r.Answer
+			a.At = now
+			rec.Answer = &a
+		}
+	}
+	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.cfg, rec) })
+}
+
+// finishNow is Finish, durable on return: a person was told that it is done. A generated key may have been told to the caller that
+// this person helps.
+func finishNow(ctx context.Context, cfg *Config, rec persist.Record) error {
+	rec.KeyTold = rec.Generated
+	op := operation.OpOf(&rec, 0)
+	rec.OwedFrom = op.OwedAs(rec.State, rec.HoldReason, false, rec.Finished)
+	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey)
+	if err := cfg.Journal.Finish(ctx, rec); err != nil {
+		return err
+	}
+	return cfg.Journal.Flush(ctx)
+}

@@ -1,0 +1,55 @@
+package run
+
+import (
+	"errors"
+
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds where a client sends operations, and so where its credentials go.
+
+// The errors name the lines that are missing.
+var (
+	errNoOrigins = errors.New("no Origins beside Authorize, whose credentials go nowhere else; " +
+		`add Origins: []string{"https://api.example.com"}, with the origins of the API`)
+	errNoOriginsShared = errors.New("no Origins beside a journal on a server, where others may write what this client sends; " +
+		`add Origins: []string{"https://api.example.com"}, with the origins of the API, Origins: []string{} for a client that sends nothing, or OriginAllowed`)
+)
+
+// fillOrigins reads Origins. They are required where there are credentials to send, and where others write what is sent.
+func (c *Config) fillOrigins() error {
+	switch {
+	case c.restricted():
+	case c.Authorize != nil:
+		return errNoOrigins
+	case onServer(c.Journal):
+		return errNoOriginsShared
+	}
+	if c.Origins == nil {
+		return nil
+	}
+	var err error
+	c.origins, err = request.ParseOrigins(c.Origins) // a value of its own: what the caller does with the slice later does not count
+	return err
+}
+
+// onServer reports whether other processes may write into a journal.
+func onServer(j persist.Journal) bool {
+	_, shared := persist.As[persist.Claimer](j)
+	alone, is := persist.As[persist.InProcess](j)
+	return shared && !(is && alone.InProcess())
+}
+
+// restricted reports whether the program says where the client sends.
+func (c *Config) restricted() bool { return c.Origins != nil || c.OriginAllowed != nil }
+
+// producer reports whether the client sends nothing, wherever to.
+func (c *Config) producer() bool {
+	return c.Origins != nil && len(c.Origins) == 0 && c.OriginAllowed == nil
+}
+
+// originAllowed reports whether this client sends operations to an origin, as Record.Origin spells it.
+func (c *Config) originAllowed(origin string) bool {
+	return !c.restricted() || c.origins != nil && c.origins.Allows(origin) || c.OriginAllowed != nil && c.OriginAllowed(origin)
+}

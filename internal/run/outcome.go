@@ -1,0 +1,322 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Outcome is oncehttp.Outcome.
+type Outcome uint8
+
+// The outcomes, in the order of package oncehttp.
+const (
+	OutcomeUnknown Outcome = iota
+	OutcomeNotSent
+	OutcomeRefused
+	OutcomeInFlight
+	OutcomeConfirmed
+	OutcomeMismatch
+	OutcomeExpired
+	OutcomeAccepted
+)
+
+// String is the outcome in lower case.
+func (o Outcome) String() string {
+	names := [...]string{"unknown", "not sent", "refused", "in flight", "confirmed", "mismatch", "expired", "accepted"}
+	if int(o) >= len(names) {
+		return "unknown"
+	}
+	return names[o]
+}
+
+// Source is oncehttp.Source.
+type Source uint8
+
+// The sources, in the order of package oncehttp.
+const (
+	SourceServer Source = iota + 1
+	SourceReplay
+	SourceJournal
+)
+
+// String is "server", "server replay" or "journal".
+func (s Source) String() string {
+	switch s {
+	case SourceServer:
+		return "server"
+	case SourceReplay:
+		return "server replay"
+	case SourceJournal:
+		return "journal"
+	}
+	return ""
+}
+
+// Result has the fields of oncehttp.Result, whose documentation is there.
+type Result struct {
+	Key             string
+	Outcome         Outcome
+	Effect          persist.Effect
+	Source          Source
+	Attempts, Sends int
+	Joined          bool
+	FirstSent       time.Time
+	AlreadyDone     bool
+	Answer          *persist.Answer
+}
+
+type resultKey struct{}
+
+// resultContext is the context of a response's request, and holds the result for ResultOf.
+type resultContext struct {
+	context.Context
+	result Result
+}
+
+// Value returns the result for resultKey, and otherwise what the caller's context has.
+func (c *resultContext) Value(key any) any {
+	if key == (resultKey{}) {
+		return &c.result
+	}
+	return c.Context.Value(key)
+}
+
+// ResultOf is oncehttp.ResultOf.
+func ResultOf(resp *http.Response) Result {
+	if resp == nil || resp.Request == nil {
+		return Result{}
+	}
+	if r, ok := resp.Request.Context().Value(resultKey{}).(*Result); ok {
+		return *r
+	}
+	return Result{}
+}
+
+// Resolution has the fields of oncehttp.Resolution, whose documentation is there.
+type Resolution struct {
+	Effect persist.Effect
+	Answer *persist.Answer
+	Note   string
+}
+
+// outcomes are the outcomes of proofs. That of ProvesEnd depends on the answer.
+var outcomes = [...]Outcome{
+	operation.ProvesNothing: OutcomeUnknown, operation.ProvesUnsent: OutcomeNotSent, operation.ProvesRefusal: OutcomeRefused,
+	operation.ProvesInFlight: OutcomeInFlight, operation.ProvesEnd: OutcomeConfirmed, operation.ProvesMismatch: OutcomeMismatch,
+	operation.ProvesExpiry: OutcomeExpired,
+}
+
+// troubles are the sentinels that name the trouble of a call.
+var troubles = [...]error{
+	operation.NoTrouble: nil, operation.IsHeld: ErrHeld, operation.IsNotSent: ErrNotSent, operation.IsRefused: ErrRefused,
+	operation.IsInFlight: ErrInFlight, operation.IsMismatch: ErrKeyReused, operation.IsExpired: ErrKeyExpired,
+	operation.IsStoredError: ErrStoredError, operation.IsRedirected: ErrRedirected, operation.IsDuplicate: ErrDuplicate,
+	operation.AnswerGone: ErrAnswerGone,
+}
+
+// known returns the outcome of the run so far.
+func (r *run) known() Outcome {
+	proof := r.drive.Proof()
+	if proof.Kind == operation.ProvesEnd && r.last.Answer != nil {
+		return outcomeOf(operation.Answered(r.last.Answer.Head.StatusCode, proof.AlreadyDone, proof.Refused))
+	}
+	return outcomes[proof.Kind]
+}
+
+// OutcomeOf is oncehttp.OutcomeOf.
+func OutcomeOf(rec *persist.Record) Outcome {
+	if rec == nil {
+		return OutcomeUnknown
+	}
+	return outcomeOf(operation.StandingOf(rec))
+}
+
+// outcomeOf returns the outcome of an operation that stands so.
+func outcomeOf(s operation.Standing) Outcome {
+	switch s {
+	case operation.Succeeded, operation.Happened:
+		return OutcomeConfirmed
+	case operation.Accepted:
+		return OutcomeAccepted
+	case operation.Refused:
+		return OutcomeRefused
+	case operation.Ended:
+		return OutcomeMismatch
+	case operation.None, operation.Absent:
+		return OutcomeNotSent
+	}
+	return OutcomeUnknown
+}
+
+// answer is the answer to an operation, of which every caller gets a response of its own.
+type answer struct {
+	head   *http.Response // protocol and TLS as received; nil from the journal
+	from   *url.URL       // to which a redirect led inside; nil: there was none
+	status int
+	header http.Header
+	body   []byte
+	result Result
+
+	// partial: the body is too large to keep, and rest is what is left of it, for one caller.
+	partial bool
+	mu      sync.Mutex
+	rest    *wire.Body
+}
+
+// takeRest hands out the unread rest of a large body, once.
+func (a *answer) takeRest() *wire.Body {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rest := a.rest
+	a.rest = nil
+	return rest
+}
+
+// result is how a call ended. An error may have an answer beside it, for callers that see plain HTTP.
+type result struct {
+	answer *answer
+	err    error
+	// notShared: callers that joined must ignore this result and start again. The call did not run the operation, or
+	// was ended because its starter is draining.
+	notShared bool
+	// unwritten: the journal did not tell the time, or did not take what has to be written before a send.
+	unwritten bool
+	// elsewhere: the record is of another scope, and the operation stands at another place.
+	elsewhere bool
+	// left: the limiter takes long, and the call goes on without its operation. There is no other result.
+	left *leftRecord
+	// turn: of a pass, the limiter takes long, and the operation was given back. There is no other result.
+	turn *turn
+	// unreported: the record says that no caller with the key has yet learnt how the operation ended.
+	unreported bool
+	// owed: the revision of the record whose state is owed to Config.OnResult unless a caller gets this result; zero: nothing is owed.
+	owed uint64
+}
+
+// release closes what no caller has taken of the answer.
+func (res *result) release() {
+	if res == nil || res.answer == nil {
+		return
+	}
+	if rest := res.answer.takeRest(); rest != nil {
+		_ = rest.Close()
+	}
+}
+
+// response makes one caller's own response. It is nil if the answer was too large to keep and another caller has its
+// rest; the caller must then ask the server again. A caller of plain HTTP sees the length that came with the answer, also where it did not.
+func (a *answer) response(req *http.Request, plain, joined bool) *http.Response {
+	resp := &http.Response{
+		StatusCode: a.status, Header: a.header.Clone(),
+		Body: newKeptBody(a.body), ContentLength: int64(len(a.body)),
+	}
+	if a.head != nil {
+		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
+		resp.Uncompressed, resp.Trailer = a.head.Uncompressed, a.head.Trailer.Clone()
+		resp.Close, resp.TransferEncoding = a.head.Close, slices.Clone(a.head.TransferEncoding)
+		if plain || a.partial {
+			resp.ContentLength = a.head.ContentLength
+		}
+		if a.head.TLS != nil {
+			state := *a.head.TLS
+			resp.TLS = &state
+		}
+	} else {
+		resp.Status = strconv.Itoa(a.status) + " " + http.StatusText(a.status)
+		resp.Proto, resp.ProtoMajor, resp.ProtoMinor = "HTTP/1.1", 1, 1
+	}
+	if a.partial {
+		rest := a.takeRest()
+		if rest == nil {
+			return nil
+		}
+		resp.Body = newLargeBody(req.Context(), a.body, rest)
+		if a.head != nil { // Trailer is filled in while the rest is read
+			resp.Trailer = a.head.Trailer
+		}
+	}
+	if resp.Header == nil {
+		resp.Header = make(http.Header)
+	}
+	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers which replace resp.Body do not lose
+	// it.
+	result := a.result
+	result.Joined = joined
+	resp.Request = req.WithContext(&resultContext{req.Context(), result})
+	if a.from != nil { // where relative URLs of the answer begin
+		from := *a.from
+		resp.Request.URL = &from
+	}
+	return resp
+}
+
+// keptBody is a body that was kept whole, for one caller.
+type keptBody struct {
+	bytes.Reader
+	closed atomic.Bool
+}
+
+func newKeptBody(body []byte) *keptBody {
+	b := &keptBody{}
+	b.Reset(body)
+	return b
+}
+
+// errReadClosed is the error of reading a closed body, in net/http's words.
+type errReadClosed struct{}
+
+func (errReadClosed) Error() string        { return "http: read on closed response body" }
+func (errReadClosed) Is(target error) bool { return target == http.ErrBodyReadAfterClose }
+
+// Read reads from the body, unless it is closed.
+func (b *keptBody) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, errReadClosed{}
+	}
+	return b.Reader.Read(p)
+}
+
+// WriteTo writes the rest of the body, unless it is closed.
+func (b *keptBody) WriteTo(w io.Writer) (int64, error) {
+	if b.closed.Load() {
+		return 0, errReadClosed{}
+	}
+	return b.Reader.WriteTo(w)
+}
+
+// Close lets nobody read on.
+func (b *keptBody) Close() error {
+	b.closed.Store(true)
+	return nil
+}
+
+// largeBody is a body too large to keep: first the kept part, then the rest as it arrives. The call is over by then, so
+// that the caller's context ends it, as it ends a body of net/http.
+type largeBody struct {
+	io.Reader
+	rest io.Closer
+	stop func() bool
+}
+
+func newLargeBody(ctx context.Context, kept []byte, rest *wire.Body) *largeBody {
+	cut := func() { rest.Cancel(context.Cause(ctx)) }
+	return &largeBody{io.MultiReader(bytes.NewReader(kept), rest), rest, context.AfterFunc(ctx, cut)}
+}
+
+// Close ends the exchange with the server.
+func (b *largeBody) Close() error {
+	b.stop()
+	return b.rest.Close()
+}

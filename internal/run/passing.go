@@ -1,0 +1,54 @@
+package run
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds the look before a request of Do without a key passes through a client to which it is no operation: another client of
+// the journal, to whose Config.Methods it is one, may have begun it.
+
+// passes returns an error if a request that is no operation of this client may be one that stands in the journal, under a generated key,
+// unresolved or unreported: sent, it might take effect for the second time. A request without an effect passes. Use same instead of req
+// afterwards: its body may have been read. Beside an error it is closed.
+func (c *Client) passes(req *http.Request) (same *http.Request, err error) {
+	if request.Safe(request.Method(req)) {
+		return req, nil
+	}
+	const name = "do"
+	p, given := c.cfg.profileFor(req.URL), givenBy(req, keySource{}, false, c.engine.now())
+	ctx := inflight.WithoutKey(req.Context())
+	named := c.cfg.reader.Named(req, p, given)
+	switch may, err := c.engine.mayStand(ctx, named); {
+	case err != nil:
+		closeBody(req)
+		return nil, newError(name, unclear(""), err)
+	case !may:
+		return req, nil
+	}
+	s, named, err := c.cfg.reader.ReadUnkeyed(req, p, given)
+	if err != nil {
+		return nil, c.engine.errorBeforeRead(ctx, name, named, err, requestTrouble(err))
+	}
+	op := &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}
+	if err := c.engine.checkUnresolved(ctx, name, op); err != nil {
+		return nil, err
+	}
+	return request.WithBody(req, s.Record.Body), nil
+}
+
+// mayStand reports whether an operation of the same account, origin, method and target stands in the journal, under a generated key,
+// unresolved or unreported, also one that may yet appear there. Errors: the journal's.
+func (e *engine) mayStand(ctx context.Context, named request.Named) (bool, error) {
+	for _, account := range append([]string{named.Account}, unassignedOf(&named)...) {
+		rec, err := e.similarGenerated(ctx, named, account, persist.Query{Account: account, Origin: named.Origin, AnyUnresolved: true})
+		if rec != nil || err != nil {
+			return rec != nil, err
+		}
+	}
+	return false, nil
+}

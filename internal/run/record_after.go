@@ -1,0 +1,341 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds what happens to a record after the last attempt of a run, and the result that callers get.
+
+// ending is a run whose loop is over. It records the outcome and makes the result.
+type ending struct{ *run }
+
+// conclude does the last steps of the drive, those that follow its last attempt. An operation that ends with an answer is ended by finish. The error
+// says why such an end is not recorded, or not durably.
+func (d ending) conclude(finish func(context.Context, persist.Record) error) (err error) {
+	ctx := d.call.Values()
+	for {
+		switch d.drive.Step() {
+		case operation.LookForPlace:
+			keeps, err := d.keepsPlace(ctx, &d.rec)
+			d.note(err)
+			d.drive.PlaceFound(keeps, err == nil)
+		case operation.Write:
+			err = d.write(ctx, finish)
+		case operation.Flush:
+			err = d.flush(ctx)
+		case operation.LookForOther:
+			d.lookForOther(ctx)
+		default:
+			return err
+		}
+	}
+}
+
+// note notes why a step failed, if it did.
+func (d ending) note(err error) {
+	if err != nil {
+		d.failed = err
+	}
+}
+
+// write does the step Write.
+func (d ending) write(ctx context.Context, finish func(context.Context, persist.Record) error) error {
+	w := operation.WriteNothing
+	var written persist.Record
+	err := d.change(ctx, &d.rec, func() (err error) {
+		d.drive.Moved(d.op())
+		now := d.now()
+		switch w = d.drive.Writing(); w {
+		case operation.Forget:
+			d.watch()
+			return d.journal.Forget(ctx, d.rec)
+		case operation.EndConfirmed:
+			written, err = d.finish(ctx, now, finish)
+		case operation.EndMismatched, operation.EndAbsent:
+			written, err = d.finish(ctx, now, d.journal.Finish)
+		default:
+			err = d.leaveUnfinished(now)
+		}
+		return err
+	})
+	switch w {
+	case operation.Forget:
+		if err != nil {
+			d.cfg.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
+		}
+	case operation.LeaveOpen, operation.LeaveUnsent:
+		d.logUnrecorded(ctx, err)
+		d.wake()
+	default:
+		err = d.noteEnd(ctx, &written, err)
+	}
+	if w != operation.LeaveOpen { // whose error names the reason for which the drive has stopped
+		d.note(err)
+	}
+	d.noteOwed(w, &written, err)
+	d.drive.Written(err == nil, written.Finished)
+	return err
+}
+
+// flush does the step Flush.
+func (d ending) flush(ctx context.Context) error {
+	err := d.journal.Flush(ctx)
+	if err != nil && d.drive.Writing() != operation.WriteNothing {
+		d.resolved = false
+		d.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", d.rec.Key, err)
+	}
+	d.note(err)
+	d.drive.Flushed(err == nil)
+	return err
+}
+
+// finish writes the record as one that has ended, and returns what it has written.
+func (d ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
+	m := d.meanwhile()
+	m.KeyTold = d.rec.Generated && !d.rec.Business && d.keyTold()
+	c := d.drive.Change(m, now)
+	rec := d.changed(&c, now)
+	rec.Finished = now.Round(0)
+	rec.Unreported, rec.KeyTold, rec.Effect = c.Unreported, c.KeyTold, c.Effect
+	if c.State == persist.StateConfirmed {
+		rec.Effect = operation.Answered(rec.Answer.Status, rec.Answer.AlreadyDone, d.drive.Proof().Refused).Effect()
+	}
+	rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey)
+	err := d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, rec) })
+	return rec, err
+}
+
+// leaveUnfinished writes the record as one that is pending or held.
+func (d ending) leaveUnfinished(now time.Time) error {
+	c := d.drive.Change(d.meanwhile(), now)
+	rec := d.changed(&c, now)
+	if c.Unmark {
+		rec.MaybeSent, rec.FirstSent = false, time.Time{}
+	}
+	if d.drive.Leaves() && !rec.MaybeSent && rec.SendBefore.IsZero() {
+		rec.SendBefore = d.latestFirstSend(&rec)
+	}
+	rec.NextAttempt = c.NextAttempt
+	if c.Hold != "" {
+		rec.Note = d.holdNote()
+	}
+	switch c.Aside {
+	case operation.AsideTaken:
+		d.aside.Drop(rec.ID)
+	case operation.AsideLeft:
+		d.aside.Note(rec.ID, d.now(), d.cfg.Retry.MaxDelay, d.cfg.Retry.MaxPause)
+	}
+	return d.update(rec)
+}
+
+// meanwhile returns what has happened while the drive was under way.
+func (d ending) meanwhile() operation.Meanwhile {
+	_, shown := d.call.PlainHTTP()
+	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown}
+}
+
+// changed returns the record with a change, and without a lease.
+func (d ending) changed(c *operation.Change, now time.Time) persist.Record {
+	rec := d.rec
+	rec.State, rec.HoldReason, rec.Attempts, rec.Sends = c.State, c.Hold, c.Attempts, c.Sends
+	rec.LeaseOwner, rec.LeaseUntil, rec.NextAttempt, rec.OwedFrom = "", time.Time{}, time.Time{}, c.OwedFrom
+	switch c.Answer {
+	case operation.KeepNone:
+		rec.Answer = nil
+	case operation.KeepAnswer:
+		rec.Answer = d.answerForRecord(now.Round(0))
+	case operation.KeepFlawed:
+		rec.Answer = d.flawedForRecord()
+	}
+	return rec
+}
+
+// noteEnd notes, and logs, what became of the write that ends the operation. It returns err, with the state that stood in its way.
+func (d ending) noteEnd(ctx context.Context, written *persist.Record, err error) error {
+	if errors.Is(err, persist.ErrStale) {
+		if now, getErr := d.journal.Get(ctx, d.rec.ID); getErr == nil {
+			err = fmt.Errorf("%w: it is %v", err, now.State)
+		}
+	}
+	if err != nil {
+		d.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", d.rec.Key, err)
+	}
+	d.resolved = err == nil && !written.Unreported
+	return err
+}
+
+// result makes the result of the drive, which is over.
+func (d ending) result() *result {
+	report := d.drive.Report()
+	d.endWatch(report.Standing == operation.None && !report.Answered)
+	if report.Answered {
+		return &result{answer: d.answered(), unreported: report.Unreported, owed: d.owed}
+	}
+	failed := d.error(&report)
+	res := &result{err: failed, unreported: report.Unreported, owed: d.owed}
+	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && report.MayShow {
+		res.answer = d.answered()
+		res.answer.result.Effect = failed.Effect()
+	} else {
+		d.last.Drain()
+	}
+	return res
+}
+
+// leave is what a run does last. It is not over if a function of the Config panicked, or ended the goroutine: then nobody gets its
+// answer. From here on its operation counts for callers without a key, unless it is resolved.
+func (r *run) leave(over bool) {
+	if !over {
+		r.ends(EventLeft, func(e *Event) { e.Err = errCrashed })
+		r.last.Drain()
+	}
+	if !r.resolved {
+		r.call.SetInDoubt(true)
+		r.doubted(&r.rec)
+	}
+}
+
+// keyTold reports whether an error may have told the operation's key to a caller: the call that made it does not record the end,
+// or its caller has left before, or another process could take the operation for one that was left.
+func (d ending) keyTold() bool {
+	return d.call.Recording() || !d.given.Created || !d.leases.Unbroken(d.rec.ID)
+}
+
+// holdNote says who holds the operation and why, for whoever has to settle it.
+func (d ending) holdNote() string {
+	cause := cmp.Or(d.last.Err, d.stopped())
+	switch {
+	case cause == nil && d.last.Answer != nil:
+		cause = fmt.Errorf("answered %d", d.last.Answer.Head.StatusCode)
+	case cause == nil:
+		proof := d.drive.Proof()
+		cause = cmp.Or(troubles[proof.Trouble()], errors.New("nothing more may be sent"))
+	}
+	note := fmt.Sprintf("held by the client %.8s: %v", d.owner, cause)
+	return strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
+}
+
+// change calls write, which changes the record in the journal. If write returns ErrStale only because an Enqueue marked
+// the record meanwhile, or a claim of this very client took it while it was run, rec becomes what it is now and write is
+// called once more.
+func (e *engine) change(ctx context.Context, rec *persist.Record, write func() error) error {
+	err := e.rewrite(ctx, rec, write)
+	if err == nil {
+		e.leases.Changed(rec)
+	}
+	return err
+}
+
+// change is as that of engine, for the last change of a run: that has no lease any more, also where the write failed.
+func (d ending) change(ctx context.Context, rec *persist.Record, write func() error) error {
+	defer d.leases.End(rec.ID)
+	return d.rewrite(ctx, rec, write)
+}
+
+// rewrite is change, without a word to the leases.
+func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() error) error {
+	e.leases.Latest(rec)
+	err := write()
+	if errors.Is(err, persist.ErrStale) {
+		now, getErr := e.journal.Get(ctx, rec.ID)
+		if getErr != nil || !e.onlyMarkedOrClaimed(rec, &now) {
+			return err
+		}
+		rec.Revision, rec.Drives, rec.Enqueued, rec.SendBefore = now.Revision, now.Drives, now.Enqueued, now.SendBefore
+		err = write()
+	}
+	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+		e.leases.Unwritten()
+	}
+	return err
+}
+
+// onlyMarkedOrClaimed reports whether an Enqueue's mark, one claim of this client, or both are all that happened to a record
+// between before and now. A claim by another process leaves another owner, and what ends its lease takes a revision more.
+func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
+	known := before.Revision
+	if now.Enqueued && !before.Enqueued {
+		known++
+	}
+	if now.Revision == known+1 && now.LeaseOwner == e.owner {
+		known++
+	}
+	return now.Revision == known && known > before.Revision && now.Seq == before.Seq &&
+		now.State == before.State && now.HoldReason == before.HoldReason && now.LeaseOwner == before.LeaseOwner &&
+		now.MaybeSent == before.MaybeSent && now.Token == before.Token && now.Attempts == before.Attempts && now.Sends == before.Sends
+}
+
+// update writes an unfinished record. The run's own counts are written, but not kept in d.rec: the drive adds them.
+func (d ending) update(rec persist.Record) error {
+	var updated persist.Record
+	err := d.cfg.writeSmaller(d.call.Values(), &rec, func() (err error) {
+		updated, err = d.journal.Update(d.call.Values(), rec)
+		return err
+	})
+	if err == nil {
+		updated.Attempts, updated.Sends = d.rec.Attempts, d.rec.Sends
+		d.rec = updated
+	}
+	return err
+}
+
+// logUnrecorded logs an error of a write that leaves the operation unfinished.
+func (d ending) logUnrecorded(ctx context.Context, err error) {
+	if err != nil {
+		d.cfg.log(ctx, slog.LevelError, "the state could not be recorded", d.rec.Key, err)
+	}
+}
+
+// answered returns the last answer, as callers get it.
+func (d ending) answered() *answer {
+	proof, source := d.drive.Proof(), SourceServer
+	if proof.Replayed {
+		source = SourceReplay
+	}
+	a := d.last.Answer
+	how := d.resultWith(d.known(), source)
+	how.AlreadyDone = proof.AlreadyDone
+	if proof.Kind == operation.ProvesEnd {
+		how.Effect = operation.Answered(a.Head.StatusCode, how.AlreadyDone, proof.Refused).Effect()
+	}
+	answered := &answer{
+		head: a.Head, status: a.Head.StatusCode, header: a.Head.Header, body: a.Body, partial: !a.Whole, rest: a.Rest, result: how,
+	}
+	if a.Hopped {
+		answered.from = a.From
+	}
+	return answered
+}
+
+// answerForRecord returns the last answer as it is recorded and as errors hold it, with the time now; nil if there is
+// none. It shares header lines and body with the answer.
+func (d ending) answerForRecord(now time.Time) *persist.Answer {
+	a := d.last.Answer
+	if a == nil {
+		return nil
+	}
+	proof := d.drive.Proof()
+	recorded := &persist.Answer{
+		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole,
+		Replayed: proof.Replayed, AlreadyDone: proof.AlreadyDone, Stored: d.drive.Stored(), At: now,
+	}
+	d.keepAnswer(recorded)
+	return recorded
+}
+
+// resultWith returns the Result of the operation, with the counts of its whole life.
+func (r *run) resultWith(outcome Outcome, source Source) Result {
+	return Result{
+		Key: r.rec.Key, Outcome: outcome, Source: source,
+		Attempts: r.rec.Attempts + r.drive.Attempts(), Sends: r.rec.Sends + r.sends(), FirstSent: r.rec.FirstSent,
+	}
+}

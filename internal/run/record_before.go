@@ -1,0 +1,346 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/lease"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// This file holds what happens to a record before the first send of a call: how it begins, what an existing record
+// means, and whether a send may still happen.
+
+// intent is the record of an operation that is about to be sent.
+func (e *engine) intent(op *preparedRequest) persist.Record {
+	rec, now := *op.rec, e.now().Round(0)
+	rec.Created, rec.Drives = now, 1
+	if !rec.ServerToken {
+		rec.MaybeSent, rec.FirstSent, rec.SendUntil = true, e.firstSent(), e.sendUntil()
+	} else { // it is not sent before it has its token
+		rec.SendBefore = now.Add(rec.Window - e.cfg.drives.Margin(rec.Window)) // as late as any other operation's last send
+	}
+	e.stamp(&rec)
+	return rec
+}
+
+// stamp writes a new lease into a record.
+func (e *engine) stamp(rec *persist.Record) {
+	if owner, until := e.leases.Stamp(); owner != "" {
+		rec.LeaseOwner, rec.LeaseUntil = owner, until
+	}
+}
+
+// firstSent stamps a first send that follows.
+func (e *engine) firstSent() time.Time { return e.clock.Earliest().Round(0) }
+
+// sendUntil stamps a write that a send follows, with the latest time at which one of its sends may still be on its way.
+func (e *engine) sendUntil() time.Time { return e.now().Round(0).Add(e.cfg.Retry.sending()) }
+
+// leasedElsewhere reports whether another process has the record. By the earliest time that it can be: that process takes its lease
+// as over at the latest time that it can be, so that never both act on the operation.
+func (e *engine) leasedElsewhere(rec *persist.Record) bool {
+	return rec.Leased(e.owner, e.clock.Earliest())
+}
+
+// giveBack gives up the lease of a claimed record that this client does not run, so that another can, at a time at
+// which it is due again; zero: as before. If a call changed the record since, this does nothing.
+func (e *engine) giveBack(ctx context.Context, rec persist.Record, again time.Time) {
+	e.logUnreleased(ctx, &rec, e.release(ctx, rec, again))
+}
+
+// release is giveBack, and returns the journal's error.
+func (e *engine) release(ctx context.Context, rec persist.Record, again time.Time) error {
+	if rec.LeaseOwner != e.owner || rec.State.Final() {
+		return nil
+	}
+	if again = again.Round(0); again.After(rec.NextAttempt) {
+		rec.NextAttempt = again
+	}
+	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	_, err := e.journal.Update(context.WithoutCancel(ctx), rec)
+	return err
+}
+
+// logUnreleased logs an error of release, unless another has changed or ended the record since.
+func (e *engine) logUnreleased(ctx context.Context, rec *persist.Record, err error) {
+	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+		e.cfg.log(ctx, slog.LevelError, "a lease could not be released", rec.Key, err)
+	}
+}
+
+// lacks returns what the client lacks to act on the run's record. The request of a call that is no pass has its credentials.
+func (r *run) lacks() operation.Lack {
+	lack := r.engine.lacks(r.call, &r.rec, r.prof, !r.given.Pass)
+	if lack.Need == operation.Nothing && !r.given.Pass {
+		lack = r.cfg.lacksCredentials(r.rec.Origin, &r.credentials)
+	}
+	return lack
+}
+
+// existing is a run over a record that was in the journal before this call.
+type existing struct{ *run }
+
+// resolve decides what an existing record means for this request. It decides at most three times, and reads the record
+// again in between if another process changed it (ErrStale). A result ends the call; nil means that the run goes on.
+func (x existing) resolve(op *preparedRequest) *result {
+	for tries := 1; ; tries++ {
+		res := x.resolveOnce(op)
+		if res == nil || tries == 3 || !errors.Is(res.err, persist.ErrStale) {
+			return res
+		}
+		rec, err := x.journal.Get(x.call.Values(), x.rec.ID)
+		if err != nil {
+			return res
+		}
+		x.rec = rec
+	}
+}
+
+// resolveOnce is one try of resolve, on the record as it was last read.
+func (x existing) resolveOnce(op *preparedRequest) *result {
+	rec, o := &x.rec, x.op()
+	switch o.Open(x.known(op)) {
+	case operation.SaysUnreadable:
+		return &result{err: journalError(x.name, rec, rec.Sealed())}
+	case operation.SaysElsewhere:
+		return &result{err: newError(x.name, unclear(rec.Key), errElsewherePlace, ErrConfig), notShared: true, elsewhere: true}
+	case operation.SaysStranger:
+		return x.refuseStranger(x.call.Values(), x.name, rec.ID)
+	case operation.SaysIncomparable, operation.SaysOther:
+		return x.notSame(x.call.Values(), x.name, rec, op)
+	case operation.SaysInFlight:
+		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
+	case operation.SaysHeld:
+		return x.refuseHeld()
+	case operation.ReadsAgain:
+		if res := x.endUnread(); res != nil {
+			return res
+		}
+		return x.refuseHeld()
+	case operation.GivesAnswer:
+		return x.answerFromJournal()
+	case operation.AsksAgain:
+		return x.askAgain()
+	case operation.Adopts:
+		return x.adopt()
+	case operation.SaysGone:
+		return x.refuseSame(nil, ErrAnswerGone)
+	case operation.SaysHappened:
+		return x.refuseSame(nil, ErrSettled, ErrAnswerGone)
+	default:
+		return x.refuseSame(nil, whyFinal(rec)...)
+	}
+}
+
+// known returns what the call knows of the record.
+func (x existing) known(op *preparedRequest) (c operation.Call) {
+	if c.Unreadable = x.rec.Sealed() != nil; c.Unreadable {
+		return c
+	}
+	c.Elsewhere, c.Strange = op.elsewhere(&x.rec), op.strange(&x.rec)
+	switch op.read.Compare(&x.rec) {
+	case request.SameRequest:
+		c.Request = operation.Same
+	case request.CannotTell:
+		c.Request = operation.Incomparable
+	default:
+		c.Request = operation.Other
+	}
+	c.Keyless = op.named.Keyless && x.sentElsewhere(&x.rec)
+	return c
+}
+
+// refuseSame ends a call of the record's own request without a send.
+func (x existing) refuseSame(cause error, why ...error) *result {
+	return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, cause, why...)
+}
+
+// refuseHeld ends a call whose operation is held.
+func (x existing) refuseHeld() *result {
+	return x.refuseSame(fmt.Errorf("held: %s", x.rec.HoldReason), whyHeld(&x.rec)...)
+}
+
+// errElsewherePlace is seen by nobody: the call goes on at another place.
+var errElsewherePlace = errors.New("the key is that of another scope")
+
+// notSame refuses a request whose key belongs to another one, or may.
+func (e *engine) notSame(ctx context.Context, name string, rec *persist.Record, op *preparedRequest) *result {
+	if op.read.Compare(rec) == request.CannotTell {
+		failed := newError(name, subjectOf(rec, operation.Incomparable), incomparable(op, rec), ErrConfig) // without the answer of a request that may be another
+		return &result{err: failed}
+	}
+	return e.otherRequest(ctx, name, rec, op.prof)
+}
+
+// otherRequest refuses a request whose key belongs to another one. After a refusal, or where that was settled as absent,
+// the error names the key of the next try, if the API takes it.
+func (e *engine) otherRequest(ctx context.Context, name string, rec *persist.Record, prof *profile.Profile) *result {
+	why := []error{ErrKeyReused}
+	if rec.State == persist.StateAbandoned {
+		why = append(why, ErrAbandoned)
+	}
+	var cause error
+	next := request.NextGeneration(rec.Key)
+	switch operation.StandingOf(rec) {
+	case operation.Refused, operation.Absent:
+		if _, err := request.SpellKey(prof, next); err == nil && (!rec.Generated || rec.Business) && !rec.ServerToken {
+			cause = fmt.Errorf("a new try needs a new key, such as %q (Key.Generation)", next)
+		}
+	}
+	return e.refuse(ctx, name, rec, operation.Other, cause, why...)
+}
+
+// whyFinal returns the sentinels that say how a final operation ended.
+func whyFinal(rec *persist.Record) []error {
+	switch rec.State {
+	case persist.StateMismatched:
+		return []error{ErrKeyReused}
+	case persist.StateAbandoned:
+		return []error{ErrAbandoned}
+	case persist.StateSettled:
+		return []error{ErrSettled}
+	}
+	return nil
+}
+
+// whyHeld returns the sentinels that say why an operation is held.
+func whyHeld(rec *persist.Record) []error {
+	if rec.HoldReason == persist.HoldDuplicate {
+		return []error{ErrHeld, ErrDuplicate}
+	}
+	return []error{ErrHeld}
+}
+
+// durable returns the subject that has the record. A final state is visible before it is durable: it is flushed first,
+// unless a send after a crash would only ask the server for the answer once more. Where that fails, it is not clear how the
+// operation stands.
+func (e *engine) durable(ctx context.Context, rec *persist.Record, known operation.Knowledge) (subject, error) {
+	about := subjectOf(rec, known)
+	if !rec.State.Final() || about.standing.Effect() == persist.EffectHappened {
+		return about, nil
+	}
+	err := e.journal.Flush(ctx)
+	if err != nil {
+		about.standing = operation.Unclear
+	}
+	return about, err
+}
+
+// refuse ends a call without a send; the record does not change. known is what the call knows of the record's request. If
+// the record's answer was swept, its status may still be known.
+func (e *engine) refuse(ctx context.Context, name string, rec *persist.Record, known operation.Knowledge, cause error, why ...error) *result {
+	about, err := e.durable(ctx, rec, known)
+	if err != nil {
+		cause = err
+	}
+	failed := newError(name, about, cause, why...)
+	if failed.Answer = rec.Answer; rec.Answer == nil && rec.Status != 0 {
+		failed.Answer = &persist.Answer{Status: rec.Status, BodyDropped: true}
+	}
+	if !rec.State.Final() {
+		failed.NextAttempt = rec.NextAttempt
+	}
+	told := slices.Contains(why, ErrAnswerGone) || slices.Contains(why, ErrSettled)
+	return &result{err: failed, unreported: told && rec.Unreported}
+}
+
+// askAgain prepares a run that asks the server again for an answer that was too large to keep, while it still knows the key: the result nil means that
+// the run goes on to do so.
+func (x existing) askAgain() *result {
+	x.readBy(x.profileOf(x.call, &x.rec))
+	if x.prof == nil || x.cfg.drives.ClockAt(x.rec.FirstSent, x.now(), x.op().Window) != operation.InWindow || !request.Intact(&x.rec) || x.lacks().Need != operation.Nothing {
+		return x.refuseSame(nil, ErrAnswerGone)
+	}
+	x.given.AskedAgain = true
+	return nil
+}
+
+// answerFromJournal answers with the recorded answer. One that the server does not give again is flushed first: it may be
+// visible but not durable yet.
+func (x existing) answerFromJournal() *result {
+	a := x.rec.Answer
+	if !a.Stored {
+		if err := x.journal.Flush(x.call.Values()); err != nil {
+			return &result{err: journalError(x.name, &x.rec, err)}
+		}
+	}
+	how := x.resultWith(OutcomeOf(&x.rec), SourceJournal)
+	how.AlreadyDone, how.Effect = a.AlreadyDone, x.rec.FinalEffect()
+	return &result{
+		answer: &answer{status: a.Status, header: a.Header, body: a.Body, result: how}, unreported: x.rec.Unreported, owed: owedAt(&x.rec),
+	}
+}
+
+// adopt prepares the run of an unfinished record, under its recorded profile, and marks it as maybe sent, durably,
+// before the first send. A result ends the call.
+func (x existing) adopt() *result {
+	rec := &x.rec
+	if err := x.clock.Notice(x.call.Values(), x.host); err != nil {
+		return &result{err: journalError(x.name, rec, err), unwritten: true}
+	}
+	x.readBy(x.profileOf(x.call, rec))
+	op := x.op()
+	x.given = op.Begins(x.given)
+	if x.call.SetInDoubt(rec.MaybeSent); rec.MaybeSent {
+		x.doubted(rec)
+	}
+	lack := x.lacks()
+	switch {
+	case lack.Need != operation.Nothing:
+		return x.refuseSame(lack.Err(), ErrConfig)
+	case !request.Intact(rec):
+		return x.refuseSame(fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt))
+	case x.leasedElsewhere(rec):
+		return x.refuseSame(lease.ErrElsewhere, ErrInFlight)
+	}
+	switch op.Adopt(x.now(), x.fair && x.leases.Marked(rec)) {
+	case operation.IsLate:
+		x.drive = operation.Overdue(op, x.cfg.drives, x.givenNow())
+		_ = ending(x).conclude(x.journal.Finish)
+		return ending(x).result()
+	case operation.MarkedBy:
+		return nil
+	}
+	return x.mark(op.Marked(x.firstSent(), x.sendUntil()))
+}
+
+// mark writes the record as it is marked before a drive. It is written even where nothing else changes: another process that has the record at this
+// revision can no longer forget it as never sent.
+func (x existing) mark(marked operation.Op) *result {
+	if before := x.rec; x.returns {
+		x.before = &before
+	}
+	next := x.rec
+	next.State, next.HoldReason, next.MaybeSent, next.FirstSent = marked.State, marked.Hold, marked.MaybeSent, marked.FirstSent
+	next.Drives++
+	next.ExtendSendUntil(marked.SendUntil)
+	x.stamp(&next)
+	updated, err := x.journal.Update(x.call.Values(), next)
+	if err != nil {
+		return &result{err: journalError(x.name, &x.rec, err), unwritten: true}
+	}
+	x.rec = updated
+	return nil
+}
+
+// readBy sets the profile by which answers are read, nil if it is not known.
+func (r *run) readBy(p *profile.Profile) {
+	r.prof = p
+	r.given.OtherFacts = p != nil && r.rec.Facts != "" && r.rec.Facts != r.cfg.factsOf(p)
+}
+
+// journalError returns the error for a journal that failed on an operation whose record exists, so that it is not known
+// how the operation stands.
+func journalError(name string, rec *persist.Record, err error) *Error {
+	about := subjectOf(rec, operation.KeyOnly)
+	about.standing = operation.Unclear
+	return newError(name, about, err)
+}

@@ -1,0 +1,304 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/lanes"
+	"github.com/oncehttp/oncehttp/internal/lease"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Rekey is oncehttp.Client.Rekey.
+func (c *Client) Rekey(ctx context.Context, key, newKey string, reason string, chosen Chosen) error {
+	const name = rekeyName
+	ctx, leave, err := c.visitKey(ctx, "Rekey", name, key)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if reason == "" || len(reason) > persist.NoteBytesMax {
+		cause := fmt.Errorf("a reason of %d bytes, want 1 to %d", len(reason), persist.NoteBytesMax)
+		return c.wrong(ctx, name, key, chosen, cause)
+	}
+	if chosen.Seen == nil {
+		return c.wrong(ctx, name, key, chosen, errUnseen)
+	}
+	return c.inPlace(ctx, name, key, chosen, func(call callers, id persist.ID) error {
+		return rekey{c.engine, call.Values(), call, &chosen}.do(id, newKey, reason)
+	})
+}
+
+// rekey is one Rekey under way.
+type rekey struct {
+	*engine
+	ctx  context.Context
+	call callers
+	seen *Chosen
+}
+
+// do begins the new operation, held, looks for another one in the place of the old, and only then lets it go on. So of
+// two Rekeys to two keys, in whatever processes, one at most goes on; and one that was cut off goes on when it is called again.
+func (k rekey) do(id persist.ID, newKey string, reason string) error {
+	old, err := k.journal.Get(k.ctx, id)
+	if err != nil {
+		return k.failed(id.Key, err)
+	}
+	if moved := k.seen.moved(&old, operation.BeginAnew); moved != nil {
+		return k.stale(k.ctx, rekeyName, &old, moved)
+	}
+	next, err := k.successor(&old, newKey, reason)
+	if err == nil && !old.State.Final() {
+		old, err = k.settleByLookup(old, reason)
+	}
+	if err == nil {
+		err = k.absent(&old)
+	}
+	if err == nil {
+		err = k.cut(&old)
+	}
+	if err != nil {
+		return err
+	}
+	if err := k.unassignedKey(&next); err != nil {
+		return err
+	}
+	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
+		return k.failed(newKey, err)
+	}
+	rec, created, err := k.beginRecord(k.ctx, next)
+	begun := operation.OpOf(&rec, 0)
+	switch {
+	case err != nil:
+		return k.failed(newKey, err)
+	case rec.Sealed() != nil:
+		return k.failed(newKey, rec.Sealed())
+	case rec.Replaces != old.Key:
+		return k.refuse(k.ctx, rekeyName, &rec, operation.Other, errors.New("the new key belongs to another operation"), ErrKeyReused).err
+	case !begun.Waits(): // a Rekey has let it go already
+		return k.begun(rec, next)
+	}
+	if err := k.alone(&rec); err != nil {
+		if created {
+			err = errors.Join(err, k.journal.Forget(k.ctx, rec))
+		}
+		return err
+	}
+	if err := k.clock.Notice(k.ctx, k.host); err != nil { // it may have waited for its lookup
+		return k.failed(newKey, err)
+	}
+	if err := k.cut(&rec); err != nil {
+		return err
+	}
+	op := operation.OpOf(&rec, 0)
+	if err := k.markEnqueued(k.ctx, rec, op.Promised(k.now().Round(0).Add(k.cfg.EnqueueMaxAge))); err != nil {
+		return k.failed(newKey, err)
+	}
+	k.wakeAll()
+	return nil
+}
+
+// cut returns an error if the Rekey must go on no more, since its context has ended or the client is closing. rec is the record that
+// it leaves as it is.
+func (k rekey) cut(rec *persist.Record) error {
+	cause := cmp.Or(context.Cause(k.call.Context()), context.Cause(k.call.Draining()))
+	if cause == nil {
+		return nil
+	}
+	failed := newError(rekeyName, unclear(rec.Key), cause)
+	if failed.State = rec.State; rec.State == persist.StateHeld {
+		failed.Said.why = append(failed.Said.why, ErrHeld)
+	}
+	return failed
+}
+
+// failed returns the error for a journal that failed.
+func (k rekey) failed(key string, err error) error {
+	return outrun(rekeyName, &persist.Record{ID: persist.ID{Key: key}, MaybeSent: true}, err)
+}
+
+// rekeyName is the call in errors.
+const rekeyName = "rekey"
+
+// unassignedKey returns an error if an operation of the new key stands under no account, and none of the account, so that one would
+// be begun.
+func (k rekey) unassignedKey(next *persist.Record) error {
+	named := request.Named{Account: next.Account, Keys: []string{next.Key}}
+	id, found, err := k.standsUnassigned(k.ctx, &named)
+	if err == nil && found {
+		var exists bool
+		if exists, err = k.exists(k.ctx, next.ID); exists {
+			found = false
+		}
+	}
+	switch {
+	case err != nil:
+		return journalError("rekey", next, err)
+	case found:
+		return k.strangerError(k.ctx, "rekey", id, k.unassignedCause(k.ctx, id, next.Account))
+	}
+	return nil
+}
+
+// begun is a Rekey whose new operation an earlier one has let go. Errors: why it does not go on. One that was held because
+// it was never sent in time goes on now, as with Enqueue; next is what it would be if it began now.
+func (k rekey) begun(rec, next persist.Record) error {
+	next.SendBefore = next.Created.Add(k.cfg.EnqueueMaxAge)
+	res, err := k.promise(k.ctx, rekeyName, rec, &next)
+	switch {
+	case res != nil:
+		return res.err
+	case err != nil:
+		return k.failed(rec.Key, err)
+	}
+	k.wakeAll()
+	return nil
+}
+
+// absent says what keeps an operation from being tried under another key; nil if it durably is settled as absent.
+func (k rekey) absent(old *persist.Record) error {
+	if op := operation.OpOf(old, 0); op.MayRekey() != operation.MayAct {
+		return k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v, and not settled as absent", old.State), whyFinal(old)...).err
+	}
+	if err := k.journal.Flush(k.ctx); err != nil {
+		return k.failed(old.Key, err)
+	}
+	return nil
+}
+
+// successor is the record of the new operation, as it is begun: held, and never sent.
+func (k rekey) successor(old *persist.Record, newKey string, reason string) (persist.Record, error) {
+	prof := k.profileOf(k.call, old)
+	cause := k.cfg.lacksToRekey(old, prof).Err()
+	var next persist.Record
+	if cause == nil {
+		next, cause = request.Rekeyed(old, prof, newKey)
+	}
+	if cause != nil {
+		return next, k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, cause, ErrConfig).err
+	}
+	next.Created, next.Note = k.now().Round(0), reason
+	next.KeepAnswer, next.KeepKey = k.cfg.keeping(next.Window)
+	begun := operation.OpOf(&next, 0)
+	write(&next, begun.HeldFor(persist.HoldRekey))
+	return next, nil
+}
+
+// alone returns an error if there is another operation in the place of the one that rec replaces.
+func (k rekey) alone(rec *persist.Record) error {
+	for other, err := range k.journal.List(k.ctx, persist.Query{Account: rec.Account}) {
+		if err == nil {
+			err = other.Sealed() // it may be that one
+		}
+		switch {
+		case err != nil:
+			return k.failed(rec.Key, err)
+		case other.Account == rec.Account && other.Replaces == rec.Replaces && other.Key != rec.Key:
+			cause := fmt.Errorf("it goes on under the key %q already, which is %v", other.Key, other.State)
+			about := unclear(rec.Replaces)
+			about.state = other.State
+			return newError(rekeyName, about, cause, ErrKeyReused)
+		}
+	}
+	return nil
+}
+
+// settleByLookup settles an unfinished operation as absent, if the API's lookup proves that nothing was made, and returns it.
+// From when the record is held nobody begins a send. One that another process, or one that died, began before may still be
+// on its way until the record's SendUntil; the time in which everything is found counts from then.
+func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
+	prof := k.profileOf(k.call, &old)
+	get, target := request.ByReference(&old, prof)
+	missing := k.lacks(k.call, &old, prof, false).Err()
+	op := operation.OpOf(&old, 0)
+	switch op.MayLookBefore(k.leasedElsewhere(&old), target != nil && prof.Reference.FoundWithin != 0) {
+	case operation.IsLeased:
+		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+	case operation.NotAbsent:
+		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, fmt.Errorf("it is %v; settle it as absent first", old.State)).err
+	}
+	if missing != nil {
+		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, missing, ErrConfig).err
+	}
+	if err := k.cut(&old); err != nil {
+		return old, err
+	}
+	held := old
+	at := op.SentBy(k.now().Round(0), k.sendUntil()).Add(prof.Reference.FoundWithin) // when the lookup may be asked
+	if next, changes := op.HeldToRekey(at); changes {
+		write(&held, next)
+		var err error
+		if held, err = k.journal.Update(k.ctx, held); err != nil {
+			return old, k.failed(old.Key, err)
+		}
+	}
+	if err := k.clock.Sync(k.ctx, k.host); err != nil { // else a clock that was set forward would ask too early
+		return old, k.failed(old.Key, err)
+	}
+	select {
+	case <-time.After(held.NextAttempt.Sub(k.clock.Earliest())):
+	case <-k.call.Context().Done():
+	case <-k.call.Draining().Done():
+	}
+	if err := k.cut(&held); err != nil {
+		return old, err
+	}
+	asks := &run{engine: k.engine, turns: lanes.Free{}, call: k.call, rec: held, prof: prof}
+	finding, sent := askByReference(asks, get, target)
+	asks.noteOrigin(sent)
+	sent.Drain()
+	if finding == classify.FindingNone || finding == classify.FindingUnclear {
+		if err := k.cut(&held); err != nil {
+			return old, err
+		}
+	}
+	if !operation.RekeyFound(finding) {
+		return old, k.found(&old, &held, finding, sent.Err)
+	}
+	return k.journalAbsent(held, reason)
+}
+
+// found puts the record back as it was, and says what the lookup found.
+func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause error) error {
+	back, op := *held, operation.OpOf(held, 0)
+	write(&back, op.NotRekeyed(operation.OpOf(old, 0)))
+	if _, err := k.journal.Update(k.ctx, back); err != nil {
+		return k.failed(old.Key, err)
+	}
+	k.wake()
+	switch finding {
+	case classify.FindingSame:
+		cause = errors.New("the API has what the request asks for: it took effect")
+	case classify.FindingOther:
+		cause = errors.New("the API has something else under the request's reference")
+	default:
+		cause = fmt.Errorf("the API does not say whether there is something under the request's reference (%w)", cmp.Or(cause, errors.New("the answer is none")))
+	}
+	cause = sanitized(cause)
+	if back.State == persist.StateHeld {
+		return k.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, fmt.Errorf("%w; it stays held (%s); find out what became of it, and Settle it", cause, back.HoldReason), ErrHeld).err
+	}
+	return k.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, cause).err
+}
+
+// journalAbsent settles the record as absent, and returns it.
+func (k rekey) journalAbsent(held persist.Record, reason string) (persist.Record, error) {
+	note := "nothing was found under its reference; " + reason
+	if len(note) > persist.NoteBytesMax {
+		note = reason
+	}
+	if err := resolve(k.ctx, k.engine, held, Resolution{Effect: persist.EffectAbsent, Note: note}); err != nil {
+		return held, k.failed(held.Key, err)
+	}
+	settled, err := k.journal.Get(k.ctx, held.ID)
+	if err != nil {
+		return held, k.failed(held.Key, err)
+	}
+	return settled, nil
+}

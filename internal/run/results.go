@@ -1,0 +1,175 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file delivers the results owed to Config.OnResult.
+
+const (
+	resultsAtOnce  = 4                      // deliveries of one Run under way
+	resultPoll     = 500 * time.Millisecond // between two looks for owed results, unless something tells of one
+	resultPauseMin = time.Second            // after a failed delivery; it doubles
+	resultsKept    = 1024                   // failed deliveries with a pause of their own
+)
+
+// checkResults refuses OnResult where the journal does not find what is owed.
+func (c *Config) checkResults() error {
+	if _, finds := persist.As[persist.Results](c.Journal); c.OnResult != nil && !finds {
+		return fmt.Errorf("OnResult is set, and a %T does not find the results that are owed (persist.Results); want a journal of persist/bolt or persist/memory that is not sealed", c.Journal)
+	}
+	return nil
+}
+
+// owedAt returns result.owed of a record.
+func owedAt(rec *persist.Record) uint64 {
+	if !rec.Owed() {
+		return 0
+	}
+	return rec.Revision
+}
+
+// noteOwed notes the result that the step Write has made owed.
+func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error) {
+	switch {
+	case err != nil || w == operation.Forget:
+		return
+	case w == operation.LeaveOpen || w == operation.LeaveUnsent:
+		d.owed = owedAt(&d.rec)
+	case written.Owed():
+		d.owed = written.Revision + 1 // by the Finish
+	}
+	if d.owed != 0 {
+		d.owes()
+	}
+}
+
+// markDelivered notes that a caller has the result. If that fails, OnResult gets it, too.
+func (e *engine) markDelivered(ctx context.Context, id persist.ID, revision uint64) {
+	journal, _ := persist.As[persist.Results](e.journal)
+	if _, err := journal.MarkDelivered(ctx, id, revision); err != nil {
+		e.cfg.log(ctx, slog.LevelError, "that a result was delivered could not be recorded; it is delivered again", id.Key, err)
+	}
+}
+
+// deliveries are those of all clients of a journal in this process. The zero value is ready. It is safe for concurrent use.
+type deliveries struct {
+	mu    sync.Mutex
+	known map[persist.ID]*delivery // under way, or failed
+}
+
+// delivery is that of one operation's results.
+type delivery struct {
+	underWay bool
+	failures int
+	next     time.Time // not before, by the journal's clock
+}
+
+// begin reports whether a delivery may begin now. Of one operation one is under way at a time. end must follow.
+func (d *deliveries) begin(id persist.ID, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.known[id]
+	switch {
+	case of == nil:
+		of = &delivery{}
+		if d.known == nil {
+			d.known = map[persist.ID]*delivery{}
+		}
+		d.known[id] = of
+	case of.underWay || of.next.After(now):
+		return false
+	}
+	of.underWay = true
+	return true
+}
+
+// end ends a delivery. After a failure the next one waits, longer each time, most at most.
+func (d *deliveries) end(id persist.ID, failed bool, now time.Time, most time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.known[id]
+	of.underWay = false
+	if !failed || len(d.known) > resultsKept {
+		delete(d.known, id)
+		return
+	}
+	of.next = now.Add(min(resultPauseMin<<min(of.failures, 20), max(most, resultPauseMin)))
+	of.failures++
+}
+
+// deliverAll delivers results until ctx ends or the client drains, and returns when the last delivery is over.
+func (r *runner) deliverAll(ctx context.Context) {
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
+	places := make(chan struct{}, resultsAtOnce)
+	for ctx.Err() == nil && r.draining.Err() == nil {
+		r.cfg.guard(ctx, "a listing of owed results has crashed", func() { r.deliverOwed(ctx, places, &underWay) })
+		select {
+		case <-ctx.Done():
+		case <-r.draining.Done():
+		case <-r.owed:
+		case <-time.After(resultPoll):
+		}
+	}
+}
+
+// deliverOwed starts a delivery of each result that is owed and due, as places become free.
+func (r *runner) deliverOwed(ctx context.Context, places chan struct{}, underWay *sync.WaitGroup) {
+	e := r.engine
+	for rec, err := range e.journal.List(ctx, persist.Query{Account: r.account(ctx), Owed: true}) {
+		switch {
+		case persist.OfOneRecord(err): // a pass tells of it
+			continue
+		case err != nil:
+			if ctx.Err() == nil && r.draining.Err() == nil {
+				r.cfg.log(ctx, slog.LevelError, "owed results could not be listed", "", err)
+			}
+			return
+		case rec.OwedFrom.After(e.now()) || !e.shared.results.begin(rec.ID, e.now()):
+			continue
+		}
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+		case <-r.draining.Done():
+		}
+		if ctx.Err() != nil || r.draining.Err() != nil {
+			e.shared.results.end(rec.ID, false, e.now(), 0)
+			return
+		}
+		underWay.Go(func() {
+			defer func() { <-places }()
+			failed := true
+			defer func() { e.shared.results.end(rec.ID, failed, e.now(), r.cfg.Retry.MaxPause) }()
+			r.cfg.guard(ctx, "a result could not be delivered", func() { failed = !r.deliver(ctx, rec.ID) })
+		})
+	}
+}
+
+// deliver hands the record's present state to OnResult if that is owed, and marks it. It returns false if it is to be tried again.
+func (r *runner) deliver(ctx context.Context, id persist.ID) bool {
+	rec, err := r.engine.journal.Get(ctx, id)
+	if err != nil || !rec.Owed() || rec.OwedFrom.After(r.engine.now()) {
+		return true // the next listing has what is owed then
+	}
+	if err := r.engine.journal.Flush(ctx); err != nil {
+		r.cfg.log(ctx, slog.LevelError, "a result is not delivered before its record is durable", id.Key, err)
+		return false
+	}
+	within, stop := context.WithTimeout(withAccountOf(ctx, &rec), r.cfg.Retry.AnswerTimeout)
+	defer stop()
+	if err := r.cfg.OnResult(within, rec.Clone()); err != nil {
+		r.cfg.log(ctx, slog.LevelWarn, "OnResult has failed; the result is delivered again", id.Key, sanitized(err))
+		return false
+	}
+	r.engine.markDelivered(context.WithoutCancel(ctx), id, rec.Revision)
+	return true
+}

@@ -1,0 +1,317 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Resume is oncehttp.Client.Resume.
+func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		if err := c.checkPass(ctx, "resume"); err != nil {
+			yield(Result{}, err)
+			return
+		}
+		if !c.visits.enter("Resume") {
+			yield(Result{}, fmt.Errorf("oncehttp: resume: %w", ErrClosed))
+			return
+		}
+		defer c.visits.leave("Resume")
+		yield = loopBody(c.visits, "Resume", yield)
+		if inflight.From(ctx).Passes() { // it goes through the same operations, and waits for this function
+			yield(Result{}, notWaited("resume", inflight.ErrCircle))
+			return
+		}
+		p := newPass(ctx, ctx, c, false)
+		defer p.end()
+		for r := range p.results {
+			if !yield(r.result, r.err) {
+				return
+			}
+		}
+	}
+}
+
+// passVisit is the name of an operation that Resume or Run runs, for Close.
+const passVisit = "an operation of Resume or Run"
+
+// resume runs one record. over is false if it was left to another call. Where the pass's context ends and others have joined the
+// run, that goes on for them. t is the turn that its limiter has given for it; nil: it is asked.
+func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
+	if listed.State == persist.StatePending && t == nil { // claimed, where there are leases; what is held was only listed
+		defer p.c.engine.leases.Drop(listed.ID)
+	}
+	if p.c.engine.resting(listed.ID) {
+		p.giveBackResting(listed)
+		return resumed{}, false
+	}
+	if p.c.draining.Err() != nil {
+		p.c.engine.giveBack(p.ctx, *listed, time.Time{})
+		return resumed{}, false
+	}
+	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
+		Record: listed, Context: p.ctx, Draining: p.draining, Client: p.c, Patience: p.c.cfg.patience(), InDoubt: true,
+	}, nil)
+	if arrival != inflight.Started {
+		again := p.again()
+		if p.lanes != nil && !p.c.engine.leases.Runs(listed.ID) { // the run that is under way has written its last: it ends soon
+			again = p.c.engine.now().Add(endingPause)
+		}
+		p.c.engine.giveBack(p.ctx, *listed, again)
+		return resumed{}, false
+	}
+	defer caller.Done()
+	call := caller.Call()
+	var res *result
+	var stack []byte
+	took := false
+	p.c.visits.stay(passVisit)
+	p.runs.start(func() { // on a goroutine of its own: a Goexit ends it
+		defer p.c.visits.leave(passVisit)
+		call.Run(withStack(&stack, func() *result {
+			if claimed := p.lanes != nil && listed.State == persist.StatePending; !claimed {
+				p.c.engine.leases.Touched(listed.ID)
+				defer p.c.engine.leases.Touched(listed.ID)
+			}
+			res, took = p.run(call, listed, t, &stack)
+			return res
+		}), crashed("resume", listed.Key, call))
+	})
+	if err := caller.Await(); err != nil {
+		return resumed{result: Result{Key: listed.Key}, err: left("resume", listed.Key, caller, err)}, true
+	}
+	switch {
+	case stack != nil:
+		return resumed{crashed: crashOf(call, stack), sends: call.Sends()}, true
+	case res == nil: // the call before has not ended, and still has it
+		p.c.engine.giveBack(p.ctx, *listed, p.again())
+		return resumed{}, false
+	case res.err != nil:
+		return resumed{result: Result{Key: listed.Key}, err: own(res.err, "resume", false), turn: res.turn}, took
+	case res.turn != nil:
+		return resumed{turn: res.turn}, false
+	case !took:
+		return resumed{}, false
+	}
+	if p.silent {
+		return resumed{}, true
+	}
+	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg, listed)}, true
+}
+
+// giveBackResting gives back an operation that this client leaves alone for now, as it was. A pass without an end does not claim of its
+// origin for a moment, so that it does not meet it again at once.
+func (p *pass) giveBackResting(rec *persist.Record) {
+	e := p.c.engine
+	if p.lanes == nil {
+		e.giveBack(p.ctx, *rec, p.again())
+		return
+	}
+	e.passesBy.Failed(rec.Origin, e.now(), endingPause, e.pollEvery())
+	e.giveBack(p.ctx, *rec, time.Time{})
+}
+
+// resultWithAnswer returns the Result of a resumed operation, with a copy of its answer as it is recorded.
+func (a *answer) resultWithAnswer(cfg *Config, rec *persist.Record) Result {
+	result := a.result
+	if a.status == 0 { // settled by Config.Reconcile, without an answer
+		return result
+	}
+	result.Answer = &persist.Answer{
+		Status: a.status, Header: a.header.Clone(), Body: slices.Clone(a.body), BodyDropped: a.partial,
+		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
+	}
+	cfg.keepAnswer(rec, result.Answer)
+	return result
+}
+
+// run runs one operation of the pass. It reads the record again, since that may have changed since it was listed. took is
+// false if there was nothing to do. If the pass cannot go on with the operation, Config.Observe gets an EventBlocked.
+func (p *pass) run(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took bool) {
+	res, took, ran := p.resolve(call, listed, t, stack)
+	if took && !ran && res.err != nil {
+		work := call.Work()
+		work.Visit()
+		p.c.cfg.blocked(call.Values(), listed, res.err) // which returns, also where Observe crashes
+		work.Return()
+	}
+	res.notShared = res.notShared || !ran
+	return res, took
+}
+
+// resolve decides what to do with one operation of the pass, and does it. took is as for run; ran reports that the
+// attempt loop ran.
+func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
+	const name = "resume"
+	e := p.c.engine
+	current, err := p.current(call.Values(), listed)
+	r := &run{engine: e, call: call, name: name, rec: current, given: operation.Given{Pass: true, StopIfDown: p.silent}, fair: p.lanes != nil, turns: p.turns(), turn: t, leaves: true, returns: true, stack: stack}
+	r.token = t.tokenLeft(&current)
+	rec := &r.rec
+	switch {
+	case isOver(rec, err):
+		return &result{}, false, false
+	case err != nil:
+		return &result{err: journalError(name, listed, err)}, true, false
+	case p.lanes != nil && listed.State != rec.State: // no more held: it is claimed like any other
+		return &result{}, false, false
+	case rec.NextAttempt.After(e.now()):
+		e.giveBack(call.Values(), *rec, time.Time{})
+		return &result{}, false, false
+	}
+	if err := e.lookAtOrigins(call.Values()); err != nil {
+		return &result{err: journalError(name, listed, err)}, true, false
+	}
+	r.prof = e.profileOf(call, rec)
+	brought := rec.State == persist.StateHeld // Config.Reconcile asks with credentials of its own
+	if lack := e.lacks(call, rec, r.prof, brought); lack.Need != operation.Nothing {
+		return p.unserved(r, lack), !p.silent, false
+	}
+	e.alone.served(rec)
+	if rec.State == persist.StateHeld {
+		res, took = reconcile(r)
+		return res, took, false
+	}
+	if res := (existing{r}).adopt(); res != nil {
+		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
+		p.refused(r, res, faster)
+		return res, !faster, false
+	}
+	e.leases.Begin(rec) // already: it may wait for long
+	defer e.leases.End(rec.ID)
+	if (p.lanes != nil || p.c.cfg.Limiter != nil) && !r.mayBegin() {
+		r.letGo(listed)
+		return &result{turn: r.turn}, false, false
+	}
+	res = r.execute()
+	if r.gaveUp == errLimited {
+		res.turn = r.turn
+	}
+	return res, true, true
+}
+
+// unserved gives an operation back as it was that this client lacks something for, and returns the error that says so.
+func (p *pass) unserved(r *run, lack operation.Lack) *result {
+	again := time.Time{}
+	if p.lanes == nil {
+		again = p.again() // so that this pass does not meet it again
+	}
+	r.giveBack(r.call.Values(), r.rec, again)
+	if r.rec.State == persist.StatePending {
+		p.c.engine.alone.note(group{r.rec.Origin, r.rec.Needs().String()}, 1)
+		p.c.engine.alone.note(group{origin: r.rec.Origin}, 1) // for a journal that does not tell needs
+		p.c.engine.lacking.meet(lack)
+	}
+	return r.refuse(r.call.Values(), r.name, &r.rec, operation.Same, lack.Err(), ErrConfig)
+}
+
+// refused gives back an operation that could not be adopted. Where the journal failed, as without a connection, the operation is
+// due as before, after a moment in which it is not claimed again; where the journal did not answer, it is free when its lease has ended.
+func (p *pass) refused(r *run, res *result, faster bool) {
+	again := time.Time{}
+	switch {
+	case errors.Is(res.err, persist.ErrUncertain):
+		return
+	case !res.unwritten:
+		again = p.again()
+	case !faster:
+		_ = pause(p.draining, failedPauseMin) // else it is told to stop
+	}
+	r.giveBack(r.call.Values(), r.rec, again)
+}
+
+// isOver reports whether a record that was read needs nothing more: it has ended, or is not there, as err says.
+func isOver(rec *persist.Record, err error) bool {
+	return errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final()
+}
+
+// letGo gives back an operation that was adopted and not sent, as it was before.
+func (r *run) letGo(listed *persist.Record) {
+	r.Dismiss()
+	ctx := r.call.Values()
+	err := ending{r}.change(ctx, &r.rec, func() error {
+		rec := r.givenBack(*listed)
+		if !r.engine.journalShared {
+			_, err := r.journal.Update(ctx, rec)
+			return err
+		}
+		return r.release(ctx, rec, time.Time{})
+	})
+	r.logUnreleased(ctx, &r.rec, err)
+}
+
+// mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others have found
+// meanwhile that the origin takes no connections, unless this run is the one that tries it again. A limiter that
+// returns an error is asked again by the first send, which then says so; where a token is needed first, that is not asked for.
+func (r *run) mayBegin() bool {
+	err := r.Admit(r.call.Context(), false)
+	if r.leaves = false; err != nil {
+		r.refused = err
+		return r.stopCause() == nil && err != errLimited
+	}
+	return !r.fair || r.origins.Open(r.rec.Origin, r.rec.ID)
+}
+
+// current is the record as it stands now. What a fair Run has claimed needs no second look: if another process has changed
+// it since, adopt's change of it fails as stale.
+func (p *pass) current(ctx context.Context, listed *persist.Record) (persist.Record, error) {
+	if p.lanes != nil && listed.State == persist.StatePending {
+		return *listed, nil
+	}
+	return p.c.engine.journal.Get(ctx, listed.ID)
+}
+
+// reconcile asks Config.Reconcile about a held operation, and settles it if that knows the effect. took is as for run.
+func reconcile(r *run) (res *result, took bool) {
+	if r.cfg.Reconcile == nil || isActedOn(&r.rec) {
+		return &result{}, false
+	}
+	refuse := func(cause error) *result {
+		return r.refuse(r.call.Values(), r.name, &r.rec, operation.Same, cause, ErrHeld)
+	}
+	var said Resolution
+	err := r.visiting(func() (err error) {
+		said, err = r.cfg.Reconcile(withAccountOf(r.call.Context(), &r.rec), r.rec.Clone())
+		return err
+	})
+	switch {
+	case err != nil:
+		return refuse(sanitized(err)), true
+	case said.Effect == persist.EffectUnknown:
+		return refuse(nil), true
+	}
+	if err := said.check(r.cfg); err != nil {
+		return refuse(fmt.Errorf("from Reconcile: %w", err)), true
+	}
+	said = said.kept(r.call, r.cfg, &r.rec)
+	r.rec.Unreported = said.Effect == persist.EffectHappened && r.rec.Generated
+	ctx := r.call.Values()
+	err = r.change(ctx, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
+	if err != nil { // the record may be final all the same
+		return &result{err: journalError(r.name, &r.rec, err)}, true
+	}
+	a := &answer{result: r.resultWith(OutcomeConfirmed, SourceJournal)}
+	a.result.Effect = said.Effect
+	if said.Effect == persist.EffectAbsent {
+		a.result.Outcome = OutcomeNotSent
+	}
+	if said.Answer != nil {
+		a.status, a.header, a.body = said.Answer.Status, said.Answer.Header, said.Answer.Body
+	}
+	r.tell(EventFinished, func(e *Event) { e.Outcome, e.Status = a.result.Outcome, a.status })
+	return &result{answer: a}, true
+}
+
+// isActedOn reports whether somebody goes on with a held operation, so that Config.Reconcile is not asked.
+func isActedOn(rec *persist.Record) bool {
+	op := operation.OpOf(rec, 0)
+	return op.IsActedOn()
+}

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Policy has the fields of oncehttp.Policy, whose documentation is there.
+type Policy struct {
+	MaxAttempts        int
+	MaxInFlight        int
+	SafeAttempts       int
+	MaxElapsed         time.Duration
+	AttemptTimeout     time.Duration
+	AnswerTimeout      time.Duration
+	MinDelay, MaxDelay time.Duration
+	MaxRetryAfter      time.Duration
+	MaxPause           time.Duration
+	AskFirst           bool
+}
+
+// pauses returns the pauses as a record has them, once the defaults are filled in.
+func (p *Policy) pauses() persist.Pauses {
+	own := persist.Pauses{Attempts: p.MaxAttempts, First: p.MaxDelay, Most: p.MaxPause}
+	if own == operation.UsualPauses {
+		return persist.Pauses{}
+	}
+	return own
+}
+
+// fill sets the default of each field that is zero. Errors name the field.
+func (p *Policy) fill() (err error) {
+	positive(&err, "Retry.MaxAttempts", &p.MaxAttempts, defaultMaxAttempts)
+	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
+	positive(&err, "Retry.MaxElapsed", &p.MaxElapsed, defaultMaxElapsed)
+	positive(&err, "Retry.SafeAttempts", &p.SafeAttempts, p.MaxAttempts)
+	attempt := defaultAttemptTimeout
+	if p.AnswerTimeout > 0 {
+		attempt = min(attempt, p.AnswerTimeout)
+	}
+	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, attempt)
+	positive(&err, "Retry.AnswerTimeout", &p.AnswerTimeout, min(p.AttemptTimeout, operation.HintMax)+defaultBodyTime)
+	if p.MinDelay == 0 && p.MaxDelay > 0 {
+		p.MinDelay = min(defaultMinDelay, p.MaxDelay)
+	}
+	positive(&err, "Retry.MinDelay", &p.MinDelay, defaultMinDelay)
+	positive(&err, "Retry.MaxDelay", &p.MaxDelay, max(defaultMaxDelay, p.MinDelay))
+	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
+	positive(&err, "Retry.MaxPause", &p.MaxPause, max(defaultMaxPause, p.MaxDelay))
+	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.AnswerTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter, &p.MaxPause} {
+		*d = min(*d, operation.HintMax) // so that no sum of them runs out of the calendar
+	}
+	return err
+}
+
+// driveLimits returns the limits of a drive.
+func (c *Config) driveLimits() operation.Client {
+	return operation.Client{
+		MaxAttempts: c.Retry.MaxAttempts, MaxInFlight: c.Retry.MaxInFlight, MaxElapsed: c.Retry.MaxElapsed, AttemptTimeout: c.Retry.AttemptTimeout,
+		MaxDelay: c.Retry.MaxDelay, MaxRetryAfter: c.Retry.MaxRetryAfter, ClockSkew: c.ClockSkew,
+	}
+}
+
+// sending is how long after its first attempt a send of a run may still be on its way.
+func (p *Policy) sending() time.Duration { return p.MaxElapsed + p.AnswerTimeout }
+
+// schedule is the exponential backoff of one run, with full jitter: each wait
+// is uniform between zero and a bound that grows from MinDelay to MaxDelay.
+//
+// backoff/v4 draws from [cur*(1-RF), cur*(1+RF)] and applies its jitter after
+// its cap, so half of the bounds with a randomization factor of 1 give the
+// uniform draw; nextDelay clamps it all the same. Elapsed time is bounded by
+// the run, which alone knows when it began.
+func newSchedule(p *Policy) *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(max(p.MinDelay/2, 1)),
+		backoff.WithMaxInterval(max(p.MaxDelay/2, 1)),
+		backoff.WithMultiplier(1.5),
+		backoff.WithRandomizationFactor(1),
+		backoff.WithMaxElapsedTime(0),
+	)
+}
+
+// stopErrors are the errors that say why a drive has stopped. Of those that are missing, the run knows the cause.
+var stopErrors = map[operation.Stop]error{
+	operation.AttemptsSpent: errors.New("attempts are spent"),
+	operation.InFlightSpent: errors.New("answered as still in flight too often"),
+	operation.ErrorRepeats: errors.New("three equal errors (500), which the API may keep under the key and give until it forgets that; look for the effect, since a new key may " +
+		"act twice"),
+	operation.ElapsedSpent:   errors.New("time for attempts is spent"),
+	operation.DeadlineNear:   errors.New("the next wait would overrun the deadline"),
+	operation.LongRetryAfter: errors.New("the server asks for a longer wait than Retry.MaxRetryAfter"),
+	operation.WindowNear:     errors.New("the next wait would overrun the server's retention window"),
+	operation.ClockBack:      errors.New("the clock stands before the first send"),
+	operation.OriginDown:     errors.New("the origin takes no connections"),
+	operation.TooOld:         errMaxAge,
+	operation.WindowHere: errors.New("the retention window leaves no time for this client's AttemptTimeout and ClockSkew; " +
+		"a client with shorter ones may send it"),
+}
+
+var errMaxAge = errors.New("it was not sent within EnqueueMaxAge")
+
+// stopped returns the error that says why the run has stopped, nil if its drive was not stopped.
+func (r *run) stopped() error {
+	switch stop := r.drive.Stop(); stop {
+	case operation.GivenUp:
+		return r.gaveUp
+	case operation.Unsure, operation.JournalFailed:
+		return r.failed
+	default:
+		return stopErrors[stop]
+	}
+}
+
+// deadlineBy is a deadline, which is by this process's own clock, by the clock that shows now.
+func deadlineBy(now, deadline time.Time) time.Time {
+	if deadline.IsZero() {
+		return deadline
+	}
+	return now.Add(time.Until(deadline))
+}

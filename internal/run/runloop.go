@@ -1,0 +1,218 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Run is oncehttp.Client.Run.
+func (c *Client) Run(ctx context.Context) error {
+	if err := c.checkPass(ctx, "run"); err != nil {
+		return err
+	}
+	if !c.visits.enter("Run") {
+		return fmt.Errorf("oncehttp: run: %w", ErrClosed)
+	}
+	defer c.visits.leave("Run")
+	if inflight.From(ctx) != nil { // whoever waits for this function waits for ctx to end
+		return notWaited("run", inflight.ErrCircle)
+	}
+	work := inflight.NewPass(ctx, c)
+	defer work.End()
+	ctx = work.Context(ctx)
+	r := runner{Client: c, toldDefault: map[operation.Lack]bool{}}
+	aside, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { r.sweepHourly(aside) })
+	beside.Go(func() { r.tellHourly(aside) })
+	if r.cfg.OnResult != nil {
+		beside.Go(func() { r.deliverAll(aside) })
+	}
+	if r.engine.notifier != nil {
+		beside.Go(func() { r.listen(aside) })
+	}
+	defer beside.Wait()
+	defer stop()
+	for {
+		began := time.Now()
+		due, err := r.round(ctx)
+		if time.Since(began) > pauseMax { // so it has worked: one of a fair journal ends only with an error
+			r.failures = 0
+		}
+		switch {
+		case ctx.Err() != nil:
+			return r.ended(ctx)
+		case c.draining.Err() != nil:
+			return fmt.Errorf("oncehttp: run: %w", ErrClosed)
+		case takesNoMore(err):
+			c.cfg.log(ctx, slog.LevelError, "run has ended", "", err)
+			return err
+		case err != nil:
+			c.cfg.blocked(ctx, &persist.Record{}, err)
+			c.cfg.log(ctx, slog.LevelError, "a pass failed; it is made again", "", err)
+			due = r.afterFailure()
+			r.pausing.Store(true)
+		default:
+			r.failures = 0
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.draining.Done():
+		case <-c.due:
+		case <-time.After(due):
+		}
+		r.pausing.Store(false)
+	}
+}
+
+// round makes one pass, and returns how long it is until the next one. A crash of the journal is one of its errors.
+func (r *runner) round(ctx context.Context) (due time.Duration, err error) {
+	crashed := r.cfg.guard(ctx, "a pass has crashed", func() {
+		var tried time.Time
+		due = pauseMax
+		if tried, err = r.pass(ctx); err == nil {
+			due, err = r.nextDue(ctx, tried)
+		}
+	})
+	if crashed != nil {
+		err = fmt.Errorf("oncehttp: run: %w", crashed.err())
+	}
+	return due, err
+}
+
+// later is the later one of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// takesNoMore reports whether a journal returns this error until it is opened again. Any other error may be temporary.
+func takesNoMore(err error) bool {
+	return errors.Is(err, persist.ErrUncertain) || errors.Is(err, persist.ErrClosed) || errors.Is(err, persist.ErrLocked)
+}
+
+// runner is one Run under way.
+type runner struct {
+	*Client
+	failures int         // passes in a row that the journal could not make
+	pausing  atomic.Bool // after such a pass
+
+	toldDefault map[operation.Lack]bool // what slog.Default was told
+
+	saidUnassigned bool // slog.Default was told of operations under no account
+}
+
+// afterFailure returns the pause after a pass that the journal could not make: a database that is started anew answers
+// again within seconds.
+func (r *runner) afterFailure() time.Duration {
+	r.failures++
+	return failedPause(r.failures)
+}
+
+// failedPause is the pause after so many failures in a row.
+func failedPause(failures int) time.Duration {
+	return min(failedPauseMin<<min(failures-1, 10), pauseMax)
+}
+
+// sweepHourly sweeps the journal now and every hour, until ctx ends, ends what is held for an answer that another client could not read, and
+// tells of operations under no account.
+func (r *runner) sweepHourly(ctx context.Context) {
+	for ctx.Err() == nil {
+		r.cfg.guard(ctx, "a sweep has crashed", func() { r.sweep(ctx) })
+		r.cfg.guard(ctx, "a reading of held operations has crashed", func() { r.endUnread(ctx) })
+		r.cfg.guard(ctx, "a listing of operations under no account has crashed", func() { r.sayUnassigned(ctx) })
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Hour):
+		}
+	}
+}
+
+// sweep sweeps the journal once.
+func (r *runner) sweep(ctx context.Context) {
+	if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil && r.draining.Err() == nil {
+		r.cfg.blocked(ctx, &persist.Record{}, err)
+		r.cfg.log(ctx, slog.LevelError, "sweep failed", "", err)
+	}
+}
+
+// pass makes one pass over what is due; of a fair journal one that does not end by itself. When ctx ends, the pass starts nothing more, and its attempts on the wire go on.
+// tried is the time by which an operation had to be due to be tried.
+func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
+	if ctx.Err() != nil || r.draining.Err() != nil {
+		return time.Time{}, nil
+	}
+	p := newPass(context.WithoutCancel(ctx), ctx, r.Client, true)
+	defer p.end()
+	for {
+		select {
+		case <-ctx.Done():
+			return p.query.DueBy, nil
+		case res, more := <-p.results:
+			var e *Error
+			switch {
+			case !more:
+				return p.query.DueBy, nil
+			case errors.As(res.err, &e):
+				r.cfg.log(ctx, slog.LevelWarn, "resume", e.Key, res.err)
+			case res.err != nil:
+				return p.query.DueBy, res.err
+			}
+		}
+	}
+}
+
+// The least and the longest pause between two passes of Run.
+const (
+	pauseMin = 100 * time.Millisecond
+	pauseMax = time.Minute
+
+	failedPauseMin = time.Second // after a pass, or a listing of what is held, that the journal could not make; it doubles up to pauseMax
+	endingPause    = time.Second // before an operation is tried again whose run has written its end, and has not returned yet
+)
+
+// nextDue returns how long it is until the next pending operation is due. One that was due at the time tried was just
+// tried in vain, so that it waits for the longest pause, or for its origin; on a journal that several processes share for
+// a third of a lease, since another may have it, and may die.
+func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, error) {
+	due := r.engine.pollEvery()
+	now := r.engine.now()
+	see := func(origin string, at time.Time) {
+		if wait := max(at.Sub(now), r.engine.origins.Wait(origin, now)); wait > 0 || at.After(tried) {
+			due = min(due, wait)
+		}
+	}
+	if times, knows := persist.As[persist.DueTimes](r.cfg.Journal); knows {
+		all, err := times.DueTimes(ctx, persist.Query{Account: r.account(ctx), DueBy: tried})
+		for _, t := range all {
+			if t.Needs != "" && r.cfg.lacksFor(t.Origin, t.Needs).Need != operation.Nothing {
+				continue
+			}
+			if see(t.Origin, t.At); !t.Next.IsZero() {
+				see(t.Origin, t.Next)
+			}
+		}
+		return max(due, pauseMin), err
+	}
+	soon := persist.Query{Account: r.account(ctx), States: []persist.State{persist.StatePending}, DueBy: now.Add(due)}
+	for rec, err := range r.cfg.Journal.List(ctx, soon) {
+		if err != nil && !persist.OfOneRecord(err) {
+			return due, err
+		}
+		if err == nil && r.cfg.lacksClaimed(&rec).Need == operation.Nothing {
+			see(rec.Origin, later(rec.NextAttempt, r.engine.restsUntil(rec.ID)))
+		}
+	}
+	return max(due, pauseMin), nil
+}

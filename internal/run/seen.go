@@ -1,0 +1,60 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds how a person's act is bound to the record that the person saw.
+
+// looking returns a function that prepares a record for somebody who looks at it: LeaseOwner says whether a drive is under
+// way. It names this client where a call of this process runs the operation, and nobody where a lease has ended. The record must
+// have been read before: a drive that begins later counts up Drives.
+func (e *engine) looking(ctx context.Context) func(*persist.Record) {
+	known := e.clock.Sync(ctx, e.host) == nil
+	return func(rec *persist.Record) {
+		running, _ := e.shared.calls.Running(rec.ID)
+		switch {
+		case running && !rec.State.Final():
+			rec.LeaseOwner = e.owner
+		case rec.State.Final(), known && !rec.Leased("", e.clock.Earliest()):
+			rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+		}
+	}
+}
+
+// moved returns an error if AsSeen was given, and the record is not as it was seen.
+func (c *Chosen) moved(now *persist.Record, act operation.Act) error {
+	if c.Seen == nil {
+		return nil
+	}
+	if why := operation.Moved(c.Seen, now, act); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// stale refuses an act on a record that has moved since it was seen; the record does not change.
+func (e *engine) stale(ctx context.Context, name string, rec *persist.Record, moved error) error {
+	if operation.StandingOf(rec) == operation.Absent {
+		return newError(name, unclear(rec.Key), moved, ErrStale)
+	}
+	why := append(whyFinal(rec), ErrStale)
+	if e.leasedElsewhere(rec) && !rec.State.Final() {
+		why = append(why, ErrInFlight)
+	}
+	return e.refuse(ctx, name, rec, operation.KeyOnly, moved, why...).err
+}
+
+// outrun is journalError for an act that changes the record as it was read a moment ago.
+func outrun(name string, rec *persist.Record, err error) *Error {
+	failed := journalError(name, rec, err)
+	if errors.Is(err, persist.ErrStale) {
+		failed.Said.why = append(failed.Said.why, ErrStale)
+	}
+	return failed
+}

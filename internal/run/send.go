@@ -1,0 +1,189 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// send makes one attempt at the operation: one send, and one more for each redirect within the origin, each with
+// credentials of its own and a check of the retention window.
+func (r *run) send() wire.Result {
+	if r.target == nil {
+		return wire.Result{Err: errNoTarget, Unsent: true, Fatal: true}
+	}
+	return r.sendBy(&r.sender, r.target)
+}
+
+// newSender returns a Sender that uses the client's transport and limits.
+func newSender(cfg *Config, requests wire.Requests) wire.Sender {
+	return wire.Sender{Transport: cfg.Transport, Limits: cfg.wireLimits(), Requests: requests}
+}
+
+// recordedRequest makes the requests of the operation itself.
+type recordedRequest struct{ *run }
+
+// Prepare makes the recorded request anew.
+func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
+	req, err := d.attemptRequest(ctx, send, target)
+	if err == nil { // Authorize, or the limiter, may have taken all the time that was left
+		err = d.checkLease(ctx)
+	}
+	if err == nil {
+		err = stopErrors[d.drive.MayLeave(d.now(), d.begun == 0)]
+	}
+	if err == nil {
+		d.sending()
+	}
+	return req, err
+}
+
+// Admit waits as for any request. If that, or earlier attempts, took so long that the send could outlast the record's SendUntil, a
+// later one is written first, durably.
+func (d recordedRequest) Admit(ctx context.Context, hop bool) error {
+	if err := d.run.Admit(ctx, hop); err != nil {
+		return err
+	}
+	if d.given.AskedAgain || !d.now().Add(d.cfg.Retry.AnswerTimeout).After(d.rec.SendUntil) {
+		return nil
+	}
+	values := d.call.Values()
+	err := d.change(values, &d.rec, func() error {
+		rec := d.rec
+		rec.ExtendSendUntil(d.sendUntil())
+		d.stamp(&rec) // it was renewed since this record was read
+		updated, err := d.journal.Update(values, rec)
+		if err == nil {
+			d.rec = updated
+		}
+		return err
+	})
+	if err != nil {
+		d.Dismiss()
+	}
+	return err
+}
+
+// Follow allows redirects within the origin.
+func (d recordedRequest) Follow(from *url.URL, location string) *url.URL {
+	return request.Hop(&d.rec, from, location)
+}
+
+// requestFor is the request of a record, with its credentials, for one send. ctx is the send's without its trace.
+func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
+	if origin := request.Origin(target); origin != rec.Origin || !r.allows(origin) {
+		return nil, request.NotAllowed(origin)
+	}
+	if lack := r.cfg.lacksCredentials(rec.Origin, &r.credentials); lack.Need != operation.Nothing {
+		return nil, lack.Err()
+	}
+	req := request.New(send, rec, target, r.credentials)
+	request.SetFirstSent(req, rec, r.prof)
+	if r.cfg.Authorize == nil || r.call.Work().Authorizes(rec.Origin) { // for the sake of such a request it was made
+		return req, nil
+	}
+	work := r.call.Work().Authorizing(rec.Origin)
+	defer work.End()
+	headers, query := len(req.Header), req.URL.RawQuery
+	err := r.lending(func() error {
+		return request.Authorize(work.Context(withAccountOf(ctx, &r.rec)), req, rec, r.prof, r.cfg.Authorize)
+	})
+	if err == nil && (len(req.Header) != headers || req.URL.RawQuery != query) {
+		err = r.holdSent(ctx, rec.Origin)
+	}
+	return req, err
+}
+
+// sends returns the number of sends that are over.
+func (r *run) sends() int { return r.drive.Sends() + r.moreSends }
+
+// sending counts a send that is about to be made, for callers that leave meanwhile and for a panic of the transport.
+func (r *run) sending() {
+	r.begun++
+	r.call.SetSends(r.sends() + r.begun)
+}
+
+// sendBy sends, unless the call was given up, and counts the sends.
+func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
+	if cause := context.Cause(r.call.Context()); cause != nil {
+		return wire.Result{Err: cause, Unsent: true, Fatal: true}
+	}
+	sent := sender.Send(r.call.Context(), target)
+	_ = r.clock.Notice(r.call.Values(), r.host) // where the journal cannot be asked, nothing can be recorded either
+	sent.Err = sanitized(sent.Err)
+	r.moreSends, r.begun = r.moreSends+sent.Sends, 0
+	r.call.SetSends(r.sends())
+	return sent
+}
+
+// Admit waits for the limiter of the record's origin, and in a fair Run for its turn, until ctx ends, or the call drains; that
+// does not end the wait for a hop, since it is part of an attempt that is on the wire. A run that is admitted already does not
+// wait again.
+func (r *run) Admit(ctx context.Context, hop bool) error {
+	if r.admitted || r.cfg.Limiter == nil && !r.fair {
+		return nil
+	}
+	if draining := r.call.Draining(); !hop {
+		if cause := context.Cause(draining); cause != nil {
+			return cause
+		}
+		within, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
+		ctx = within
+	}
+	err := r.visiting(func() error { // those who have their turn may be in a function of the user, so that it never comes
+		if err := r.limit(ctx); err != nil {
+			return err
+		}
+		return r.turns.Enter(ctx, r.rec.Origin)
+	})
+	r.admitted = err == nil
+	return err
+}
+
+// limit waits for the limiter of the record's origin.
+func (r *run) limit(ctx context.Context) error {
+	if r.cfg.Limiter == nil {
+		return nil
+	}
+	if t := r.turn; t != nil {
+		r.turn = nil
+		defer context.AfterFunc(ctx, func() { t.stop(context.Cause(ctx)) })()
+		<-t.done // it has come, unless the operation could not be given back
+		return r.take(t)
+	}
+	if r.ahead > 0 {
+		r.ahead--
+		return nil
+	}
+	if r.refused != nil && !r.fair { // it was asked before
+		return r.refused
+	}
+	limiter := r.cfg.Limiter(r.rec.Origin)
+	if limiter == nil {
+		return nil
+	}
+	if r.leaves {
+		return r.limitLeaving(ctx, limiter)
+	}
+	defer r.parksLate()()
+	if err := limiter.Wait(ctx); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
+}
+
+// Dismiss ends the turn of a run that is admitted.
+func (r *run) Dismiss() {
+	if r.admitted {
+		r.turns.Leave(r.rec.Origin)
+	}
+	r.admitted = false
+}

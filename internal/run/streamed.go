@@ -1,0 +1,111 @@
+package run
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+)
+
+// streamed is one request of a passThrough with its attempts. A method that is safe or idempotent by definition is sent again after
+// an error, or a 429, 502, 503 or 504; any other only if nothing of it left. Its body must be one that can be read again.
+type streamed struct {
+	passThrough
+	req        *http.Request
+	idempotent bool
+	started    time.Time
+	schedule   *backoff.ExponentialBackOff
+	attempts   int
+	sent       bool   // some attempt may have left
+	last       flowed // the result of the last attempt
+	wait       time.Duration
+}
+
+// do makes attempts until no further one is needed or allowed. As in run.loop, the first is made directly, and the loop of
+// go-retryablehttp, which makes the others, gets empty answers.
+func (p passThrough) do(req *http.Request) (*http.Response, error) {
+	s := &streamed{passThrough: p, req: req, idempotent: request.Idempotent(request.Method(req)), started: p.engine.now()}
+	s.try()
+	if s.unfinished() {
+		ctx, cancel := context.WithCancel(req.Context()) // its end ends a wait, but not an attempt
+		defer cancel()
+		defer context.AfterFunc(p.draining, cancel)()
+		loop := retryablehttp.Client{
+			HTTPClient: &http.Client{Transport: transportFunc(s.inLoop)}, CheckRetry: s.waits, Backoff: s.backoff,
+			RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // next has the bounds
+		}
+		_, _ = loop.Do(&retryablehttp.Request{Request: newLoopRequest().WithContext(ctx)}) // its error is that of a wait that was cut short
+	}
+	if s.last.err == nil {
+		return s.last.resp, nil
+	}
+	return nil, streamError("do", request.Safe(request.Method(req)), s.sent, s.attempts, s.last.err)
+}
+
+// try makes an attempt.
+func (s *streamed) try() {
+	s.attempts++
+	s.last = s.attempt(s.req, s.attempts)
+	s.sent = s.sent || !s.last.unsent
+}
+
+// unfinished reports whether another attempt is wanted.
+func (s *streamed) unfinished() bool {
+	if s.last.err != nil {
+		return s.idempotent || s.last.unsent
+	}
+	return s.idempotent && slices.Contains([]int{429, 502, 503, 504}, s.last.resp.StatusCode)
+}
+
+// inLoop is the loop's transport. Its first call makes no attempt, since do made one already. An answer that is waited after is kept
+// until then: it is the caller's if the wait is cut short.
+func (s *streamed) inLoop(loop *http.Request) (*http.Response, error) {
+	if s.wait > 0 {
+		if s.last.resp != nil {
+			wire.Drain(s.last.resp.Body)
+		}
+		s.try()
+	}
+	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
+}
+
+// waits reports whether the loop waits for another attempt. The arguments are not used.
+func (s *streamed) waits(context.Context, *http.Response, error) (again bool, err error) {
+	return s.unfinished() && s.next(), nil
+}
+
+// backoff hands the loop the wait that next chose.
+func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return s.wait }
+
+// next sets the wait before the next attempt, at least a nanosecond; false: none may follow.
+func (s *streamed) next() bool {
+	if s.schedule == nil {
+		s.schedule = newSchedule(&s.cfg.Retry)
+	}
+	limits, now := s.cfg.drives, s.engine.now()
+	if s.idempotent {
+		limits.MaxAttempts = s.cfg.Retry.SafeAttempts
+	}
+	deadline, _ := s.req.Context().Deadline()
+	next := operation.Plan{
+		Client: &limits, Now: now, Started: s.started, Deadline: deadline, Attempts: s.attempts,
+		WindowEnd: s.started.Add(s.cfg.Retry.MaxElapsed + time.Hour), // no key, no window
+		Scheduled: operation.ClampDelay(s.schedule.NextBackOff(), 0, s.cfg.Retry.MaxDelay),
+	}
+	if s.last.resp != nil {
+		next.Hint = classify.Wait(s.cfg.profileFor(s.req.URL).RetryAfter, classify.Answer{Header: s.last.resp.Header}, now)
+	}
+	wait, _, stop := next.Next()
+	s.wait = max(wait, 1)
+	rewindable := s.req.Body == nil || s.req.Body == http.NoBody || s.req.GetBody != nil
+	return rewindable && !s.last.fatal && stop == operation.GoesOn
+}

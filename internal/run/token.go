@@ -1,0 +1,135 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+)
+
+// This file holds the tokens of APIs that hand out the key before the request. The record is durable under its own key
+// first; then the token is fetched and written, with the mark that the operation may have been sent, in one durable write;
+// then it is sent. So a lost answer to the request for a token, or a crash, costs a token and never an effect: a token
+// that was never written was never sent, and one that was written is never replaced once the operation may have been sent.
+
+// fetchToken does the step FetchToken. A try in vain counts as an attempt that was not sent.
+func (r *run) fetchToken() {
+	if r.token != "" { // it had one when its limiter took long
+		r.drive.TokenFetched(true, false, operation.Sent{Unsent: true})
+		return
+	}
+	began := time.Now()
+	token, again, asked, err := askForToken(r)
+	if err == nil {
+		r.token = token
+		r.drive.TokenFetched(true, false, r.sentFor(asked))
+		return
+	}
+	r.drive.TokenFetched(false, again && r.call.Context().Err() == nil, r.sentFor(asked))
+	r.withoutToken(began, err)
+}
+
+// sentFor returns the result of a request for a token; asked is nil where there was none.
+func (r *run) sentFor(asked *wire.Result) operation.Sent {
+	if asked == nil {
+		return operation.Sent{Unsent: true}
+	}
+	sent := r.sent(heard{Result: *asked})
+	sent.Answer = operation.Answer{} // it is none to the operation
+	return sent
+}
+
+// withoutToken notes that there is no token.
+func (r *run) withoutToken(began time.Time, err error) {
+	latest := heard{Result: wire.Result{Err: fmt.Errorf("no token: %w", sanitized(err)), Unsent: true}}
+	r.remember(began, latest.Result)
+	r.settle(latest)
+}
+
+// askForToken asks for a token, as it is spelled on the wire. again says that it may help to ask once more.
+// asked is what came of the request for it; nil if there was none, or not by this client.
+func askForToken(r *run) (token string, again bool, asked *wire.Result, err error) {
+	switch {
+	case r.refused != nil:
+		return "", false, nil, r.refused
+	case r.prof.Token != nil && r.prof.Token.Path != "":
+		token, again, asked, err = askByRecipe(r)
+	default:
+		token, again, err = askByConfig(r)
+	}
+	if err != nil {
+		return "", again, asked, err
+	}
+	token, err = request.SpellKey(r.prof, token)
+	return token, false, asked, err
+}
+
+// askByConfig asks Config.Token.
+func askByConfig(r *run) (token string, again bool, err error) {
+	if r.cfg.Token == nil {
+		return "", false, errors.New("the operation waits for a token of the server; set Config.Token, or use the profile under which it was begun")
+	}
+	ctx, cancel := context.WithTimeout(r.call.Context(), r.cfg.Retry.AnswerTimeout)
+	defer cancel()
+	err = r.lending(func() error {
+		token, err = r.cfg.Token(withAccountOf(ctx, &r.rec), r.rec.Clone())
+		return err
+	})
+	return token, true, err
+}
+
+// askByRecipe makes the request that the profile describes. It is no send of the operation.
+func askByRecipe(r *run) (token string, again bool, asked *wire.Result, err error) {
+	ask, target := request.TokenRequest(&r.rec, r.prof)
+	if target == nil {
+		return "", false, nil, errors.New("the request lacks a value that the profile's path for tokens needs")
+	}
+	if cause := context.Cause(r.call.Context()); cause != nil {
+		return "", false, nil, cause
+	}
+	sender := newSender(r.cfg, &lookups{r, ask})
+	sent := sender.Send(r.call.Context(), target)
+	defer sent.Drain()
+	_ = r.clock.Notice(r.call.Values(), r.host) // where the journal cannot be asked, nothing can be recorded either
+	a := sent.Answer
+	if a == nil {
+		return "", !sent.Fatal, &sent, sent.Err
+	}
+	status := a.Head.StatusCode
+	if token := request.Token(r.prof, status, a.Text, a.TextWhole); token != "" {
+		return token, false, &sent, nil
+	}
+	again = status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests}, status)
+	return "", again, &sent, fmt.Errorf("the server answered %d, without a token", status)
+}
+
+// keepToken does the step KeepToken: it writes the token and the mark that the operation may have been sent, durably and at once.
+func (r *run) keepToken() {
+	if r.failed = r.clock.Notice(r.call.Values(), r.host); !r.drive.MayKeepToken(r.failed == nil, r.now()) {
+		r.settle(heard{})
+		return
+	}
+	began, ctx := time.Now(), r.call.Values()
+	err := r.change(ctx, &r.rec, func() error {
+		rec := r.rec
+		rec.Token, rec.MaybeSent, rec.FirstSent = r.token, true, r.firstSent()
+		rec.ExtendSendUntil(r.sendUntil())
+		r.stamp(&rec) // it was renewed since this record was read
+		updated, err := r.journal.Update(ctx, rec)
+		if err == nil {
+			r.rec = updated
+		}
+		return err
+	})
+	r.drive.Moved(r.op())
+	r.drive.TokenKept(err == nil)
+	if err != nil {
+		r.withoutToken(began, err)
+	}
+}

@@ -1,0 +1,225 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// RoundTripper sends requests of callers that see plain HTTP.
+type RoundTripper struct{ c *Client }
+
+// Transport returns the RoundTripper of c.
+func (c *Client) Transport() RoundTripper { return RoundTripper{c} }
+
+// BeginsOperations is there for New, which refuses a Transport that begins operations itself.
+func (RoundTripper) BeginsOperations() {}
+
+// RoundTrip sends req as an operation, if it is declared one, else as net/http does.
+func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req == nil || t.c.unusable(req.Context()) != nil {
+		return t.c.do(roundTripName, req, keySource{}, true)
+	}
+	if first := redirectedFrom(req); first != nil {
+		return t.follow(req, first)
+	}
+	d := t.c.declared(req)
+	if req.Response != nil && (d.operation || t.keyLeft(req)) {
+		// It comes from an operation, maybe, whose answer is not recognised: a wrapper around this transport replaces Response.Request.
+		closeBody(d.req)
+		return nil, newError(roundTripName, unclear(""), errRedirectedElsewhere, ErrRedirected)
+	}
+	if !d.operation {
+		return t.c.pass(req, d.req)
+	}
+	return t.c.do(roundTripName, d.req, keySource{made: d.made}, true)
+}
+
+// keyLeft reports whether a request that net/http made by following a redirect has a key that it may have taken over from an operation.
+func (t RoundTripper) keyLeft(req *http.Request) bool {
+	if len(withoutKey(req, t.c.cfg.profileFor(req.URL)).Header) == len(req.Header) {
+		return false
+	}
+	for resp := req.Response; resp != nil; resp = resp.Request.Response {
+		if resp.Request == nil || !request.Safe(request.Method(resp.Request)) {
+			return true
+		}
+	}
+	return false
+}
+
+// follow sends a request that net/http made from the answer to an operation, or refuses it.
+func (t RoundTripper) follow(req *http.Request, first *http.Response) (*http.Response, error) {
+	read := request.Method(req) == http.MethodGet || request.Method(req) == http.MethodHead
+	if !read || request.Origin(req.URL) != request.Origin(first.Request.URL) {
+		closeBody(req)
+		return nil, newError(roundTripName, redirected(first), errRedirectedElsewhere, ErrRedirected)
+	}
+	return t.c.pass(req, withoutKey(req, t.c.cfg.profileFor(req.URL)))
+}
+
+// CloseIdleConnections closes the idle connections of Config.Transport, if that can.
+func (t RoundTripper) CloseIdleConnections() {
+	if t.c.unusable(context.Background()) != nil {
+		return
+	}
+	if beneath, ok := uncounted(t.c.cfg.Transport).(interface{ CloseIdleConnections() }); ok {
+		beneath.CloseIdleConnections()
+	}
+}
+
+const roundTripName = "round trip"
+
+// The names of a Do, and of a RoundTrip of an operation, for Close.
+const (
+	doVisit        = "Do"
+	roundTripVisit = "RoundTrip"
+)
+
+var errRedirectedElsewhere = errors.New("what an HTTP client made of the answer is not sent: only a GET or HEAD to the same origin would be")
+
+// redirectedFrom returns the answer to an operation of this package from which net/http made req by following
+// redirects, or nil if it made it from none, or from one that is not recognised.
+func redirectedFrom(req *http.Request) *http.Response {
+	for resp := req.Response; resp != nil && resp.Request != nil; resp = resp.Request.Response {
+		if ResultOf(resp).Key != "" {
+			return resp
+		}
+	}
+	return nil
+}
+
+// redirected returns the operation that first, the answer to it, led away from.
+func redirected(first *http.Response) subject {
+	result := ResultOf(first)
+	about := unclear(result.Key)
+	if result.Effect == persist.EffectHappened || result.Effect == persist.EffectRefused {
+		about.standing = operation.Answered(first.StatusCode, result.AlreadyDone, result.Effect == persist.EffectRefused)
+	}
+	return about
+}
+
+// withoutKey is a copy of req without the header in which p's keys travel.
+func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
+	out := req.Clone(req.Context())
+	for name := range out.Header {
+		if p.Carrier.Place == profile.Header && strings.EqualFold(name, p.Carrier.Name) {
+			delete(out.Header, name)
+		}
+	}
+	return out
+}
+
+// passThrough sends requests that are no operation: nothing is recorded, and bodies
+// flow.
+type passThrough struct {
+	*Client
+	draining context.Context // after its end no further attempt is made
+	cutting  context.Context // its end ends an attempt that has no answer
+}
+
+// flowed is the result of one attempt of a passThrough: either resp or err is set.
+type flowed struct {
+	resp *http.Response
+	err  error
+	// unsent: it is proved that nothing was sent. fatal: another attempt would fail alike.
+	unsent, fatal bool
+}
+
+// attempt makes one attempt. AttemptTimeout bounds the wait for the answer's headers,
+// from when the request's body was sent; the answer's body has no time limit.
+func (p passThrough) attempt(req *http.Request, attempt int) (f flowed) {
+	prepare := func(ctx context.Context) (*http.Request, error) { return p.prepareSend(req, ctx, attempt) }
+	work := inflight.NewStream(req.Context(), p.Client)
+	defer work.End()
+	f.resp, f.unsent, f.fatal, f.err = wire.Stream(work.Context(req.Context()), p.cutting, p.cfg.Transport, p.cfg.Retry.AttemptTimeout, prepare)
+	f.err = sanitized(f.err)
+	return f
+}
+
+// prepareSend makes the request of one attempt, with a URL and headers of its own; the
+// first gets the request's own body. The caller must close its body also beside an error.
+func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt int) (*http.Request, error) {
+	out := req.Clone(ctx)
+	if out.Header == nil {
+		out.Header = make(http.Header)
+	}
+	if attempt > 1 && req.GetBody != nil {
+		body, err := req.GetBody()
+		out.Body = body
+		if err != nil {
+			return out, sanitized(err)
+		}
+	}
+	request.BasicAuth(out, req.URL.User)
+	err := p.authorize(out, req)
+	if !request.Safe(request.Method(req)) {
+		out.GetBody = nil // so that net/http does not send it again by itself
+	}
+	return out, err
+}
+
+// authorize lets Config.Authorize add credentials to out, a clone of req, which it may read by GetBody.
+func (p passThrough) authorize(out, req *http.Request) error {
+	if p.cfg.Authorize == nil {
+		return nil
+	}
+	origin, ctx := request.Origin(req.URL), out.Context()
+	if !p.cfg.originAllowed(origin) {
+		return nil
+	}
+	around := inflight.From(ctx)
+	if around.Authorizes(origin) { // for the sake of such a request it was made
+		return nil
+	}
+	work := around.Authorizing(origin)
+	defer work.End()
+	given := *out
+	given.URL = req.URL
+	shown := out.WithContext(work.Context(ctx))
+	err := p.cfg.Authorize(shown)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("from Authorize: %w", sanitized(err))
+	case shown.Method != given.Method || shown.URL == nil || shown.URL.String() != given.URL.String() || shown.Host != given.Host || shown.Body != given.Body:
+		err = request.ErrChanged
+	}
+	*out = *shown.WithContext(ctx)
+	out.Body, out.GetBody = given.Body, given.GetBody // the one to close, even if Authorize replaced it
+	return err
+}
+
+// streamError makes the error of a request that was not journaled. With a safe method it is always ErrNoEffect, since
+// such a method has no effect by definition. sent: some attempt of it may have left.
+func streamError(name string, safe, sent bool, attempts int, err error) error {
+	about := unclear("")
+	if safe || !sent {
+		about = nothing("")
+		about.sent = sent
+	}
+	e := newError(name, about, nil, ErrNotSent)
+	e.Attempts, e.Last = attempts, err
+	return e
+}
+
+// pause waits for d. If ctx ends first, it returns the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

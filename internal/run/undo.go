@@ -1,0 +1,76 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/oncehttp/oncehttp/internal/lanes"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// undo asks the API to undo what the operation's key may have done, for Abandon. It returns the record, which is held then,
+// and the note with which to abandon it.
+func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note string) (persist.Record, string, error) {
+	op := operation.OpOf(&rec, 0)
+	if !op.WantsUndo() {
+		return rec, note, nil
+	}
+	wrong := func(cause error) error {
+		return e.refuse(ctx, "abandon", &rec, operation.KeyOnly, cause, ErrConfig).err
+	}
+	prof := e.profileOf(call, &rec)
+	if err := e.lacks(call, &rec, prof, false).Err(); err != nil {
+		return rec, "", wrong(err)
+	}
+	ask, target := request.CancelRequest(&rec, prof)
+	if target == nil {
+		return rec, "", wrong(fmt.Errorf("profile %q does not say how to undo by key what was sent there", prof.Name))
+	}
+	if len(note)+len(undone(0, "")) > persist.NoteBytesMax {
+		return rec, "", wrong(errors.New("the note leaves no room for the answer"))
+	}
+	held := rec
+	write(&held, op.HeldFor(persist.HoldUndo))
+	held, err := e.journal.Update(ctx, held)
+	if err != nil {
+		return rec, "", err
+	}
+	r := &run{engine: e, turns: lanes.Free{}, call: call, rec: held, prof: prof}
+	sent := askToUndo(call.Context(), r, ask, target)
+	defer sent.Drain()
+	if sent.Answer == nil {
+		return held, "", e.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo: %w", sanitized(sent.Err)), ErrHeld).err
+	}
+	status := sent.Answer.Head.StatusCode
+	if !r.success(sent.Answer) {
+		return held, "", e.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo was answered %d", status), ErrHeld).err
+	}
+	return held, undone(status, note), nil
+}
+
+// undone is the note of an operation whose undo was answered with this status.
+func undone(status int, note string) string {
+	text := fmt.Sprintf("undo answered %03d", status)
+	if note != "" {
+		text += "; " + note
+	}
+	return text
+}
+
+// askToUndo asks up to lookupTries times, as long as there is no answer but a 5xx. To undo twice is to undo once.
+func askToUndo(ctx context.Context, r *run, ask persist.Record, target *url.URL) (sent wire.Result) {
+	sender := newSender(r.cfg, &lookups{r, ask})
+	for range lookupTries {
+		sent.Drain()
+		sent = sender.Send(ctx, target)
+		if sent.Answer != nil && sent.Answer.Head.StatusCode < 500 || sent.Fatal || ctx.Err() != nil {
+			break
+		}
+	}
+	return sent
+}

@@ -1,0 +1,159 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Notes about requests through Transport that no key protects, and that may be meant to be operations.
+
+// toldPassing remembers the methods, hosts and paths of which it was told that requests there pass. It is safe for concurrent use.
+type toldPassing struct {
+	full atomic.Bool // toldMax were told
+	mu   sync.Mutex
+	n    int            // of those that were told
+	at   map[string]int // how often a request there was looked at; told once it was told
+}
+
+// The bounds of toldPassing: requests that no key would protect are looked at so often, at so many places.
+const (
+	looksMax      = 100
+	looksPlaceMax = 1000
+	told          = -1
+)
+
+// looks reports whether a request at this place is still to be looked at.
+func (t *toldPassing) looks(place []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at == nil {
+		t.at = map[string]int{}
+	}
+	n, known := t.at[string(place)]
+	if n == told || n >= looksMax || !known && len(t.at) >= looksPlaceMax {
+		return false
+	}
+	t.at[string(place)] = n + 1
+	return true
+}
+
+// isNew reports whether a place is to be told. last: no further one is.
+func (t *toldPassing) isNew(place []byte) (isNew, last bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at[string(place)] == told || t.n >= toldMax {
+		return false, false
+	}
+	t.at[string(place)] = told
+	t.n++
+	t.full.Store(t.n >= toldMax)
+	return true, t.n >= toldMax
+}
+
+// tellPassing says once for each method, host and path that a request there is not protected, and how it would be: a POST or PATCH that a
+// key could protect, and one of another method whose key is not used.
+func (c *Client) tellPassing(req *http.Request) {
+	method := request.Method(req)
+	if c.passed.full.Load() || request.Safe(method) || req.URL == nil {
+		return
+	}
+	keyed := req.Context().Value(inflight.RequestKey{}) != nil
+	unused := request.UnusedKeyHeader(req, c.cfg.profileFor(req.URL))
+	if !keyed && unused == "" && method != http.MethodPost && method != http.MethodPatch {
+		return
+	}
+	var buffer [256]byte
+	place := appendPlace(buffer[:0], method, req)
+	if !c.passed.looks(place) || !keyed && unused == "" && !request.Writes(c.cfg.reader.Shown(req)) {
+		return
+	}
+	if isNew, last := c.passed.isNew(place); isNew {
+		c.warn(req.Context(), "a request passes as net/http sends it, and is not protected (said once)",
+			slog.String("request", string(place)), slog.String("error", c.passingCause(req, unused, keyed, last)))
+	}
+}
+
+// passingCause says why a request passes, and which line would protect it.
+func (c *Client) passingCause(req *http.Request, unused string, keyed, last bool) string {
+	p := c.cfg.profileFor(req.URL)
+	var why string
+	switch {
+	case unused != "":
+		why = fmt.Sprintf("profile %q does not take keys in the header %s: name the API's own, as in ProfileByHost: map[string]*profile.Profile{%q: …}",
+			p.Name, unused, req.URL.Host)
+	case c.cfg.Operation != nil && keyed:
+		why = "its context has a key, but Config.Operation does not name it: return true for it there"
+	case c.cfg.Operation != nil:
+		why = "it has no key, and Config.Operation does not name it: if it must take effect once, return true for it there"
+	case keyed:
+		why = "its context has a key, but it is neither POST nor PATCH: name it in Config.Operation"
+	default:
+		why = "it has no key; if it must take effect once, set Config.Operation, as in Operation: oncehttp.Writes"
+	}
+	if last {
+		why += "; further requests are not named"
+	}
+	return why
+}
+
+// appendPlace appends a request's method, scheme and host, and its path with {} for each segment that has a digit or is over 20 bytes.
+func appendPlace(b []byte, method string, req *http.Request) []byte {
+	b = append(append(append(append(append(b, method...), ' '), req.URL.Scheme...), "://"...), req.URL.Host...)
+	path := req.URL.EscapedPath()
+	for path != "" {
+		segment, below, more := strings.Cut(path, "/")
+		if len(segment) > 20 || strings.ContainsAny(segment, "0123456789") {
+			segment = "{}"
+		}
+		b = append(b, segment...)
+		if more {
+			b = append(b, '/')
+		}
+		path = below
+	}
+	return b
+}
+
+// warn tells Config.Logger, or slog.Default where there is none.
+func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
+	logger := c.cfg.Logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.LogAttrs(ctx, slog.LevelWarn, "oncehttp: "+msg, attrs...)
+}
+
+// undeclaredWithin bounds the look of New into the journal.
+const undeclaredWithin = time.Second
+
+// tellUndeclared warns of operations of Transport without a key that are unresolved, where nothing declares such requests operations any
+// more: sent again, one would pass and may take effect for the second time. Where the journal does not answer, nothing is said.
+func (c *Client) tellUndeclared() {
+	if c.cfg.Operation != nil || c.cfg.methodsSet || !c.cfg.randomKeys {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), undeclaredWithin)
+	defer cancel()
+	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.accountBase, AnyUnresolved: true}) {
+		switch {
+		case err != nil:
+			return
+		case !rec.PlainHTTP:
+			continue
+		}
+		c.warn(ctx, "the journal has operations of Transport without a key, and nothing declares such requests operations now",
+			slog.String("key", rec.Key), slog.String("operation", rec.Method+" "+rec.Origin+request.NormalPath(rec.Target)),
+			slog.String("error", "the same request would pass, and may take effect for the second time; set Config.Operation, as in Operation: oncehttp.Writes, or settle them"))
+		return
+	}
+}

@@ -1,0 +1,90 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/oncehttp/oncehttp/internal/lanes"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds the end of a hold for an answer that the client which got it could not read, since it has other facts than the record's.
+
+// endUnread ends such an operation by its recorded answer, if that is a success by the facts of the record, which this client has. Nothing is
+// sent. The result is nil where it stays held.
+func (x existing) endUnread() *result {
+	a := x.rec.Answer
+	if x.rec.HoldReason != persist.HoldUnread || a == nil {
+		return nil
+	}
+	x.readBy(x.profileOf(x.call, &x.rec))
+	from, err := request.URL(&x.rec)
+	if x.prof == nil || x.given.OtherFacts || err != nil || x.lacks().Need != operation.Nothing {
+		return nil
+	}
+	read := x.hear(wire.Result{Answer: wire.Recorded(from, a.Status, a.Header, a.Body, !a.BodyDropped)})
+	v := x.classify(&read.Result, true)
+	if !operation.EndsUnread(&x.rec, v) {
+		return nil
+	}
+	v.Replayed = a.Replayed
+	x.last = read
+	x.drive = operation.EndedBy(x.op(), x.cfg.drives, x.givenNow(), v, operation.Answer{ID: read.id, Status: a.Status})
+	err = x.clock.Notice(x.call.Values(), x.host)
+	if err == nil {
+		err = ending(x).conclude(x.journal.Finish)
+	}
+	var now persist.Record
+	if err == nil {
+		now, err = x.journal.Get(x.call.Values(), x.rec.ID)
+	}
+	if err != nil {
+		return &result{err: journalError(x.name, &x.rec, err), unwritten: true}
+	}
+	if x.rec = now; now.State == persist.StateConfirmed && now.Answer != nil && !now.Answer.BodyDropped {
+		return x.answerFromJournal()
+	}
+	return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
+}
+
+// endAllUnread ends what is held so, of this account. Errors: the journal's.
+func (c *Client) endAllUnread(ctx context.Context) error {
+	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.account(ctx), States: []persist.State{persist.StateHeld}}) {
+		switch {
+		case persist.OfOneRecord(err):
+			continue
+		case err != nil:
+			return err
+		case rec.HoldReason != persist.HoldUnread || c.cfg.lacksClaimed(&rec).Need != operation.Nothing:
+			continue
+		}
+		err := c.holding(ctx, "run", rec, func(call callers, id persist.ID) error {
+			now, err := c.engine.journal.Get(call.Values(), id)
+			if err != nil {
+				return err
+			}
+			x := existing{&run{engine: c.engine, turns: lanes.Free{}, call: call, name: "run", rec: now, given: operation.Given{Pass: true}}}
+			if res := x.endUnread(); res != nil {
+				x.tellRecorded(res)
+				return res.err
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, ErrInFlight) {
+			c.cfg.log(ctx, slog.LevelWarn, "a recorded answer could not be read again", rec.Key, err)
+		}
+	}
+	return nil
+}
+
+// endUnread ends what is held for an unread answer, and tells of an error.
+func (r *runner) endUnread(ctx context.Context) {
+	if err := r.endAllUnread(ctx); err != nil && ctx.Err() == nil && r.draining.Err() == nil {
+		r.cfg.blocked(ctx, &persist.Record{}, err)
+		r.cfg.log(ctx, slog.LevelError, "held operations could not be listed", "", err)
+	}
+}

@@ -1,0 +1,226 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The bounds of what is told of operations that this client cannot act on.
+const (
+	unservedCountMax = 1000    // operations that are counted for one need
+	unservedLookMax  = 100_000 // operations that are looked at, where the journal does not tell needs
+	lacksMax         = 8       // needs that are told each by itself, and of which a client remembers that it has met them
+)
+
+// unserved are the pending operations for which this client lacks the same.
+type unserved struct {
+	lack   operation.Lack
+	first  persist.Record // the oldest; of one that cannot be read, what stands in clear
+	count  int            // unservedCountMax at most
+	origin string         // of all of them; empty: of several
+}
+
+// err returns the error that says what is lacking.
+func (u *unserved) err() *Error {
+	about := unclear(u.first.Key)
+	return newError("run", about, u.lack.Err(), ErrConfig)
+}
+
+// metLacks are the needs that a client has met and does not meet. They are safe for concurrent use.
+type metLacks struct {
+	mu  sync.Mutex
+	all map[operation.Lack]bool
+	met chan struct{} // gets a value when one was met for the first time
+}
+
+// meet notes a lack.
+func (m *metLacks) meet(l operation.Lack) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.Need == operation.Nothing || m.all[l] || len(m.all) == lacksMax {
+		return
+	}
+	if m.all == nil {
+		m.all = map[operation.Lack]bool{}
+	}
+	m.all[l] = true
+	select {
+	case m.met <- struct{}{}:
+	default:
+	}
+}
+
+// any reports whether there is one.
+func (m *metLacks) any() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.all) > 0
+}
+
+// unserved returns what is pending and not for this client, one for each need. It reads as many records as it counts, unless the journal does not
+// tell needs: then it looks at all that is pending.
+func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
+	var all []unserved
+	query := c.allPending(ctx)
+	times, knows := persist.As[persist.DueTimes](c.cfg.Journal)
+	if !knows {
+		return c.addUnserved(ctx, all, query)
+	}
+	groups, err := times.DueTimes(ctx, persist.Query{Account: query.Account})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(groups, func(a, b persist.DueTime) int { // so that each time the same needs are told by themselves
+		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Needs, b.Needs))
+	})
+	for _, g := range groups {
+		if g.Needs == "" { // of all needs together
+			return c.addUnserved(ctx, nil, query)
+		}
+		if lack := c.cfg.lacksFor(g.Origin, g.Needs); lack.Need != operation.Nothing {
+			query.Origin, query.Needs = g.Origin, g.Needs
+			if all, err = c.addUnserved(ctx, all, query); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// allPending returns the query for all pending operations of the context's account.
+func (c *Client) allPending(ctx context.Context) persist.Query {
+	return persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}
+}
+
+// addUnserved adds what the query selects and this client cannot act on. It counts up to unservedCountMax for each need.
+func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.Query) ([]unserved, error) {
+	looked := 0
+	for rec, err := range c.cfg.Journal.List(ctx, query) {
+		var unread *persist.UnreadError
+		var lack operation.Lack
+		switch {
+		case errors.As(err, &unread):
+			rec = unread.Record
+			lack = c.cfg.lacksFor(rec.Origin, unread.Needs)
+		case persist.OfOneRecord(err):
+			continue
+		case err != nil:
+			return nil, err
+		case c.engine.shared.calls.Operation(rec.ID) != nil: // a call with credentials of its own runs it
+			continue
+		default:
+			lack = c.cfg.lacksClaimed(&rec)
+		}
+		full := false
+		if lack.Need != operation.Nothing {
+			all, full = countUnserved(all, lack, &rec)
+		}
+		if looked++; looked == unservedLookMax || full && query.Needs != "" {
+			break
+		}
+	}
+	return all, nil
+}
+
+// countUnserved counts one more operation. full: there is no room for more of its need.
+func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ []unserved, full bool) {
+	for i := range all {
+		u := &all[i]
+		if u.lack != lack {
+			continue
+		}
+		if u.count < unservedCountMax {
+			u.count++
+		}
+		if older := rec.Created.Compare(u.first.Created); older < 0 || older == 0 && rec.Seq < u.first.Seq {
+			u.first = *rec
+		}
+		if rec.Origin != u.origin {
+			u.origin = ""
+		}
+		return all, u.count == unservedCountMax
+	}
+	if rest := operation.LacksMore(); len(all) >= lacksMax && lack != rest {
+		return countUnserved(all, rest, rec)
+	}
+	return append(all, unserved{lack, *rec, 1, rec.Origin}), false
+}
+
+// tellUnserved tells of what this client cannot act on: of each need that is not in told, which it enters there. Where nobody has set a Logger, slog.Default
+// gets each once: a Run that does nothing must not do so in silence.
+func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool) {
+	all, err := r.unserved(ctx)
+	if err == nil && len(all) == 0 && r.engine.lacking.any() {
+		// DueTimes leaves out what is claimed. A claim that does not know needs, of this client too, has it for a moment.
+		all, err = r.addUnserved(ctx, nil, r.allPending(ctx))
+	}
+	if err != nil && ctx.Err() == nil && r.draining.Err() == nil {
+		r.cfg.blocked(ctx, &persist.Record{}, err)
+		r.cfg.log(ctx, slog.LevelError, "operations that this client cannot act on could not be listed", "", err)
+	}
+	for i := range all {
+		u := &all[i]
+		r.engine.lacking.meet(u.lack)
+		if told[u.lack] {
+			continue
+		}
+		told[u.lack] = true
+		r.cfg.observe(ctx, Event{Kind: EventUnserved, Origin: u.origin, Count: u.count, Oldest: u.first.Created, Resumed: true, Err: u.err()})
+		logger := r.cfg.Logger
+		if logger == nil && r.toldDefault[u.lack] {
+			continue
+		}
+		if logger == nil {
+			logger = slog.Default()
+			r.toldDefault[u.lack] = true
+		}
+		logger.LogAttrs(ctx, slog.LevelWarn, "oncehttp: Run leaves alone what is not for this client; it goes on with the rest",
+			slog.String("key", u.first.Key), slog.Int("operations", u.count), slog.Time("oldest", u.first.Created), slog.String("error", u.err().Error()))
+	}
+}
+
+// tellHourly tells of what this client cannot act on, now and every hour, and of a need at once when it is met first.
+func (r *runner) tellHourly(ctx context.Context) {
+	told := map[operation.Lack]bool{}
+	hour := time.NewTicker(time.Hour)
+	defer hour.Stop()
+	for ctx.Err() == nil {
+		r.cfg.guard(ctx, "a listing of operations that this client cannot act on has crashed", func() { r.tellUnserved(ctx, told) })
+		select {
+		case <-ctx.Done():
+		case <-r.engine.lacking.met:
+		case <-hour.C:
+			clear(told)
+		}
+	}
+}
+
+// ended returns the error of a Run whose context has ended: one for each need for which operations were left.
+func (r *runner) ended(ctx context.Context) (err error) {
+	if !r.engine.lacking.any() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Retry.AttemptTimeout)
+	defer cancel()
+	all, failed := r.unserved(ctx)
+	if failed != nil {
+		return nil // what is left is not known
+	}
+	for i := range all[:min(len(all), lacksMax)] {
+		if left := all[i].err(); err == nil {
+			err = fmt.Errorf("oncehttp: run: not sent: %w", left)
+		} else {
+			err = fmt.Errorf("%w; %w", err, left)
+		}
+	}
+	return err
+}

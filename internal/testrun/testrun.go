@@ -1,0 +1,78 @@
+// Package testrun says how tests run: how many rounds they make, how many of them run at once, and where their files are.
+package testrun
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+// Whole reports whether tests make all their rounds: ONCEHTTP_WHOLE is 1, or it is not set and CI is.
+func Whole() bool {
+	if set := os.Getenv("ONCEHTTP_WHOLE"); set != "" {
+		return set == "1"
+	}
+	ci := os.Getenv("CI")
+	return ci != "" && ci != "0" && ci != "false"
+}
+
+// N returns the number of rounds, seeds or histories of a test: whole if [Whole], else quick.
+func N(quick, whole int) int {
+	if Whole() {
+		return whole
+	}
+	return quick
+}
+
+// Some returns all if [Whole], else each nth of them, the first one included.
+func Some[T any](all []T, nth int) []T {
+	if Whole() {
+		return all
+	}
+	var some []T
+	for i := 0; i < len(all); i += nth {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// AtOnce sets the number of parallel tests that run at once, unless -parallel does. Where tests wait for other processes and for disks,
+// more of them than processors run well. TestMain calls it.
+func AtOnce(n int) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = f.Value.Set(strconv.Itoa(max(n, runtime.GOMAXPROCS(0)))) // a number is always taken
+	}
+}
+
+// memory is the file system that Linux keeps in memory.
+const memory = "/dev/shm"
+
+// InMemory lets temporary folders be in memory, if the system has that. It is for tests of processes that are killed, of a client or of
+// a command, which wait for the disk otherwise and see nothing of it; it is not for tests of the journal file itself. TestMain calls it.
+func InMemory() {
+	if roomy(memory) {
+		_ = os.Setenv("TMPDIR", memory) // a name and a value that are always taken
+	}
+}
+
+// Dir returns a new folder, as t.TempDir does, in memory if the system has that: see [InMemory].
+func Dir(t testing.TB) string {
+	t.Helper()
+	if !roomy(memory) {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(memory, "oncehttp-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return filepath.Clean(dir)
+}

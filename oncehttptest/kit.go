@@ -1,0 +1,191 @@
+package oncehttptest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// Config configures both sides. The zero value is a client with its defaults, and a server that keeps to
+// profile.Draft07.
+type Config struct {
+	// Client configures the client, now and after each Crash. Journal and Transport must be nil: they are the kit's.
+	// Origins may be left out beside an Authorize; then it is the kit's URL.
+	Client oncehttp.Config
+	// Server configures the server. A nil Profile is the client's.
+	Server mockserver.Config
+}
+
+// Kit is a client on a journal, and a server for it. New makes one: a nil or zero one panics. Its methods are safe for concurrent use, but for
+// Crash and Pass, which wait for the whole bubble, as [synctest.Wait] does.
+type Kit struct {
+	// URL is the server's base URL, without a slash at its end.
+	URL string
+	// Server is the server: Ledger, Expire, Restart, Err and more.
+	Server *mockserver.Server
+
+	t       testing.TB
+	cfg     oncehttp.Config
+	pipe    *mockserver.Pipe
+	journal *memory.Journal
+	ending  sync.WaitGroup // of the processes that have crashed
+
+	mu      sync.Mutex
+	process *process
+	client  *oncehttp.Client
+}
+
+// New makes a kit that ends with the test. It must be called inside of [synctest.Test], with the inner T. What is wrong
+// with cfg ends the test. It panics if t is nil.
+func New(t testing.TB, cfg Config) *Kit {
+	t.Helper()
+	if err := cfg.check(); err != nil {
+		t.Fatalf("oncehttptest: %v", err)
+	}
+	k := &Kit{t: t, cfg: cfg.Client, Server: mockserver.New(cfg.Server), journal: memory.New()}
+	k.pipe = k.Server.Pipe()
+	k.URL = k.pipe.URL
+	if k.cfg.Origins == nil && k.cfg.Authorize != nil {
+		k.cfg.Origins = []string{k.URL}
+	}
+	t.Cleanup(k.end)
+	if err := k.open(); err != nil {
+		t.Fatalf("oncehttptest: %v", err)
+	}
+	return k
+}
+
+// check completes cfg. Errors: what is wrong with it, and that there is no bubble.
+func (cfg *Config) check() error {
+	if cfg.Client.Journal != nil || cfg.Client.Transport != nil {
+		return fmt.Errorf("Client.Journal and Client.Transport must be nil: they are the kit's")
+	}
+	if cfg.Server.Profile == nil {
+		cfg.Server.Profile = cfg.Client.Profile
+	}
+	if err := cfg.Server.Validate(); err != nil {
+		return err
+	}
+	return inBubble()
+}
+
+// inBubble returns an error outside of a bubble.
+func inBubble() (err error) {
+	defer func() {
+		if recover() != nil {
+			err = fmt.Errorf("New must be called inside of synctest.Test")
+		}
+	}()
+	synctest.Wait()
+	return nil
+}
+
+// open begins a process.
+func (k *Kit) open() error {
+	p := newProcess(k.journal, k.pipe.Transport())
+	cfg := k.cfg
+	cfg.Journal, cfg.Transport = p, p.transport
+	client, err := oncehttp.New(cfg)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.process, k.client = p, client
+	return err
+}
+
+// Client returns the client: after a Crash another one.
+func (k *Kit) Client() *oncehttp.Client {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.client
+}
+
+// Next makes the next sends meet these faults, one each, after those of earlier calls; the zero Fault is a send that
+// goes well. A fault that package mockserver does not know ends the test.
+func (k *Kit) Next(faults ...mockserver.Fault) {
+	k.t.Helper()
+	for _, fault := range faults {
+		if err := fault.Validate(); err != nil {
+			k.t.Fatalf("oncehttptest: %v", err)
+		}
+	}
+	k.Server.Inject(faults...)
+}
+
+// LoseAnswer lets the server act on the next send, and loses its answer: [mockserver.DropAfter].
+func (k *Kit) LoseAnswer() { k.Next(mockserver.Fault{Kind: mockserver.DropAfter}) }
+
+// Effects returns how often the server did what the key names, by the ledger. Requests without a key count in the
+// ledger's totals only: see [mockserver.Ledger.Snapshot].
+func (k *Kit) Effects(key oncehttp.Key) int {
+	k.t.Helper()
+	return k.count(key, k.Server.Ledger().Effects)
+}
+
+// Sends returns how many requests with the key reached the server whole.
+func (k *Kit) Sends(key oncehttp.Key) int {
+	k.t.Helper()
+	return k.count(key, k.Server.Ledger().Sends)
+}
+
+// count sums of over the keys on the wire of the operations under key, in whatever account.
+func (k *Kit) count(key oncehttp.Key, of func(string) int) (n int) {
+	k.t.Helper()
+	wire := map[string]bool{string(key): true}
+	for rec, err := range k.journal.List(k.t.Context(), persist.Query{AllAccounts: true}) {
+		switch {
+		case err != nil:
+			k.t.Fatalf("oncehttptest: %v", err)
+		case rec.Key == string(key):
+			wire[rec.KeyOnWire()] = true
+		}
+	}
+	for name := range wire {
+		n += of(name)
+	}
+	return n
+}
+
+// Crash ends the client's process, as kill -9 does, and begins the next one: nothing that the old client still does
+// reaches the journal or the server, its connections break, and Client returns a new one on the same journal, which
+// Crash returns, too. Calls of the old client that were under way return errors before Crash does, unless a function of
+// the Config or a loop body keeps them.
+func (k *Kit) Crash() *oncehttp.Client {
+	k.t.Helper()
+	k.mu.Lock()
+	old, client := k.process, k.client
+	k.mu.Unlock()
+	old.kill()
+	k.ending.Go(func() { _ = client.Close() })
+	synctest.Wait()
+	if err := k.open(); err != nil {
+		k.t.Fatalf("oncehttptest: %v", err)
+	}
+	return k.Client()
+}
+
+// Pass lets so much time pass, and returns once everything in the bubble waits.
+func (k *Kit) Pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// end closes both sides.
+func (k *Kit) end() {
+	if client := k.Client(); client != nil {
+		if err := client.Close(); err != nil {
+			k.t.Errorf("oncehttptest: %v", err)
+		}
+	}
+	k.process.kill()
+	k.ending.Wait()
+	if err := k.Server.Close(); err != nil {
+		k.t.Errorf("oncehttptest: %v", err)
+	}
+}
