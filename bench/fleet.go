@@ -224,6 +224,9 @@ func runDoOnPostgres(b *bench, dsn, url string) error {
 			rates[i], cpu[i] = append(rates[i], did.rate), append(cpu[i], micros(did.cpu))
 		}
 	}
+	if err := profileContender(b, do, 64, url, &next); err != nil {
+		return err
+	}
 	for i, c := range contenders {
 		b.add(group, c.name, "ops/s", rates[i])
 		b.add(group, c.name, "of plain", rates[i].over(rates[0]))

@@ -262,7 +262,10 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 			c.start(caller.Call(), name, op)
 		default:
 			c.visits.stay(doVisit)
-			go c.start(caller.Call(), name, op)
+			go func() {
+				growStack()
+				c.start(caller.Call(), name, op)
+			}()
 		}
 		res, err := caller.Wait()
 		switch {

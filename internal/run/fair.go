@@ -215,7 +215,7 @@ func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration
 			continue
 		}
 		batch, err := p.claimGroups(j, origin, known, n)
-		claimed = append(claimed, pointers(batch)...)
+		claimed = append(claimed, batch...)
 		if errors.Is(err, persist.ErrCorrupt) { // of one record; the others go on
 			p.failed(err)
 			continue
@@ -241,13 +241,13 @@ func (p *pass) put(claimed []*persist.Record) {
 
 // claimGroups claims up to n operations of one origin, of its groups in turn. Of an origin that took no connections when it was tried
 // last it claims one. known forgets the groups, and the origin, of which no more is due.
-func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n int) (claimed []persist.Record, err error) {
+func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n int) (claimed []*persist.Record, err error) {
 	if p.c.engine.origins.Failing(origin) {
 		n = 1
 	}
 	groups := known.due[origin]
 	for len(groups) > 0 && len(claimed) < n && err == nil {
-		var batch []persist.Record
+		var batch []*persist.Record
 		want, taken := n-len(claimed), 0
 		batch, taken, err = p.claimServed(j, group{origin, groups[0]}, want)
 		claimed = append(claimed, batch...)
@@ -265,18 +265,18 @@ func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n in
 
 // claimServed claims up to n operations of one group. What it cannot act on it gives back as it was, and leaves the group alone for a
 // while; then it claims one, or, where the journal does not tell needs, so many more. taken is how many it has claimed.
-func (p *pass) claimServed(j fairJournal, g group, n int) (served []persist.Record, taken int, err error) {
+func (p *pass) claimServed(j fairJournal, g group, n int) (served []*persist.Record, taken int, err error) {
 	_, more := p.c.engine.alone.wait(g)
 	if more > 0 && g.needs != "" { // all of the group need the same: one tells
 		n, more = 1, 0
 	}
 	batch, err := p.claimShare(j, g, n+more)
 	var others []*persist.Record
-	for i := range batch {
-		if p.lacks(&batch[i]) {
-			others = append(others, &batch[i])
+	for _, rec := range pointers(batch) {
+		if p.lacks(rec) {
+			others = append(others, rec)
 		} else {
-			served = append(served, batch[i])
+			served = append(served, rec)
 		}
 	}
 	if len(others) == 0 {

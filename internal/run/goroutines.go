@@ -28,6 +28,7 @@ func (g *goroutines) start(f func()) {
 
 // work runs f, and then what start hands over, until close.
 func (g *goroutines) work(f func()) {
+	growStack()
 	next := make(chan func(), 1)
 	for f != nil {
 		f()

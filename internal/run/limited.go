@@ -251,8 +251,8 @@ func (p *pass) another(gone *persist.Record, t *turn) *persist.Record {
 	if err != nil || len(batch) == 0 { // the goroutine that claims meets the error, too
 		return nil
 	}
-	p.giveBackAll(pointers(batch[1:]))
-	return &batch[0]
+	p.giveBackAll(batch[1:])
+	return batch[0]
 }
 
 // handSoon is hand, and returns false also where no worker is free for a third of a lease: they wait for limiters, and other processes may

@@ -320,7 +320,8 @@ func (p *pass) giveBackAll(recs []*persist.Record) {
 }
 
 // pointers are those to the elements of a slice.
-func pointers(recs []persist.Record) (all []*persist.Record) {
+func pointers(recs []persist.Record) []*persist.Record {
+	all := make([]*persist.Record, 0, len(recs))
 	for i := range recs {
 		all = append(all, &recs[i])
 	}
