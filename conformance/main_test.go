@@ -10,7 +10,7 @@ import (
 // TestMain lets several tests run at once: those over TCP wait. The race detector leaves no time for that: they have limits by the clock.
 func TestMain(m *testing.M) {
 	if thinning == 1 {
-		testrun.AtOnce(5)
+		testrun.AtOnce(testrun.N(8, 5))
 	}
 	os.Exit(m.Run())
 }

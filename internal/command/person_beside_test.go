@@ -133,7 +133,7 @@ func keysBehind(got commandtest.Ran, word string) (keys []string) {
 // API's own count; what was sent is left alone.
 func TestPersonBesideWorkers(t *testing.T) {
 	t.Parallel()
-	n := testrun.N(600, 1500)
+	n := testrun.N(300, 1500)
 	third := n / 3
 	books := &ledger{sends: map[string]int{}, most: third + third/5, open: make(chan struct{})} // however slow the person is, some are left
 	s := commandtest.Serve(t, books.ServeHTTP)

@@ -54,7 +54,7 @@ func completeProfiles(t *testing.T) []*profile.Profile {
 // still in progress, and a key that is another request's.
 func TestCompleteProfilesBatch(t *testing.T) {
 	t.Parallel()
-	for _, p := range testrun.Some(completeProfiles(t), 3) {
+	for _, p := range testrun.Some(completeProfiles(t), 6) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			batchAgainst(t, p)
@@ -66,7 +66,7 @@ func TestCompleteProfilesBatch(t *testing.T) {
 // the cases that need a restart, a short window or an outage of the target's store, and bursts of more than three rounds.
 func TestCompleteProfilesCheck(t *testing.T) {
 	t.Parallel()
-	all := testrun.Some(completeProfiles(t), 3)
+	all := testrun.Some(completeProfiles(t), 8)
 	mocks, results := make([]*mockserver.Server, len(all)), make([]commandtest.Ran, len(all))
 	for i, p := range all {
 		mocks[i] = commandtest.StartMock(t, mockserver.Config{Profile: p})

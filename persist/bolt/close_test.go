@@ -100,7 +100,7 @@ func TestCloseAndFlushSayWhatIsDurable(t *testing.T) {
 	for _, act := range []string{"Close", "Flush", "Flush, and then Close"} {
 		for _, under := range kinds[1:] {
 			for _, queued := range kinds {
-				for full := range 8 {
+				for _, full := range testrun.Some([]int{0, 1, 2, 3, 4, 5, 6, 7}, 3) {
 					name := fmt.Sprintf("%s while %q is under way and %q waits, full %03b", act, under, queued, full)
 					path := filepath.Join(dir, fmt.Sprintf("%s-%s-%s-%d.db", act, under, queued, full))
 					t.Run(name, func(t *testing.T) {

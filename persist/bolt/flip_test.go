@@ -47,7 +47,7 @@ func TestFlippedBit(t *testing.T) {
 				}
 			}
 			t.Logf("%d bits of %d bytes", flips, len(file))
-			if flips < testrun.N(80, 1000) {
+			if flips < testrun.N(35, 1000) {
 				t.Errorf("only %d bits were flipped", flips)
 			}
 		})
@@ -199,5 +199,5 @@ func telling(file []byte, bit int) bool {
 	at := bit / 8 % pageSize
 	page := file[bit/8/pageSize*pageSize:][:pageSize]
 	root := len(page) > 0 && strings.Contains(string(page), "oncehttp")
-	return bit%testrun.N(13, 1) == 0 && (at < 48 || root && at < 480 || bit%251 == 0)
+	return bit%testrun.N(29, 1) == 0 && (at < 48 || root && at < 480 || bit%251 == 0)
 }

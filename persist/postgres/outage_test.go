@@ -49,6 +49,9 @@ func TestLostCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		through.Host = address
+		settings := through.Query()
+		settings.Set("idle_in_transaction_session_timeout", "2000") // ms; or else what a cut connection has locked stays so for 15 s
+		through.RawQuery = settings.Encode()
 		db, err := sql.Open("pgx", through.String())
 		if err != nil {
 			t.Fatal(err)

@@ -124,7 +124,7 @@ func (o order) place(ctx context.Context, limit time.Duration) error {
 // placeAtLast repeats the transaction until it is nil.
 func (o order) placeAtLast(ctx context.Context) error {
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		err := o.place(ctx, 5*time.Second)
+		err := o.place(ctx, time.Second)
 		if err == nil || errors.Is(err, persist.ErrTaken) || time.Since(start) > 20*time.Second {
 			return err
 		}

@@ -131,7 +131,7 @@ func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 // Down breaks the way to the database altogether: calls fail fast and say which journal it
 // is, and the journal recovers by itself.
 func Down(t *testing.T, e Engine) {
-	limit := cmp.Or(e.Limit, 12*time.Second)
+	limit := cmp.Or(e.Limit, time.Duration(testrun.N(5, 12))*time.Second)
 	proxy := NewProxy(t, e.Address)
 	j := e.Open(t, proxy.Address(), limit)
 	ctx := t.Context()
