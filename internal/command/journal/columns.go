@@ -2,10 +2,12 @@ package journal
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
@@ -14,8 +16,9 @@ import (
 // columnsUsage is the help of --columns.
 const columnsUsage = "the columns of a table or of CSV, separated by commas: those that stand there without the flag, age, or what stands in the requests, such as amount or /order/id"
 
-// chooseColumns are the columns of --columns: those that are known by their names, and values of the requests.
-func chooseColumns(known []column, names []string, c clock) ([]column, error) {
+// choose returns the columns of --columns: those that are known by their names, and values of the requests, which it notes in l.fields.
+func (l *listFlags) choose(known []column, c clock) ([]column, error) {
+	names := l.columns
 	if len(names) == 0 {
 		return known, nil
 	}
@@ -30,23 +33,43 @@ func chooseColumns(known []column, names []string, c clock) ([]column, error) {
 		case i >= 0:
 			chosen = append(chosen, known[i])
 		default:
-			chosen = append(chosen, fieldColumn(name))
+			f := &field{name: name}
+			l.fields = append(l.fields, f)
+			chosen = append(chosen, f.column())
 		}
 	}
 	return chosen, nil
 }
 
-// fieldColumn is a value of the requests, by its name or JSON pointer; of a request that was pruned it is what was kept.
-func fieldColumn(name string) column {
-	pointer := name
+// field is a value of the requests, by its name or JSON pointer; of a request that was pruned it is what was kept.
+type field struct {
+	name       string
+	shown, has int // records that were listed, and those of them that have it
+}
+
+// column returns the column of the field, which counts what it shows.
+func (f *field) column() column {
+	pointer := f.name
 	if !words.IsPointer(pointer) {
-		pointer = words.PointerTo(name)
+		pointer = words.PointerTo(f.name)
 	}
-	return column{strings.ToUpper(strings.TrimPrefix(name, "/")), func(rec *persist.Record) string {
+	return column{strings.ToUpper(strings.TrimPrefix(f.name, "/")), func(rec *persist.Record) string {
+		f.shown++
 		text, why := results.RequestText(rec, pointer)
 		if why != "" {
 			return "-"
 		}
+		f.has++
 		return words.OrDash(visible(strings.Join(strings.Fields(text), " ")))
 	}}
+}
+
+// sayAbsent names the fields that none of the listed requests has, such as a name that was mistyped.
+func (l *listFlags) sayAbsent(w io.Writer) {
+	for _, f := range l.fields {
+		if f.shown > 0 && f.has == 0 {
+			terminal.Say(w, "--columns %q: no request of the %s has it; columns of the record are those that stand there without the flag, and age",
+				words.Clip(f.name), words.Count(f.shown, "listed operation"))
+		}
+	}
 }

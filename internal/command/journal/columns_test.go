@@ -24,6 +24,15 @@ func TestJournalColumns(t *testing.T) {
 	if want := "state,amount,supplier,none|pending,12.50,Ann and Bob,-|confirmed,7,-,-"; strings.Join(got, "|") != want {
 		t.Errorf("list: %q", got)
 	}
+	for args, want := range map[string]string{ // a name that no request has is told of
+		"list --columns amuont,amount": `--columns "amuont": no request of the 2 listed operations has it`, "stuck --columns /suplier": `--columns "/suplier": no request of the 1 listed operation has it`,
+		"list --columns amount,supplier,age": "", "list nobody --columns amuont": "", "stuck --columns amuont --quiet": "",
+	} {
+		said := commandtest.Run(t, append(append([]string{"journal"}, strings.Fields(args)...), "--journal", j)...).Want(t, terminal.ExitOK).Err
+		if !strings.Contains(said, want) || want == "" && strings.Contains(said, "--columns") {
+			t.Errorf("%s says %q, want %q", args, said, want)
+		}
+	}
 	if got = rows("stuck", "--columns", "amount,sent,next_attempt"); len(got) != 2 || strings.Fields(got[0])[0] != "AMOUNT" || strings.Fields(got[1])[0] != "12.50" {
 		t.Errorf("stuck: %q", got)
 	}

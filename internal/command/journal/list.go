@@ -31,8 +31,9 @@ type listFlags struct {
 	format string
 	limit  int
 	sort   string
-	// columns are those of --columns.
+	// columns are those of --columns, fields those of them that stand in the requests.
 	columns []string
+	fields  []*field
 }
 
 func listCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
@@ -61,7 +62,11 @@ was handed to the network: no, yes, or maybe where a process died. --sort needs 
 			if err != nil {
 				return err
 			}
-			return f.WithReader(func(ses *session.Session) error { return l.list(cmd.Context(), ses, sel, write) })
+			if err := f.WithReader(func(ses *session.Session) error { return l.list(cmd.Context(), ses, sel, write) }); err != nil {
+				return err
+			}
+			l.sayAbsent(s.Err)
+			return nil
 		},
 	}
 	fs := cmd.Flags()
@@ -133,7 +138,7 @@ func (l *listFlags) writer(out io.Writer, c clock, d results.Declines) (recordWr
 		known = append(known, column{"SEEN", session.SeenKey})
 		known[0].text = func(rec *persist.Record) string { return rec.Key }
 	}
-	columns, err := chooseColumns(known, l.columns, c)
+	columns, err := l.choose(known, c)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ says so in a line on stderr; --quiet prints nothing else.`,
 				}
 				a := &alert{flags: &alerts, now: now}
 				c := clock{now: now, relative: terminal.IsTerminal(s.Out)}
-				columns, err := chooseColumns(stuckColumns(c, needs), l.columns, c)
+				columns, err := l.choose(stuckColumns(c, needs), c)
 				if err != nil {
 					return err
 				}
@@ -70,6 +70,7 @@ says so in a line on stderr; --quiet prints nothing else.`,
 				if err := l.list(cmd.Context(), ses, sel, seeingWriter{w, a.add}); err != nil {
 					return err
 				}
+				l.sayAbsent(s.Err)
 				return a.conclude(ses.Place.Name)
 			})
 		},
