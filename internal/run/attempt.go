@@ -82,6 +82,7 @@ func (r *run) attempt() {
 		default:
 			if sent {
 				r.tellAnswered()
+				r.logAttempt()
 			}
 			return
 		}

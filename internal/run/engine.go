@@ -217,6 +217,7 @@ func (r *run) finished(res *result) *result {
 	}
 	r.ends(EventFinished, change)
 	r.tell(EventFinished, change)
+	r.logEnd(res)
 	return res
 }
 
