@@ -193,7 +193,7 @@ func TestNoHTTP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := listen(t, speak)
-			rep, err := conformance.Run(t.Context(), conformance.Options{URL: url, AnswerTimeout: 100 * time.Millisecond})
+			rep, err := conformance.Run(t.Context(), conformance.Options{URL: url, AnswerTimeout: 500 * time.Millisecond})
 			if rep != nil || !errors.Is(err, conformance.ErrRefuses) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, %v, want ErrRefuses in one line", rep, err)
 			}
