@@ -13,18 +13,18 @@ import (
 // share a client. It is part of the identity of their operations: under one key, two accounts have two of them. Credentials are
 // not compared in it, so that a token may be renewed at any time.
 //
-// A call that names an account, here or by Config.Account, first looks at what stands under none: while an operation of its key, or
-// one without a key that is unresolved, stands there, nothing is begun, and the error matches ErrAccount until the operation is
-// assigned. An empty account is ErrConfig.
+// A call for an account, given here or by Config.Account, first looks at the operations under no account. While an operation of its key,
+// or an unresolved one without a key, stands there, nothing is begun. The error then matches ErrAccount until the operation is assigned.
+// An empty account is ErrConfig.
 //
-// Run, Unfinished, Lookup and whatever else is called without an account reach all of them; called with such a context, that
-// account only. Functions of the Config find the account of their operation in the context that they are given, or that of their
-// request: see AccountFromContext. It panics if ctx is nil, as context.WithValue does.
+// Run, Unfinished, Lookup and all other calls without an account reach all accounts; with such a context they reach that account only.
+// Functions of the Config find the account of their operation in their context, or in the context of their request: see
+// AccountFromContext. ContextWithAccount panics if ctx is nil, as context.WithValue does.
 func ContextWithAccount(ctx context.Context, account string) context.Context {
 	return context.WithValue(ctx, accountKey{}, accountNamed{account, true})
 }
 
-// AccountFromContext returns the account that ContextWithAccount named; named is false if there is none. In Config.Authorize,
+// AccountFromContext returns the account named by ContextWithAccount; named is false if there is none. In Config.Authorize,
 // Config.Token and Config.Reconcile it is that of the operation, on Resume, too. It panics if ctx is nil.
 func AccountFromContext(ctx context.Context) (account string, named bool) {
 	a, _ := ctx.Value(accountKey{}).(accountNamed)
@@ -34,7 +34,7 @@ func AccountFromContext(ctx context.Context) (account string, named bool) {
 // accountKey is the key of an account in a context.
 type accountKey struct{}
 
-// accountNamed is the account of a context; the zero value says that there is none, whatever a context around it says.
+// accountNamed is the account of a context; the zero value means no account, also inside a context with one.
 type accountNamed struct {
 	name  string
 	named bool
@@ -53,7 +53,7 @@ func withAccountOf(ctx context.Context, rec *persist.Record) context.Context {
 	return context.WithValue(ctx, accountKey{}, of)
 }
 
-// errEmptyAccount: the sign of a customer that was not found, which must not become everybody.
+// errEmptyAccount: an empty account is the sign of a customer not found, and must not mean all accounts.
 var errEmptyAccount = errors.New("an empty account in ContextWithAccount")
 
 // checkAccount returns an error if ctx names an empty account.
@@ -64,8 +64,8 @@ func checkAccount(ctx context.Context) error {
 	return nil
 }
 
-// account returns the account that a call with this context reaches, as records have it, its scopes aside: Config.Account, and
-// inside it the context's.
+// account returns the account reached by a call with this context, in the form of records, without scopes: Config.Account, and inside
+// it the context's.
 func (c *Client) account(ctx context.Context) string {
 	if name, named := AccountFromContext(ctx); named {
 		return persist.Account(c.cfg.Account, [2]string{"", name})
@@ -73,8 +73,8 @@ func (c *Client) account(ctx context.Context) string {
 	return c.accountBase
 }
 
-// unassigned returns the accounts that are none beside an account: without that of ContextWithAccount, and without a name.
-// Headers that select an account stay.
+// unassigned returns the accounts with the meaning "no account" beside an account: without the one of ContextWithAccount, and without a
+// name. Headers selecting an account stay.
 func unassigned(account string) (none []string) {
 	name, scopes := persist.SplitAccount(account)
 	inside := len(scopes) > 0 && scopes[0][0] == ""
@@ -90,11 +90,11 @@ func unassigned(account string) (none []string) {
 	return none
 }
 
-// unassignedOf returns the accounts that are none beside that of a call.
+// unassignedOf is unassigned for the account of a call.
 func unassignedOf(named *request.Named) (none []string) { return unassigned(named.Account) }
 
-// checkUnassigned stops a call that names an account while an operation of its key stands under none, unless there is one of the
-// account, too, so that nothing is begun.
+// checkUnassigned stops a call for an account while an operation of its key stands under no account. It does not if there is one of the
+// account, too: then nothing is begun.
 func (e *engine) checkUnassigned(ctx context.Context, name string, op *preparedRequest) error {
 	id, found, err := e.standsUnassigned(ctx, &op.named)
 	if err == nil && !found {
@@ -110,7 +110,7 @@ func (e *engine) checkUnassigned(ctx context.Context, name string, op *preparedR
 	return e.strangerError(ctx, name, id, e.unassignedCause(ctx, id, op.rec.Account))
 }
 
-// standsUnassigned returns an operation under no account that has one of the call's keys. Errors: the journal's.
+// standsUnassigned returns an operation under no account with one of the call's keys. Errors: the journal's.
 func (e *engine) standsUnassigned(ctx context.Context, named *request.Named) (id persist.ID, found bool, err error) {
 	if named.Keyless && e.cfg.randomKeys { // no operation can have the key
 		return persist.ID{}, false, nil
@@ -132,8 +132,8 @@ func (e *engine) unassignedCause(ctx context.Context, id persist.ID, account str
 		"to which it belongs: %s, maybe to %q", e.referenceTo(ctx, id), request.Base(account))
 }
 
-// errIncomparable says that a request differs from that of an operation at most in what counts by one of two configurations only, or
-// that a later version of this module made the fingerprint.
+// errIncomparable is the error of a request with at most one kind of difference from the operation's: parts counted by one of two
+// configurations only. It is also the error if a later version of this module made the fingerprint.
 var errIncomparable = errors.New("it was begun with other SecretHeaders or SecretParameters, or by a later version, and cannot be compared; " +
 	"send it with those, or settle it")
 
@@ -142,9 +142,9 @@ func incomparable(op *preparedRequest, rec *persist.Record) error {
 	return fmt.Errorf("%w (%w)", errIncomparable, op.read.Unclear(rec))
 }
 
-// errorOfPlace returns the error of a call whose operation has no place, because the journal failed with err. For a call that
-// names no key nobody has looked yet for what is unresolved of the same request: the error names none either, since whoever goes on with
-// one that NewKey made would begin a second operation.
+// errorOfPlace returns the error of a call without a place for its operation, because the journal failed with err. For a call without a
+// named key nobody has looked yet for unresolved operations of the same request. So the error names no key either: a caller going on with
+// a key made by NewKey would begin a second operation.
 func (e *engine) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
 	switch {
 	case op.named.Unnamed:
@@ -159,8 +159,7 @@ func (e *engine) errorOfPlace(ctx context.Context, name string, op *preparedRequ
 	return e.errorOfBegin(ctx, name, op, false, err)
 }
 
-// exists reports whether there is an operation, also one that a call of this process is about to begin. Errors: the
-// journal's.
+// exists reports whether there is an operation, also one about to be begun by a call of this process. Errors: the journal's.
 func (e *engine) exists(ctx context.Context, id persist.ID) (bool, error) {
 	if running, _ := e.shared.calls.Running(id); running || e.shared.notes.MayAppear(id, e.now()) {
 		return true, nil

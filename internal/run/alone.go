@@ -7,30 +7,30 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// group is the unit of claims: the operations of one origin with the same needs. needs is empty where the journal does not tell.
+// group is the unit of claims: the operations of one origin with the same needs. needs is empty if the journal does not tell.
 type group struct{ origin, needs string }
 
 // The bounds of leftAlone.
 const (
 	aloneMax      = 1024 // groups
-	aloneBatchMax = 256  // how many more operations a claim takes, to reach what is behind those that are left alone
+	aloneBatchMax = 256  // additional operations of a claim, to reach the operations behind those left alone
 )
 
-// leftAlone are groups of which a claim brought operations that this client cannot act on, and that were given back as they were. It
-// leaves such a group alone for a while, which doubles each time, up to pauseMax. It is safe for concurrent use.
+// leftAlone are groups of operations claimed by this client, but given back as they were, since the client cannot act on them. It
+// leaves such a group alone for a pause. The pause doubles each time, up to pauseMax. leftAlone is safe for concurrent use.
 type leftAlone struct {
 	mu sync.Mutex
 	of map[group]alone
 }
 
-// alone says until when a group is left alone.
+// alone is the state of one group left alone until a time.
 type alone struct {
 	until time.Time
 	pause time.Duration // the last one
 	n     int           // how many operations were given back
 }
 
-// note says that n operations of a group were given back.
+// note notes n operations of a group as given back.
 func (l *leftAlone) note(g group, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,8 +49,8 @@ func (l *leftAlone) note(g group, n int) {
 	l.of[g] = a
 }
 
-// served says that this client can act on an operation, and so on all of its group. What a journal that does not tell needs holds
-// together stays as it is.
+// served takes an operation's group out, since this client can act on the operation, and so on all of its group. The group of an origin in
+// a journal without told needs stays as it is.
 func (l *leftAlone) served(rec *persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

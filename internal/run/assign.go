@@ -31,7 +31,7 @@ func (c *Client) Assign(ctx context.Context, key string, chosen Chosen) error {
 	})
 }
 
-// assign assigns an operation that no call of this process runs. account is without the headers that select one.
+// assign assigns an operation not run by any call of this process. account is without the headers selecting one.
 func (e *engine) assign(ctx context.Context, name string, id persist.ID, account string, chosen Chosen) error {
 	rec, err := e.journal.Get(ctx, id)
 	switch {
@@ -63,7 +63,7 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 	return nil
 }
 
-// selecting returns the scopes of an account that headers have made.
+// selecting returns the scopes of an account made by headers.
 func selecting(scopes [][2]string) [][2]string {
 	if len(scopes) > 0 && scopes[0][0] == "" {
 		return scopes[1:]
@@ -71,7 +71,7 @@ func selecting(scopes [][2]string) [][2]string {
 	return scopes
 }
 
-// lookupUnassigned is lookup among what stands under none beside the account that a call reaches. name is that of the call.
+// lookupUnassigned is lookup among the operations under no account, beside the account of the call. name is the call's name.
 func (c *Client) lookupUnassigned(ctx context.Context, name string, key string, chosen Chosen) (persist.Record, error) {
 	failed := func(cause error, why ...error) (persist.Record, error) {
 		return persist.Record{}, newError(name, unclear(key), cause, why...)
@@ -116,14 +116,14 @@ func accountsOf(records []persist.Record) string {
 	return strings.Join(list, ", ")
 }
 
-// keyMatch selects the records that a key, or a reference in its place, stands for.
+// keyMatch selects the records of a key, or of a reference in its place.
 type keyMatch struct {
 	query persist.Query
 	is    func(*persist.Record) bool
 }
 
-// matching selects what key stands for in an account: a key first, and where the account has none that is called so, a reference.
-// Errors: the journal's.
+// matching selects the records of key in an account: key is a key first, and a reference if the account has no such key. Errors: the
+// journal's.
 func (c *Client) matching(ctx context.Context, key string, account string) (keyMatch, error) {
 	byKey := keyMatch{persist.Query{Account: account, Key: key}, func(*persist.Record) bool { return true }}
 	if !request.IsReference(key) {
@@ -138,11 +138,11 @@ func (c *Client) matching(ctx context.Context, key string, account string) (keyM
 	}}, err
 }
 
-// unassignedMost is how many unfinished operations Run counts that stand under no account.
+// unassignedMost is the largest number of unfinished operations under no account counted by Run.
 const unassignedMost = 1000
 
-// sayUnassigned tells, by an event and the log, that operations stand under no account, beside that of this Run: it does not send
-// them, and calls with their keys begin nothing. Where nobody has set a Logger, slog.Default is told the first time.
+// sayUnassigned tells of operations under no account, beside the account of this Run, by an event and the log. Run does not send them, and
+// calls with their keys begin nothing. If nobody has set a Logger, slog.Default is told the first time.
 func (r *runner) sayUnassigned(ctx context.Context) {
 	n, first := 0, persist.ID{}
 	for _, account := range unassigned(r.account(ctx)) {

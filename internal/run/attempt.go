@@ -39,7 +39,7 @@ func (r *run) sent(h heard) operation.Sent {
 	return s
 }
 
-// settle keeps the answer that counts by now, and gives up any other. latest is the latest one.
+// settle keeps the answer chosen by the drive, and gives up any other. latest is the latest one.
 func (r *run) settle(latest heard) {
 	switch r.drive.Answer().ID {
 	case 0:
@@ -55,7 +55,7 @@ func (r *run) settle(latest heard) {
 	}
 }
 
-// attempt does the steps of one attempt. With Policy.AskFirst it first asks whether the operation took effect already.
+// attempt does the steps of one attempt. With Policy.AskFirst it first asks if the operation took effect already.
 func (r *run) attempt() {
 	defer r.Dismiss()
 	sent := false
@@ -159,7 +159,7 @@ func (r *run) answeredBy(e *Event) {
 	}
 }
 
-// checkLease returns an error if this client may no longer send the record. One that is final has no lease.
+// checkLease returns an error if this client may no longer send the record. A final record has no lease.
 func (r *run) checkLease(ctx context.Context) error {
 	if r.given.AskedAgain {
 		return nil
@@ -167,7 +167,7 @@ func (r *run) checkLease(ctx context.Context) error {
 	return r.leases.Check(ctx, r.rec.ID)
 }
 
-// noteOrigin notes whether a request showed that the origin takes connections. If it does not, down is the time at which it may be tried again.
+// noteOrigin notes if the origin takes connections, as shown by a request. If it does not, down is the earliest time of a new try.
 func (r *run) noteOrigin(sent wire.Result) (down time.Time) {
 	switch policy := &r.cfg.Retry; {
 	case !sent.Unsent:

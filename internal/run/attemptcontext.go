@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// Attempt has the fields of oncehttp.Attempt, whose documentation is there.
+// Attempt has the fields of oncehttp.Attempt; see its documentation there.
 type Attempt struct {
 	Key         string
 	Number      int
@@ -25,11 +25,11 @@ func AttemptFromContext(ctx context.Context) (attempt Attempt, sends bool) {
 // attemptKey is the key of an attemptContext in itself.
 type attemptKey struct{}
 
-// attemptContext is the context of one request that is handed to the Transport. It is a type of its own, so that it costs one allocation.
+// attemptContext is the context of one request handed to the Transport. It is a type of its own, to cost one allocation only.
 type attemptContext struct {
 	context.Context
 	attempt Attempt
-	sends   bool // it sends an operation; else it hides what the caller's context says of another one
+	sends   bool // it sends an operation; else it hides the attempt of another one in the caller's context
 }
 
 // Value returns c for attemptKey.
@@ -45,10 +45,10 @@ func (r *run) attemptRequest(ctx, send context.Context, target *url.URL) (*http.
 	return r.requestFor(ctx, &attemptContext{send, r.attemptNow(), true}, &r.rec, target)
 }
 
-// attemptNow returns the attempt that is about to be sent.
+// attemptNow returns the attempt about to be sent.
 func (r *run) attemptNow() Attempt {
 	before := r.rec.Sends + r.sends() + r.begun
-	if r.given.Doubted { // whoever may have sent it may have died before that was recorded
+	if r.given.Doubted { // a process may have sent it, and died before the record of that
 		before = max(before, 1)
 	}
 	return Attempt{Key: r.rec.Key, Number: r.drive.Attempts(), SendsBefore: before, Resumed: !r.given.Created}

@@ -13,26 +13,26 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the origins to which clients of a journal send with Authorize, so that no client without it sends there. They are a fact
-// of the journal (persist.FactOrigins).
+// This file holds the origins of requests sent with Authorize by clients of a journal, to keep clients without it from sending there. They
+// are a fact of the journal (persist.FactOrigins).
 
 const (
-	// authorizedFor is the time for which a client without Authorize uses the fact as it was read.
+	// authorizedFor bounds the time of using the fact as it was read, in a client without Authorize.
 	authorizedFor = time.Second
-	// authorizedTries bounds how often the fact is written anew since others were faster.
+	// authorizedTries bounds the number of writes of the fact, if others are faster each time.
 	authorizedTries = 100
-	// authorizedMax bounds the origins of which a process remembers that they are in the fact.
+	// authorizedMax bounds the origins remembered by a process as being in the fact.
 	authorizedMax = 1024
 )
 
-// errFactChanges is the error of a journal that takes none of authorizedTries writes.
+// errFactChanges is the error of a journal after authorizedTries writes in vain.
 var errFactChanges = errors.New("the fact of the origins with credentials changes with every look")
 
 // authorized is the knowledge of the process about the fact. The zero value is ready; it is safe for concurrent use.
 type authorized struct {
 	read    atomic.Pointer[authorizedRead]
 	reading atomic.Bool                     // somebody reads the fact before it is too old
-	written atomic.Pointer[map[string]bool] // origins, and the lists of clients, that are in the fact
+	written atomic.Pointer[map[string]bool] // origins, and clients' lists of origins, in the fact
 }
 
 // authorizedRead is the fact as it was read.
@@ -41,7 +41,7 @@ type authorizedRead struct {
 	at  time.Time
 }
 
-// entry returns the origin or pattern by which others send to an origin with Authorize; empty if they do not.
+// entry returns the fact's origin or pattern for others' requests with Authorize to an origin; empty if there are none.
 func (a *authorized) entry(origin string) string {
 	if read := a.read.Load(); read != nil {
 		return read.set.Find(origin)
@@ -49,8 +49,8 @@ func (a *authorized) entry(origin string) string {
 	return ""
 }
 
-// look reads the fact, unless that was done a moment ago. Half the time before it is too old one caller reads it, so that many who
-// look at once do not all read. Errors: those of Fact.
+// look reads the fact, unless it was read a moment ago. At an age between half of authorizedFor and authorizedFor, one caller at a time
+// reads it: many callers at once do not all read. Errors: those of Fact.
 func (a *authorized) look(ctx context.Context, j persist.Journal) error {
 	if read := a.read.Load(); read != nil {
 		switch age := time.Since(read.at); {
@@ -71,7 +71,7 @@ func (a *authorized) look(ctx context.Context, j persist.Journal) error {
 	return err
 }
 
-// learn notes what the fact was at a time, unless something later is known.
+// learn notes the fact's value at a time, unless a later value is known.
 func (a *authorized) learn(set request.OriginSet, at time.Time) {
 	for {
 		known := a.read.Load()
@@ -81,7 +81,7 @@ func (a *authorized) learn(set request.OriginSet, at time.Time) {
 	}
 }
 
-// holds reports whether what has a name is known to be in the fact.
+// holds reports whether the entries under a name are known to be in the fact.
 func (a *authorized) holds(name string) bool {
 	known := a.written.Load()
 	return known != nil && (*known)[name]
@@ -111,7 +111,7 @@ func (a *authorized) hold(ctx context.Context, j persist.Journal, name string, e
 	return errFactChanges
 }
 
-// note remembers that what has a name is in the fact.
+// note remembers the entries under a name as being in the fact.
 func (a *authorized) note(name string) {
 	for {
 		known, next := a.written.Load(), map[string]bool{name: true}
@@ -124,7 +124,7 @@ func (a *authorized) note(name string) {
 	}
 }
 
-// holdOrigins has the journal hold where this client sends with Authorize by its Config, before a pass: the entries of Origins.
+// holdOrigins has the journal hold the entries of Config.Origins, the targets of this client's requests with Authorize, before a pass.
 func (e *engine) holdOrigins(ctx context.Context) error {
 	listed := e.cfg.origins
 	if e.cfg.Authorize == nil || listed == nil || listed.Empty() || e.shared.authorized.holds(listed.Name()) {
@@ -141,7 +141,7 @@ func (e *engine) holdBegun(ctx context.Context, origin string) error {
 	return e.holdSent(ctx, origin)
 }
 
-// holdSent has the journal hold an origin to which a request with credentials is about to be sent.
+// holdSent has the journal hold the origin of a request with credentials, before its send.
 func (e *engine) holdSent(ctx context.Context, origin string) error {
 	listed := e.cfg.origins
 	if listed != nil && listed.Allows(origin) && e.shared.authorized.holds(listed.Name()) || e.shared.authorized.holds(origin) {
@@ -150,7 +150,7 @@ func (e *engine) holdSent(ctx context.Context, origin string) error {
 	return e.shared.authorized.hold(ctx, e.journal, origin, func() []string { return []string{origin} })
 }
 
-// lookAtOrigins reads where others send with Authorize, for a client without it.
+// lookAtOrigins reads the origins of others' requests with Authorize, for a client without it.
 func (e *engine) lookAtOrigins(ctx context.Context) error {
 	if e.cfg.Authorize != nil {
 		return nil
@@ -158,8 +158,8 @@ func (e *engine) lookAtOrigins(ctx context.Context) error {
 	return e.shared.authorized.look(ctx, e.journal)
 }
 
-// othersAuthorize returns the entry by which other clients of the journal send to an origin with Authorize; empty where they do
-// not, or where this client has Authorize, too.
+// othersAuthorize returns the entry for requests with Authorize to an origin by other clients of the journal. It is empty if there is
+// none, or if this client has Authorize, too.
 func (c *Config) othersAuthorize(origin string) string {
 	if c.Authorize != nil || c.authorized == nil {
 		return ""
@@ -167,7 +167,7 @@ func (c *Config) othersAuthorize(origin string) string {
 	return c.authorized.entry(origin)
 }
 
-// lacksCredentials is the lack of a request without credentials of its own to an origin to which others send with Authorize.
+// lacksCredentials returns the lack of a request without credentials of its own, if others send to its origin with Authorize.
 func (c *Config) lacksCredentials(origin string, own *request.Credentials) operation.Lack {
 	if entry := c.othersAuthorize(origin); entry != "" && own.Empty() {
 		return operation.LacksCredentials(origin, entry)
@@ -175,8 +175,8 @@ func (c *Config) lacksCredentials(origin string, own *request.Credentials) opera
 	return operation.Lack{}
 }
 
-// mayBegin returns the result of a call that would begin an operation without credentials at an origin of others' Authorize. It returns nil if the
-// call may begin, and if a record stands: that decides then.
+// mayBegin refuses a call about to begin an operation without credentials at an origin of others' Authorize. It returns nil if the call may
+// begin, and if a record stands: the record decides then.
 func (e *engine) mayBegin(ctx context.Context, name string, op *preparedRequest) *result {
 	if err := e.lookAtOrigins(ctx); err != nil {
 		return &result{err: e.errorOfBegin(ctx, name, op, true, err)}

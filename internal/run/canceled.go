@@ -10,11 +10,11 @@ import (
 
 // Request.Cancel, a deprecated field of net/http. An http.Client with a Timeout sets it, too.
 
-// errCanceled is the cause of a call whose Request.Cancel was closed, in net/http's words.
+// errCanceled is the cause of a call ended by its Request.Cancel, in net/http's words.
 var errCanceled = errors.New("net/http: request canceled")
 
-// untilCanceled runs send with a context that ends with req.Cancel, too, which is not nil. Until its body was read to the end or
-// closed, an answer that is not kept whole ends with it as well.
+// untilCanceled runs send with a context ended by req.Cancel, too; req.Cancel is not nil. An answer not kept whole ends with it as well,
+// until its body was read to the end or closed.
 func untilCanceled(req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	//lint:ignore SA1019 callers set it
@@ -37,7 +37,8 @@ func untilCanceled(req *http.Request, send func(*http.Request) (*http.Response, 
 	return resp, err
 }
 
-// awaitCancel ends a context once canceled is closed. After its deadline the cause is that: an http.Client closes the channel then.
+// awaitCancel ends a context once canceled is closed. After its deadline, the deadline is the cause: an http.Client closes the channel
+// then.
 func awaitCancel(ctx context.Context, cancel context.CancelCauseFunc, canceled <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -50,7 +51,7 @@ func awaitCancel(ctx context.Context, cancel context.CancelCauseFunc, canceled <
 	}
 }
 
-// cancelableBody is a body whose end releases a context.
+// cancelableBody is a body with a context to release at its end.
 type cancelableBody struct {
 	io.ReadCloser
 	release func()

@@ -21,7 +21,7 @@ import (
 
 // Client sends requests that must take effect exactly once. It is safe for
 // concurrent use; make one and keep it. Only New and Open make one: every error of
-// a nil or zero Client matches ErrConfig, and so does that of a nil context.Context.
+// a nil or zero Client matches ErrConfig, and so does every error for a nil context.Context.
 type Client struct {
 	cfg           Config
 	engine        *engine
@@ -29,8 +29,8 @@ type Client struct {
 	ownsTransport bool // Config.Transport was nil, Close closes its idle connections
 	accountBase   string
 
-	// draining ends the waits between attempts, so that every call stops after
-	// the attempt that is on the wire.
+	// draining ends the waits between attempts: every call stops after
+	// the attempt on the wire.
 	draining context.Context
 	drain    context.CancelCauseFunc
 	owed     chan struct{} // wakes the deliveries of Run
@@ -42,14 +42,14 @@ type Client struct {
 	visits    *visits
 	closeOnce sync.Once
 	closing   time.Time       // when Close was called; written by closeOnce
-	cutting   context.Context // ends where Close cuts what is under way
+	cutting   context.Context // ends when Close cuts the work under way
 	cut       context.CancelCauseFunc
 	over      chan struct{} // closed once all is over
 	closeErr  error         // written before over is closed
 	renewed   atomic.Bool   // no renewal of leases is under way any more
 }
 
-// New makes a client on any journal, which stays the caller's to close. Several
+// New makes a client on any journal; the caller closes the journal. Several
 // clients in one process may share one journal.
 // Errors: ErrConfig.
 func New(cfg Config) (*Client, error) {
@@ -108,31 +108,31 @@ func (c *Client) DoKey(req *http.Request, key string) (*http.Response, error) {
 	return c.do("do", req, keySource{key: key, given: true}, false)
 }
 
-// keySource is what a call itself says about the key.
+// keySource is the call's own part in the choice of the key.
 type keySource struct {
 	key    string
-	given  bool          // the call names the key, which then must not be empty
+	given  bool          // the call names the key; it must not be empty then
 	chosen bool          // a request without any key is an error; none is generated
 	queued bool          // the call itself sends nothing
 	made   *request.Made // NewKey's answer, if it was asked before
 }
 
-// preparedRequest is a caller's request, read once: the record that it would begin, its profile, and the
-// credentials that no journal sees.
+// preparedRequest is a caller's request, read once: the record for its begin, its profile, and the
+// credentials, never given to a journal.
 type preparedRequest struct {
 	rec         *persist.Record // of read
 	prof        *profile.Profile
 	credentials request.Credentials
-	target      *url.URL // where the caller sends it
+	target      *url.URL // the caller's URL
 	read        *request.Snapshot
-	named       request.Named // what the call names, as far as it could be read
+	named       request.Named // the keys, account and scopes named by the call, as far as it could be read
 	secret      []byte        // the journal's, if the operation's owner is compared
 	left        *leftRecord   // the operation, while the limiter takes long; nil: it was not left
 	places      int           // how often its place was chosen by all records of its key
 }
 
-// do runs a request as an operation, or lets it stream through if it is none. name is that of the call, for errors;
-// plain says that the caller sees plain HTTP, and that the request was declared an operation.
+// do runs a request as an operation, or lets it stream through if it is none. name is the call's name, for errors. If plain is true,
+// the caller sees plain HTTP, and the request was declared an operation.
 func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
 	if err := c.checkCall(context.Background(), name, key.key); err != nil {
 		if req != nil {
@@ -164,7 +164,7 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 	return operate(req)
 }
 
-// operate is do of a request that is an operation.
+// operate is do for an operation.
 func (c *Client) operate(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
 	op, err := c.read(req, key, plain)
 	ctx := inflight.WithoutKey(req.Context()) // a journal of a user's own may ask for something with it
@@ -199,11 +199,11 @@ func (c *Client) operate(name string, req *http.Request, key keySource, plain bo
 		if resp != nil || err != nil {
 			return resp, err
 		}
-		op.named.Unnamed, op.named.Keyless = false, false // from now on an operation has its key, also where that was just made
+		op.named.Unnamed, op.named.Keyless = false, false // from now on an operation has its key, also a key made just now
 	}
 }
 
-// stream sends a request of Do that is no operation. opened: it belongs to a Do of a client that is not closed.
+// stream sends a request of Do if it is no operation. opened: it belongs to a Do of a client not closed.
 func (c *Client) stream(req *http.Request, opened bool) (*http.Response, error) {
 	if !opened {
 		closeBody(req)
@@ -216,10 +216,10 @@ func (c *Client) stream(req *http.Request, opened bool) (*http.Response, error) 
 	return passThrough{c, c.draining, c.cutting}.do(req)
 }
 
-// response returns this caller's response or error of a call that is over; neither if another caller has the rest of a large
-// answer, so that the server has to be asked again.
+// response returns this caller's response or error of a finished call. It returns neither if another caller has the rest of a large
+// answer. Then the server has to be asked again.
 func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, joined bool) (*http.Response, error) {
-	if res.owed != 0 && c.cfg.OnResult != nil { // before the mark below, which raises the revision
+	if res.owed != 0 && c.cfg.OnResult != nil { // before the mark below, since it raises the revision
 		c.engine.markDelivered(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, res.owed)
 	}
 	if res.unreported {
@@ -230,11 +230,11 @@ func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, 
 			return resp, nil
 		}
 	}
-	return nil, res.err // also where the rest was given up for an attempt that was not made
+	return nil, res.err // also if the rest was given up for an attempt not made
 }
 
-// run joins the call that is under way with the operation, or starts one, and returns its result, and the caller whose Done
-// follows. err is set if this caller gets no result.
+// run joins the operation's call under way, or starts one. It returns the call's result, and the caller; its Done must follow.
+// err is set if this caller gets no result.
 func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, *inflight.Caller[*result], error) {
 	for {
 		if err := c.mayBegin(ctx, name, op); err != nil {
@@ -257,7 +257,7 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 			return nil, nil, newError(name, unclear(op.keyInFlight()), inflight.ErrCircle, ErrInFlight)
 		case arrival == inflight.Joined:
 			caller.Until(c.cutting)
-		case ctx.Done() == nil && c.engine.late == nil: // a caller that stays until the call is over runs it on its own goroutine
+		case ctx.Done() == nil && c.engine.late == nil: // this caller stays until the call is over: it runs it on its own goroutine
 			c.visits.stay(doVisit)
 			c.start(caller.Call(), name, op)
 		default:
@@ -278,7 +278,7 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 	}
 }
 
-// mayBegin returns the error of a call that must neither begin its operation nor join it, or nil.
+// mayBegin returns an error if a call must neither begin its operation nor join it.
 func (c *Client) mayBegin(ctx context.Context, name string, op *preparedRequest) error {
 	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
 		return err
@@ -300,16 +300,16 @@ func (c *Client) mayBegin(ctx context.Context, name string, op *preparedRequest)
 	return nil
 }
 
-// underWay compares a request with that of the call that is under way with its key.
+// underWay compares a request with the request of the call under way with its key.
 type underWay struct {
 	op        *preparedRequest
 	elsewhere *persist.Record  // the record, if it is of another scope than the request
 	strange   bool             // it belongs to other credentials
 	likeness  request.Likeness // of the requests, else
-	unclear   error            // the reason, where they cannot be compared
+	unclear   error            // the reason, if they cannot be compared
 }
 
-// joins reports whether the request is that of the call, which has this record. It sets the fields of u.
+// joins reports whether the request is the same as the request of the call with this record. It sets the fields of u.
 func (u *underWay) joins(rec *persist.Record) bool {
 	if u.op.elsewhere(rec) {
 		other := rec.Clone()
@@ -325,7 +325,7 @@ func (u *underWay) joins(rec *persist.Record) bool {
 	return u.likeness == request.SameRequest
 }
 
-// refusedBy returns the error of a request that may not join the call that is under way with its key.
+// refusedBy returns the error of a request if it may not join the call under way with its key.
 func (e *engine) refusedBy(ctx context.Context, name string, u *underWay) error {
 	switch {
 	case u.strange:
@@ -356,7 +356,7 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRe
 	}), crashed(name, op.rec.Key, call))
 }
 
-// crashed makes the result of a call that panicked or ended its goroutine. What it did before is in the journal.
+// crashed makes the result of a call after a panic or the end of its goroutine. Its actions before that are in the journal.
 func crashed(name, key string, call *inflight.Call[*result]) func(error) *result {
 	return func(cause error) *result {
 		if crash := (*inflight.Crash)(nil); errors.As(cause, &crash) {
@@ -374,7 +374,7 @@ func (c *Client) Flush(ctx context.Context) error {
 	case err == nil:
 		defer leave()
 		ctx = within
-	case !errors.Is(err, ErrClosed): // after Close it still says what is durable
+	case !errors.Is(err, ErrClosed): // after Close, Flush still tells about durability
 		return fmt.Errorf("oncehttp: flush: %w", err)
 	}
 	if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {

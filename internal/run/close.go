@@ -18,13 +18,12 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// This file holds the end of a client: what keeps count of the calls under way, and Close, which waits for them.
+// This file holds the end of a client: visits counts the calls under way, and Close waits for them.
 
 // ErrStillRunning is oncehttp.ErrStillRunning.
 var ErrStillRunning = errors.New("still running")
 
-// visits count the public calls of a client that are under way, by name, and the functions of the user that they are in. It is safe for
-// concurrent use.
+// visits counts a client's public calls under way, by name, and the user's functions running in them. It is safe for concurrent use.
 type visits struct {
 	mu     sync.Mutex
 	closed bool
@@ -50,7 +49,7 @@ func (v *visits) enter(call string) bool {
 	return true
 }
 
-// stay counts one more call, also of a closed client. Whoever calls it has entered and not left.
+// stay counts one more call, also of a closed client. Its caller has entered and not left.
 func (v *visits) stay(call string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -90,21 +89,21 @@ func (v *visits) isClosed() bool {
 	return v.closed
 }
 
-// begin says that a call is in a function of the user from now on, until end.
+// begin counts a function of the user as running, until end.
 func (v *visits) begin(guest string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.guests[guest]++
 }
 
-// end says that the function has returned.
+// end counts the return of the function.
 func (v *visits) end(guest string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.guests[guest]--
 }
 
-// left returns the names of the functions of the user that calls are in; where there are none, of the calls. guests reports the former.
+// left returns the names of the user's running functions, with guests true; if there are none, the names of the calls under way.
 func (v *visits) left() (names []string, guests bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -122,7 +121,7 @@ func (v *visits) left() (names []string, guests bool) {
 	return nil, false
 }
 
-// loopBody calls yield, which is the body of a loop over what a method of this name returns.
+// loopBody wraps yield, the body of a loop over the results of a method of this name, and counts it while it runs.
 func loopBody[T any](v *visits, method string, yield func(T, error) bool) func(T, error) bool {
 	name := "the body of a loop over " + method
 	return func(t T, err error) bool {
@@ -132,11 +131,11 @@ func loopBody[T any](v *visits, method string, yield func(T, error) bool) func(T
 	}
 }
 
-// errNoNewKey refuses a request without a key of a closed client. Its NewKey might name an operation that stands.
+// errNoNewKey refuses a request without a key, made through a closed client. Its NewKey might name an operation in the journal.
 var errNoNewKey = request.UnreadKey{Cause: errors.New("the client is closed, and NewKey is not called any more")}
 
-// countNewKey has NewKey counted while it runs, and refused once the client is closed; that of KeyFromJSON only reads. It is called
-// after fill, which looks at what NewKey is.
+// countNewKey has NewKey counted while it runs, and refused once the client is closed. The NewKey of KeyFromJSON only reads, so it is never
+// refused. countNewKey is called after fill, since fill inspects NewKey.
 func (c *Config) countNewKey(v *visits) {
 	f, ours := c.reader.NewKey, c.ReadsKey
 	if c.randomKeys {
@@ -195,7 +194,7 @@ func (c *Config) countVisits(v *visits) {
 	c.countMoreVisits(v)
 }
 
-// countMoreVisits is countVisits for the functions that call nobody, as a rule.
+// countMoreVisits is countVisits for the functions expected to call nobody.
 func (c *Config) countMoreVisits(v *visits) {
 	if f := c.Operation; f != nil {
 		c.Operation = func(req *http.Request) bool {
@@ -251,7 +250,7 @@ func (l countedLimiter) Wait(ctx context.Context) error {
 	return l.Limiter.Wait(ctx)
 }
 
-// counted returns a Transport whose sends are counted. That of net/http heeds its context and stays as it is.
+// counted returns a Transport with its sends counted. A Transport of net/http heeds its context and stays as it is.
 func counted(rt http.RoundTripper, v *visits) http.RoundTripper {
 	if _, std := rt.(*http.Transport); std {
 		return rt
@@ -265,7 +264,7 @@ type countedTransport struct {
 	visits *visits
 }
 
-// uncounted returns the Transport that counted got.
+// uncounted returns the Transport given to counted.
 func uncounted(rt http.RoundTripper) http.RoundTripper {
 	if c, is := rt.(countedTransport); is {
 		return c.RoundTripper
@@ -280,7 +279,7 @@ func (t countedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(req)
 }
 
-// visit enters a call of this name, which ends with ctx at the latest, and when Close cuts it. leave must follow, unless err is set.
+// visit enters a call of this name. The call ends with ctx at the latest, and when Close cuts it. leave must follow, unless err is set.
 func (c *Client) visit(ctx context.Context, call string) (within context.Context, leave func(), err error) {
 	if cause := c.unusable(ctx); cause != nil {
 		return ctx, nil, fmt.Errorf("%w: %w", ErrConfig, cause)
@@ -302,7 +301,7 @@ func (c *Client) enter(call string) bool {
 	return c.unusable(context.Background()) == nil && c.visits.enter(call)
 }
 
-// visitKey is visit for a call about one operation, whose error it returns.
+// visitKey is visit for a call about one operation; its errors name the operation.
 func (c *Client) visitKey(ctx context.Context, call, name string, key string) (within context.Context, leave func(), err error) {
 	if err := c.checkCall(ctx, name, key); err != nil {
 		return ctx, nil, err
@@ -320,7 +319,7 @@ func (c *Client) Close() error { return c.shutdown(context.Background(), "close"
 // Shutdown is oncehttp.Client.Shutdown.
 func (c *Client) Shutdown(ctx context.Context) error { return c.shutdown(ctx, "shutdown") }
 
-// closeGrace is the time after the cut for which Close waits for functions of the user.
+// closeGrace is the duration of Close's wait for functions of the user after the cut.
 const closeGrace = time.Second
 
 // shutdown begins the end of the client, if nobody has, and waits for it.

@@ -21,7 +21,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Config has the fields of oncehttp.Config, whose documentation is there. New fills in the defaults of those that are zero.
+// Config has the fields of oncehttp.Config, documented there. New fills in the defaults of zero fields.
 type Config struct {
 	Journal                         persist.Journal
 	Account                         string
@@ -69,7 +69,7 @@ type Config struct {
 	// methodsSet: Methods was set. methodsHold: through Transport, too, its methods are operations. profileSet: Profile was set.
 	methodsSet, methodsHold, profileSet bool
 	origins                             *request.Origins   // of Origins; nil: there are none
-	authorized                          *authorized        // where others send with Authorize; New sets it
+	authorized                          *authorized        // the origins to which others send with Authorize; New sets it
 	facts                               []knownFacts       // of the profiles
 	honoured                            []profile.Endpoint // of KeyHonoured
 	drives                              operation.Client   // made of the above by fill
@@ -102,7 +102,7 @@ const (
 	hopsMax      = 3 // same-origin 307 and 308 within one attempt
 )
 
-// positive gives v, or def if v is zero; a negative v is an error that names it.
+// positive sets *v to def if *v is zero. A negative *v is an error with its name.
 func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def T) {
 	switch {
 	case *v == 0:
@@ -112,7 +112,7 @@ func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def
 	}
 }
 
-// fill puts in the defaults and says what is wrong. c is the client's own copy.
+// fill sets the defaults and returns an error for the first mistake. c is the client's own copy.
 func (c *Config) fill() error {
 	switch {
 	case c.Journal == nil:
@@ -183,14 +183,14 @@ func (c *Config) fillReader() error {
 	return nil
 }
 
-// MadeKey is the key that a Config.NewKey has made.
+// MadeKey is a key made by Config.NewKey.
 type MadeKey struct {
 	Key      string
 	Business bool // the same request always gets this key
-	Unread   bool // beside an error: the body that names the key could not be read
+	Unread   bool // beside an error: the body with the key could not be read
 }
 
-// makeKey returns NewKey as the reader of requests calls it.
+// makeKey returns NewKey in the form for the reader of requests.
 func (c *Config) makeKey() func(*http.Request) (key string, business bool, err error) {
 	newKey := c.NewKey
 	if c.randomKeys {
@@ -210,11 +210,11 @@ func (c *Config) makeKey() func(*http.Request) (key string, business bool, err e
 	}
 }
 
-// errNamesItself refuses a request that NewKey asks for and that has no key: it would be asked for that, too, and so on for ever.
+// errNamesItself refuses a request made by NewKey without a key: NewKey would be asked for a key again, and so on for ever.
 var errNamesItself = errors.New("NewKey makes a request through its client, which needs a key of its own")
 
 // keeping returns Record.KeepAnswer and Record.KeepKey of an operation of this client. It takes no key away within the window,
-// also where Config.ProfileOf gave the profile.
+// also if Config.ProfileOf gave the profile.
 func (c *Config) keeping(window time.Duration) (answer, key time.Duration) {
 	answer, key = cmp.Or(c.KeepAnswer, window, -1), c.KeepKey
 	if key > 0 || key < 0 && answer < window {
@@ -226,9 +226,9 @@ func (c *Config) keeping(window time.Duration) (answer, key time.Duration) {
 // journals reports whether requests of this method are journaled without a key of their own.
 func (c *Config) journals(method string) bool { return slices.Contains(c.Methods, method) }
 
-// keepAnswer takes out of an answer to the request of a record what is not recorded: what is a credential for this client or for whoever
-// began the record, and headers and body where the headers are too large. As after an answer with too large a body, the server is then
-// asked again.
+// keepAnswer takes the parts not to be recorded out of an answer to the request of a record. These are the credentials, as this client or
+// the beginner of the record names them, and headers and body if the headers are too large. As after an answer with too large a body, the
+// server is then asked again.
 func (c *Config) keepAnswer(rec *persist.Record, a *persist.Answer) {
 	a.Header = c.reader.Secrets.KeptHeader(a.Header)
 	if c.KeepHeader != nil || request.NamesSecrets(rec) {
@@ -255,8 +255,8 @@ func defaultTransport() http.RoundTripper {
 	return t
 }
 
-// patience is how long a wait lets a call be in one function of the Config, the Transport included. An attempt that its own timeout
-// ends is over before.
+// patience is the longest time in one function of the Config, the Transport included, before a wait for the call gives up. An attempt
+// ended by its own timeout is over before.
 func (c *Config) patience() time.Duration { return c.Retry.AttemptTimeout + c.Retry.AttemptTimeout/8 }
 
 // leaseHost returns the client as its leases see it.

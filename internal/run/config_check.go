@@ -14,15 +14,15 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Checks of a Config. Each refuses a value that would do nothing, or something else than it
-// says, with the field's name and the fix.
+// Checks of a Config. Each refuses a value without an effect, or with another effect than it
+// says. The error has the field's name and the fix.
 
 const (
 	attemptTimeoutMin = time.Millisecond // no answer comes sooner
 	resumeWorkersMax  = 10_000
 )
 
-// check returns the first mistake of a Config whose defaults are filled in.
+// check returns the first mistake of a Config. Its defaults must be filled in.
 func (c *Config) check() error {
 	for _, check := range []func() error{
 		c.checkTransport, c.checkInstrument, c.checkNewKey, c.checkSecrets, c.checkWindows, c.checkResults, c.checkUnused,
@@ -34,7 +34,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// checkBounds checks numbers that have a least or a greatest value of their own.
+// checkBounds checks numbers with a least or a greatest value of their own.
 func (c *Config) checkBounds() error {
 	r := &c.Retry
 	switch {
@@ -56,7 +56,7 @@ func (c *Config) checkBounds() error {
 	return nil
 }
 
-// checkUnits refuses a time, as it was given, that is a number without its unit: 30 where 30*time.Second is meant. One
+// checkUnits refuses a time, as it was given, if it is a number without its unit, such as 30 in place of 30*time.Second. One
 // nanosecond, the least time, stands for none at all.
 func (c *Config) checkUnits() error {
 	for _, part := range []struct {
@@ -81,10 +81,10 @@ func (c *Config) checkUnits() error {
 	return nil
 }
 
-// checkTransport refuses a transport that would send by itself more often than it is asked to, or not at all.
+// checkTransport refuses a transport if it would send by itself more often than it is asked to, or not at all.
 func (c *Config) checkTransport() error {
 	switch c.Transport.(type) {
-	case interface{ BeginsOperations() }: // RoundTripper, and types that embed it
+	case interface{ BeginsOperations() }: // RoundTripper, and types embedding it
 		return errors.New("the Transport is that of another Client, which would begin an operation for each send; want one that only sends")
 	case *retryablehttp.RoundTripper:
 		return errors.New("the Transport retries by itself; want one that sends once, since each send has to be known")
@@ -105,7 +105,7 @@ func (c *Config) checkInstrument() error {
 	return nil
 }
 
-// isNil reports whether an interface holds a nil pointer, map or function, so that a call of its methods may panic.
+// isNil reports whether an interface holds a nil pointer, map, function, slice or channel: a call of its methods may panic.
 func isNil(v any) bool {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Slice, reflect.Chan:
@@ -114,7 +114,7 @@ func isNil(v any) bool {
 	return false
 }
 
-// checkNewKey checks a NewKey of KeyFromJSON, and that it may be asked at all.
+// checkNewKey checks a NewKey of KeyFromJSON. It refuses any NewKey beside RequireKey, since it is never asked then.
 func (c *Config) checkNewKey() error {
 	switch {
 	case c.randomKeys:
@@ -130,7 +130,7 @@ func (c *Config) checkNewKey() error {
 	return nil
 }
 
-// checkSecrets checks the names of credentials. It repeats none that may be a credential itself.
+// checkSecrets checks the names of credentials. It does not repeat a name if this may be a credential itself.
 func (c *Config) checkSecrets() error {
 	for i, name := range c.SecretHeaders {
 		if err := request.CheckSecretHeader(name); err != nil {
@@ -151,7 +151,7 @@ func (c *Config) checkSecrets() error {
 	return nil
 }
 
-// carrying returns a profile whose key travels at this place, under a name that matches; nil if there is none.
+// carrying returns a profile with its key at this place, under a matching name; nil if there is none.
 func (c *Config) carrying(place profile.Place, matches func(name string) bool) *profile.Profile {
 	_, profiles := c.profiles()
 	i := slices.IndexFunc(profiles, func(p *profile.Profile) bool { return p.Carrier.Place == place && matches(p.Carrier.Name) })
@@ -161,8 +161,8 @@ func (c *Config) carrying(place profile.Place, matches func(name string) bool) *
 	return profiles[i]
 }
 
-// checkWindows holds times to the window of each profile: a key that the journal forgets within it could be sent as a new
-// one, and a clock that may be off by more cannot judge it.
+// checkWindows compares times with the window of each profile. A key forgotten by the journal within the window could be sent as a
+// new one. A clock possibly off by more than the window cannot judge it.
 func (c *Config) checkWindows() error {
 	_, profiles := c.profiles()
 	for _, p := range profiles {
@@ -181,7 +181,7 @@ func (c *Config) checkWindows() error {
 	return nil
 }
 
-// checkUnused refuses what no profile of the client lets it use. ProfileOf may know one that does.
+// checkUnused refuses a setting if no profile of the client lets it use the setting. ProfileOf may know such a profile.
 func (c *Config) checkUnused() error {
 	if c.ProfileOf != nil {
 		return nil

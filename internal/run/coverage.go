@@ -14,7 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Which requests are operations, and where keys count: Config.Methods, Config.KeyHonoured, Config.BasePath, and the warnings about operations for which nobody says so.
+// This file holds the choice of operations among the requests, and of the endpoints honouring keys: Config.Methods,
+// Config.KeyHonoured and Config.BasePath. It also holds the warnings about operations not known to be at such an endpoint.
 
 // fillMethods checks Methods, and sets their default.
 func (c *Config) fillMethods() error {
@@ -48,7 +49,7 @@ func (c *Config) fillHonoured() error {
 	return err
 }
 
-// honouredAt returns the endpoints that KeyHonoured spells.
+// honouredAt returns the endpoints spelled by KeyHonoured.
 func (c *Config) honouredAt() ([]profile.Endpoint, error) {
 	list := make([]profile.Endpoint, len(c.KeyHonoured))
 	for i, text := range c.KeyHonoured {
@@ -67,7 +68,7 @@ func (c *Config) honouredAt() ([]profile.Endpoint, error) {
 	return list, nil
 }
 
-// toldCoverage remembers the operations of which the logger was told that no key protects them.
+// toldCoverage remembers the operations reported to the logger as not protected by a key.
 type toldCoverage struct {
 	unheard sync.Once
 	key     sync.Once
@@ -75,7 +76,7 @@ type toldCoverage struct {
 	at      map[string]bool // methods and normal paths
 }
 
-// toldMax bounds the operations of which the logger is told.
+// toldMax bounds the operations reported to the logger.
 const toldMax = 100
 
 // isNew reports whether the logger is to be told of an operation. last: of no further one.
@@ -92,7 +93,7 @@ func (t *toldCoverage) isNew(operation string) (isNew, last bool) {
 	return true, len(t.at) == toldMax
 }
 
-// tellCoverage tells the logger of a request for which nobody says that keys count, or whose API honours keys elsewhere only.
+// tellCoverage tells the logger of a request if its keys are not said to count, or if its API honours keys elsewhere only.
 func (c *Client) tellCoverage(ctx context.Context, s *request.Snapshot) {
 	rec := &s.Record
 	if !rec.Generated && s.Profile.Named() && s.Profile.UnusualKey(rec.Key) {
@@ -119,13 +120,13 @@ func (c *Client) tellCoverage(ctx context.Context, s *request.Snapshot) {
 	}
 }
 
-// tellKey says that a key may be more than the API takes.
+// tellKey warns about a key: the API may not take it.
 func (c *Client) tellKey(ctx context.Context, rec *persist.Record) {
 	cause := fmt.Errorf("profile %q does not say which keys its API takes, and this one has %d bytes, or other characters than letters, digits and -_.:=%%~; if the API refuses it, or cuts it, make a short one (Key.Short)", rec.Profile, len(rec.Key))
 	c.cfg.log(ctx, slog.LevelWarn, "a key that the API may not take (said once)", rec.Key, cause)
 }
 
-// tellUnheard says that nobody knows whether the API honours keys on the method of an operation.
+// tellUnheard warns about the method of an operation: it is unknown if the API honours keys on it.
 func (c *Client) tellUnheard(ctx context.Context, rec *persist.Record) {
 	cause := fmt.Errorf("profile %q does not say that keys count on %s; if the API ignores them there, a second send takes effect twice: name a profile that lists its methods", rec.Profile, rec.Method)
 	c.cfg.log(ctx, slog.LevelWarn, "a method on which keys may not count (said once)", rec.Key, cause)

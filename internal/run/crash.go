@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what becomes of a panic, or a runtime.Goexit, of somebody else's code: functions of the Config, methods of a
-// journal or a transport. Do hands a panic to its caller. Resume and Run have nobody who could catch it, so that it becomes an error.
+// This file handles a panic, or a runtime.Goexit, of somebody else's code: functions of the Config, methods of a journal or a
+// transport. Do hands a panic to its caller. Resume and Run have no caller able to catch it, so it becomes an error.
 
 // crash is one such end of somebody else's code.
 type crash struct {
@@ -41,12 +41,12 @@ func apart(f func()) *crash {
 	return <-over
 }
 
-// withStack returns f, which sets stack where it crashes.
+// withStack returns f with one addition: a crash sets *stack.
 func withStack(stack *[]byte, f func() *result) func() *result {
 	return func() *result {
 		returned := false
 		defer func() {
-			if !returned && *stack == nil { // else it is that of a limiter
+			if !returned && *stack == nil { // else it is the stack of a limiter
 				*stack = debug.Stack()
 			}
 		}()
@@ -56,7 +56,7 @@ func withStack(stack *[]byte, f func() *result) func() *result {
 	}
 }
 
-// crashOf returns the crash of a call that is over, with its stack.
+// crashOf returns the crash of a finished call, with its stack.
 func crashOf(call *inflight.Call[*result], stack []byte) *crash {
 	if value := call.Panicked(); value != nil {
 		return &crash{value, stack}
@@ -67,11 +67,11 @@ func crashOf(call *inflight.Call[*result], stack []byte) *crash {
 // err returns the error that names the crashed function.
 func (c *crash) err() error { return crashCause(c.value) }
 
-// errGoexit is the cause of an error where somebody else's code ended its goroutine.
+// errGoexit is the cause of an error after somebody else's code ended its goroutine.
 var errGoexit = errors.New("a function of the caller's called runtime.Goexit")
 
-// crashCause returns the error that stands for a panic with this value; nil is runtime.Goexit. Of a value that is no error it has
-// the type alone, since its text may hold a secret; an error is treated like one that the function has returned.
+// crashCause returns the error for a panic with this value; nil is runtime.Goexit. If the value is no error, the result has its
+// type alone, since its text may hold a secret. An error is treated like an error returned by the function.
 func crashCause(value any) error {
 	switch v := value.(type) {
 	case nil:
@@ -94,7 +94,7 @@ func (c *Config) logCrash(ctx context.Context, msg, key string, crashed *crash) 
 		slog.String("error", crashed.err().Error()), slog.String("stack", string(crashed.stack)))
 }
 
-// guard calls f apart, and logs a crash of it, which it returns.
+// guard calls f apart. It logs and returns a crash of f; nil if f returned.
 func (c *Config) guard(ctx context.Context, msg string, f func()) *crash {
 	crashed := apart(f)
 	if crashed != nil {
@@ -133,8 +133,8 @@ func (p *pass) drive(rec *persist.Record, t *turn) (r resumed, over bool) {
 	return r, true
 }
 
-// giveBackCrashed gives up the lease of an operation whose run has crashed, as far as it is this client's. Other processes may try it
-// again soon; this one waits for Retry.MaxPause.
+// giveBackCrashed gives up the lease of an operation after a crash of its run, as far as the lease is this client's. Other processes may
+// try the operation again soon; this one waits for Retry.MaxPause.
 func (p *pass) giveBackCrashed(id persist.ID) {
 	e, ctx := p.c.engine, context.WithoutCancel(p.ctx)
 	if !e.journalShared || e.leases.Runs(id) {
@@ -145,10 +145,10 @@ func (p *pass) giveBackCrashed(id persist.ID) {
 	}
 }
 
-// resting reports whether this client does not try an operation now, since a run of it has crashed not long ago, or it could not send it.
+// resting reports whether this client does not try an operation now: a run of it has crashed not long ago, or the client could not send it.
 func (e *engine) resting(id persist.ID) bool { return !e.restsUntil(id).IsZero() }
 
-// restsUntil returns the time at which this client tries an operation again after that; zero: now.
+// restsUntil returns the time of this client's next try of an operation after a crash or an impossible send; zero: now.
 func (e *engine) restsUntil(id persist.ID) time.Time {
 	return later(e.shared.crashes.Until(id, e.now()), e.aside.Until(id, e.now()))
 }

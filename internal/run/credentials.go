@@ -9,10 +9,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds to whom an operation belongs, where no account says so: its record has keyed digests of the credentials that the
-// request carried, and a call with other ones learns nothing of it.
+// This file holds the owner of an operation, for operations without an account. The record has keyed digests of the credentials in the
+// request. A call with other credentials learns nothing of the operation.
 
-// errOtherCredentials says that an operation may be another caller's.
+// errOtherCredentials is the error for an operation possibly of another caller.
 var errOtherCredentials = errors.New("there is an operation of the same key or request that was begun with other credentials, or with none; " +
 	"name the account of each call by Config.Account or ContextWithAccount, or settle or assign the operation by its reference")
 
@@ -23,7 +23,7 @@ type secrets struct {
 	content *request.ContentKey // of value
 }
 
-// contentKey returns what Record.Content is keyed with; nil where the journal does not tell its secret.
+// contentKey returns the key of Record.Content; nil if the journal does not tell its secret.
 func (s *secrets) contentKey(ctx context.Context, j persist.Journal) *request.ContentKey {
 	if _, err := s.of(ctx, j); err != nil {
 		return nil
@@ -33,7 +33,7 @@ func (s *secrets) contentKey(ctx context.Context, j persist.Journal) *request.Co
 	return s.content
 }
 
-// of returns the journal's secret, which it asks for once, also where ctx has ended. Errors: the journal's.
+// of returns the journal's secret. It asks for the secret once, also if ctx has ended. Errors: the journal's.
 func (s *secrets) of(ctx context.Context, j persist.Journal) ([]byte, error) {
 	s.mu.Lock()
 	value := s.value
@@ -41,7 +41,7 @@ func (s *secrets) of(ctx context.Context, j persist.Journal) ([]byte, error) {
 	if value != nil {
 		return value, nil
 	}
-	// Without the lock: a journal that does not answer must not make calls wait one after the other.
+	// Without the lock: a journal without an answer must not make calls wait one after the other.
 	value, err := j.Secret(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *secrets) of(ctx context.Context, j persist.Journal) ([]byte, error) {
 	return value, nil
 }
 
-// identify notes in the operation's record to whom it belongs, and the digest of its content. Errors: the journal's.
+// identify notes in the operation's record its owner, and the digest of its content. Errors: the journal's.
 func (e *engine) identify(ctx context.Context, op *preparedRequest) error {
 	if key := e.shared.secrets.contentKey(ctx, e.journal); key != nil {
 		op.rec.Content = key.Content(op.rec)
@@ -68,13 +68,13 @@ func (e *engine) identify(ctx context.Context, op *preparedRequest) error {
 	return nil
 }
 
-// strange reports whether an operation may be another caller's than that of op.
+// strange reports whether an operation may belong to another caller than op.
 func (op *preparedRequest) strange(rec *persist.Record) bool {
 	return strange(&op.named.Owner, rec, op.secret)
 }
 
-// strange reports whether an operation may be another's than that of owner. Where their
-// credentials cannot be compared, a key that a caller chose, or that was made of the request, tells more than they; one that was made at random does not.
+// strange reports whether an operation may belong to another than owner. If their credentials cannot be compared, a key chosen by a
+// caller, or made of the request, tells more than they; a key made at random does not.
 func strange(owner *request.Owner, rec *persist.Record, secret []byte) bool {
 	if !owner.Asked {
 		return false
@@ -88,7 +88,7 @@ func strange(owner *request.Owner, rec *persist.Record, secret []byte) bool {
 	return rec.Generated && !rec.Business
 }
 
-// isStrange is strange for a call whose request may not have been read whole. Where the journal does not tell its secret, any
+// isStrange is strange for a call with a request possibly not read whole. If the journal does not tell its secret, any
 // operation may be another's.
 func (e *engine) isStrange(ctx context.Context, named *request.Named, rec *persist.Record) bool {
 	if !named.Owner.Asked {
@@ -98,7 +98,7 @@ func (e *engine) isStrange(ctx context.Context, named *request.Named, rec *persi
 	return err != nil || strange(&named.Owner, rec, secret)
 }
 
-// referenceTo stands for an operation in errors; "" where the journal does not tell its secret.
+// referenceTo returns the reference to an operation in errors; "" if the journal does not tell its secret.
 func (e *engine) referenceTo(ctx context.Context, id persist.ID) string {
 	secret, err := e.shared.secrets.of(ctx, e.journal)
 	if err != nil {
@@ -107,18 +107,18 @@ func (e *engine) referenceTo(ctx context.Context, id persist.ID) string {
 	return request.Reference(id, secret)
 }
 
-// stranger is the subject of a call that must not learn anything of an operation but its reference.
+// stranger returns the subject of a call not allowed to learn anything of an operation but its reference.
 func (e *engine) stranger(ctx context.Context, id persist.ID) subject {
 	return subject{sent: true, reference: e.referenceTo(ctx, id)}
 }
 
-// strangerError is the error of a call in whose way stands an operation that may be another's.
+// strangerError returns the error of a call stopped by an operation possibly belonging to another caller.
 func (e *engine) strangerError(ctx context.Context, name string, id persist.ID, cause error) *Error {
 	return newError(name, e.stranger(ctx, id), cause, ErrAccount)
 }
 
-// refuseStranger is the result of a call on an operation that may be another's. Those who wait for the same result may know
-// more, and start again.
+// refuseStranger returns the result of a call on an operation possibly belonging to another caller. Others waiting for the same result
+// may know more, and start again.
 func (e *engine) refuseStranger(ctx context.Context, name string, id persist.ID) *result {
 	return &result{err: e.strangerError(ctx, name, id, errOtherCredentials), notShared: true}
 }

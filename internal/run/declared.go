@@ -11,12 +11,12 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Which requests through Transport are operations: those that are declared. Everything else is net/http.
+// This file holds the choice of operations among the requests through Transport: those declared. Everything else is net/http.
 
-// errAsksItself refuses a request that Operation makes through its client: it would be asked for that, too, and so on for ever.
+// errAsksItself refuses a request made by Operation through its own client: Operation would be asked for this one, too, and so on for ever.
 var errAsksItself = &request.Error{Trouble: request.InvalidKey, Cause: errors.New("in Operation a request was made through its client, for which it would be asked, too")}
 
-// declaration says whether a request through Transport is an operation.
+// declaration tells if a request through Transport is an operation.
 type declaration struct {
 	req       *http.Request // to be used from now on: a body may have been read to find a key
 	operation bool
@@ -46,7 +46,7 @@ func (c *Client) declared(req *http.Request) (d declaration) {
 	return d
 }
 
-// declares reports whether a request that carries no key is an operation all the same, and NewKey's answer where that was asked.
+// declares reports whether a request without a key is an operation all the same, and returns NewKey's answer if NewKey was asked.
 func (c *Client) declares(req *http.Request, p *profile.Profile) (operation bool, made *request.Made) {
 	cfg, method := &c.cfg, request.Method(req)
 	_, keyed := req.Context().Value(inflight.RequestKey{}).(string)
@@ -68,13 +68,13 @@ func (c *Client) declares(req *http.Request, p *profile.Profile) (operation bool
 	return c.askNewKey(req)
 }
 
-// askOperation asks Config.Operation. Where that asks for itself, the request is an operation that has no key.
+// askOperation asks Config.Operation. If the request comes from Operation itself, it is an operation without a key.
 func (c *Client) askOperation(req *http.Request) (operation bool, made *request.Made) {
 	asking := (*operationAsked)(c)
 	if inflight.From(req.Context()).Names(asking) {
 		return true, &request.Made{Err: errAsksItself}
 	}
-	if c.visits.enter(roundTripVisit) { // after Close it is asked, too: what it does not name passes
+	if c.visits.enter(roundTripVisit) { // it is asked after Close, too: a request not named by it passes
 		defer c.visits.leave(roundTripVisit)
 	}
 	work := inflight.NewNaming(req.Context(), asking)
@@ -83,10 +83,10 @@ func (c *Client) askOperation(req *http.Request) (operation bool, made *request.
 	return c.cfg.Operation(shown.WithContext(work.Context(req.Context()))), nil
 }
 
-// operationAsked is the client as what Operation is asked for.
+// operationAsked is the client in the role of asking its Operation.
 type operationAsked Client
 
-// askNewKey asks Config.NewKey. The request is an operation, with its key or its error, unless that is ErrNoKey.
+// askNewKey asks Config.NewKey. The request is an operation, with its key or its error, unless the error is ErrNoKey.
 func (c *Client) askNewKey(req *http.Request) (operation bool, made *request.Made) {
 	if c.visits.enter(roundTripVisit) {
 		defer c.visits.leave(roundTripVisit)
@@ -98,7 +98,8 @@ func (c *Client) askNewKey(req *http.Request) (operation bool, made *request.Mad
 	return true, made
 }
 
-// listsMethod reports whether a method is one of Methods in any case. One in another case is an operation that is refused.
+// listsMethod reports whether a method is one of Methods in any letter case. A request with another letter case is an operation, and is
+// refused.
 func (c *Config) listsMethod(method string) bool {
 	return slices.ContainsFunc(c.Methods, func(m string) bool { return strings.EqualFold(m, method) })
 }

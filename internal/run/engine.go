@@ -21,8 +21,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// engine runs operations for the calls of one client, Do's and Resume's alike, so that a recovered operation cannot
-// behave differently from a fresh one. It is safe for concurrent use.
+// engine runs operations for the calls of one client, Do's and Resume's alike: a recovered operation cannot behave differently
+// from a fresh one. It is safe for concurrent use.
 type engine struct {
 	cfg           *Config
 	journal       persist.Journal
@@ -33,13 +33,13 @@ type engine struct {
 	clock         *lease.Clock     // of the journal
 	journalShared bool             // other processes may use the journal
 	now           func() time.Time // clock.Now
-	alone         leftAlone        // what it gave back, since it cannot act on it
-	lacking       metLacks         // why it leaves operations alone
-	origins       known.Origins    // those that take no connections from this client: others may have another Transport
-	passesBy      known.Origins    // those of which a pass met only what it leaves alone
-	aside         known.Aside      // operations that this client alone cannot send now
-	wake          func()           // tells Run of this client that something may be due
-	owes          func()           // likewise, that a result may be owed
+	alone         leftAlone        // groups with operations given back, since this client cannot serve them
+	lacking       metLacks         // the reasons for leaving operations alone
+	origins       known.Origins    // taking no connections from this client: others may have another Transport
+	passesBy      known.Origins    // at them, a pass met only operations to leave alone
+	aside         known.Aside      // operations not sendable now by this client alone
+	wake          func()           // tells Run of this client: something may be due
+	owes          func()           // likewise: a result may be owed
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil
@@ -47,39 +47,39 @@ type engine struct {
 	loopRequest *http.Request // shared by all runs, and never changed
 }
 
-// shared is what the clients of one journal have in common in this process.
+// shared is the state common to the clients of one journal in this process.
 type shared struct {
 	calls   *inflight.Table[*result]
 	clock   *lease.Clock
-	recipes known.Recipes // of the operations that a request without a key may repeat
+	recipes known.Recipes // of the operations possibly repeated by a request without a key
 	looks   known.Looks[lookAt, unresolvedNow]
-	cleared known.Cleared[lookAt] // where no other process uses the journal
-	notes   known.Notes           // what the journal does not say
+	cleared known.Cleared[lookAt] // if no other process uses the journal
+	notes   known.Notes           // knowledge missing in the journal
 	begins  known.Begins          // of all operations
 	secrets secrets
 	results deliveries
-	crashes known.Crashes // of runs that nobody waited for but a pass
+	crashes known.Crashes // of runs awaited by a pass only
 	form    form
 
 	authorized authorized
 }
 
-// callers is what a run needs to know of those who wait for it.
+// callers gives a run the needed facts about the callers waiting for it.
 type callers interface {
-	Work() *inflight.Work               // the call, for whoever would wait for it
+	Work() *inflight.Work               // the call, for others about to wait for it
 	Values() context.Context            // the first caller's values; never ends
 	Context() context.Context           // the same, but ends when no caller waits any more
-	Draining() context.Context          // after it ends no new wait starts; the attempt in flight goes on
+	Draining() context.Context          // after its end no new wait starts; the attempt in flight goes on
 	PlainHTTP() (waiting, earlier bool) // a caller of Transport waits now; one has waited during this call
 	Deadline() time.Time                // the latest of the callers' deadlines; zero if one caller has none
-	SetInDoubt(bool)                    // whether the operation was in doubt before
-	SetSends(int)                       // how many sends the run has made, with those that are being made
+	SetInDoubt(bool)                    // true: the operation was in doubt before
+	SetSends(int)                       // the number of sends of the run, with the ones under way
 	GiveUp(cause error)                 // ends Context
 	Recording() (firstLeft bool)        // the end is being recorded; the first caller, if it has not left, stays for the result
 	Answer(*result)                     // gives them the result before the run is over
 }
 
-// run is one run of the attempt loop over one record: one Do, or one record in one Resume. It does the steps of a Drive, which decides. One
+// run is one run of the attempt loop over one record: one Do, or one record in one Resume. The Drive decides, and the run does its steps. One
 // goroutine uses it.
 type run struct {
 	*engine
@@ -88,44 +88,44 @@ type run struct {
 	rec         persist.Record
 	prof        *profile.Profile
 	credentials request.Credentials
-	target      *url.URL // where it is sent to
+	target      *url.URL // the URL to send to
 
-	given    operation.Given // what the drive knows when it begins
+	given    operation.Given // the drive's knowledge at its beginning
 	drive    operation.Drive
 	owed     uint64       // result.owed
-	resolved bool         // its record says how it ended, and that its callers know
-	watched  *known.Watch // over its key, which the run frees
+	resolved bool         // its record says: it has ended, and its callers know how
+	watched  *known.Watch // over its key, freed by the run
 
-	fair     bool            // a fair Run runs it, which has claimed it
-	turns    lanes.Turns     // that bound the sends
+	fair     bool            // a fair Run has claimed it and runs it
+	turns    lanes.Turns     // they bound the sends
 	admitted bool            // it may send now, see admit
 	stack    *[]byte         // gets the stack of a crash of its limiter; nil: it is of no use
 	leaves   bool            // it gives its operation back while its limiter waits for long
 	returns  bool            // it may do so: it is one of a pass, or of a call with a key that sees no plain HTTP
-	before   *persist.Record // as it was before a call; nil: that has begun it
-	ahead    int             // how many requests its limiter has let go out already
-	turn     *turn           // that its limiter has given, or for which it was left; nil: it is asked
+	before   *persist.Record // as it was before a call; nil: the call has begun it
+	ahead    int             // the number of further requests already let out by its limiter
+	turn     *turn           // given by its limiter, or awaited since the operation was left; nil: the limiter is asked
 	refused  error           // of the limiter, before the first attempt: no token is asked for
 
 	started   time.Time // of the call's first drive, by this process's own clock
 	schedule  *backoff.ExponentialBackOff
 	sender    wire.Sender
 	begun     int         // sends of the request under way
-	moreSends int         // sends since the last result that the drive got
+	moreSends int         // sends since the last result given to the drive
 	firstSeen bool        // the loop already asked for the first attempt
 	endWait   func() bool // set while a wait is under way
 	endSpan   func(Event) // of Config.Instrument; nil: it has none, or was called
-	token     string      // that was fetched, and is to be kept; at first one that the operation had when it was left
+	token     string      // fetched, and to be kept; at first the operation's token from the time of leaving it
 
 	answers int             // so far; each is named by its number
 	own     heard           // the latest attempt's own, or the lookup's before one
-	last    heard           // the answer that counts, and the latest error
+	last    heard           // the counting answer, and the latest error
 	flawed  *persist.Answer // the latest 2xx with a classify.Flaw, as far as it was kept; nil if there was none
-	failed  error           // of the latest step that failed
-	gaveUp  error           // why the call was given up, or drains
+	failed  error           // of the latest failed step
+	gaveUp  error           // the reason for giving up or draining the call
 }
 
-// do begins the operation, unless a record of it exists, and runs it. The existing record decides what happens instead.
+// do begins the operation, unless a record of it exists, and runs it. An existing record decides about the call instead.
 func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	if res := e.mayBegin(call.Values(), name, op); res != nil {
 		return res
@@ -175,7 +175,7 @@ func (r *run) execute() *result {
 	}
 	r.loop()
 	r.stopWaiting()
-	_ = r.clock.Notice(r.call.Values(), r.host) // where the journal cannot be asked, nothing can be recorded either
+	_ = r.clock.Notice(r.call.Values(), r.host) // if the journal cannot be asked, nothing can be recorded either
 	res := r.leaveBetween()
 	if res == nil {
 		res = r.end()
@@ -205,7 +205,7 @@ func (r *run) end() *result {
 	return d.finished(res)
 }
 
-// finished tells that the run has come to its result, and returns that.
+// finished tells of the end of the run, and returns its result.
 func (r *run) finished(res *result) *result {
 	defer r.stillFree(res)
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
@@ -222,8 +222,8 @@ func (r *run) finished(res *result) *result {
 }
 
 // loop makes attempts until the drive needs no further one. The first is made directly:
-// nearly every operation ends with it, and going through the loop for it would double what the client costs
-// (docs/performance.md). What follows is go-retryablehttp's loop. Its hooks are below, in the order in which they run:
+// nearly every operation ends with it, and going through the loop for it would double the cost of the client
+// (docs/performance.md). The other attempts are made by go-retryablehttp's loop. Its hooks are below, in the order of their calls:
 // inLoop is its transport, waits its CheckRetry, backoff its Backoff. The loop gets an empty response. So it cannot
 // follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when the
 // call is given up.
@@ -251,7 +251,7 @@ func (r *run) loop() {
 	}
 }
 
-// op returns the operation as its record says.
+// op returns the operation by its record.
 func (r *run) op() operation.Op {
 	if r.prof == nil {
 		return operation.OpOf(&r.rec, 0)
@@ -259,7 +259,7 @@ func (r *run) op() operation.Op {
 	return operation.OpOf(&r.rec, r.prof.Window.Floor)
 }
 
-// givenNow returns what the drive knows when it begins.
+// givenNow returns the drive's knowledge at its beginning.
 func (r *run) givenNow() operation.Given {
 	g := r.given
 	g.AskFirst = (r.cfg.Retry.AskFirst || r.rec.AskFirst) && len(r.prof.Duplicate) > 0
@@ -280,7 +280,7 @@ type transportFunc func(*http.Request) (*http.Response, error)
 func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // inLoop is the loop's transport. Its first call makes no attempt, since loop made one already; each later call makes
-// one. What the attempt learned is in r, so that the loop gets an empty answer.
+// one. The result of the attempt is in r, and the loop gets an empty answer.
 func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 	if r.firstSeen {
 		r.stopWaiting()
@@ -324,7 +324,7 @@ func (r *run) draw() {
 	}, now)
 }
 
-// stopWaiting removes the AfterFunc that waits has set.
+// stopWaiting removes the AfterFunc set by waits.
 func (r *run) stopWaiting() {
 	if r.endWait != nil {
 		r.endWait()
@@ -332,12 +332,12 @@ func (r *run) stopWaiting() {
 	}
 }
 
-// backoff hands the loop the wait that the drive chose.
+// backoff hands the loop the wait chosen by the drive.
 func (r *run) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration {
 	return r.drive.Wait()
 }
 
-// stopCause returns why the call was given up or is draining, nil if neither.
+// stopCause returns the cause of a call given up or draining, nil if it is neither.
 func (r *run) stopCause() error {
 	if cause := context.Cause(r.call.Context()); cause != nil {
 		return cause

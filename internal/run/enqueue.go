@@ -39,7 +39,7 @@ func (c *Client) Enqueue(req *http.Request, key string) error {
 			return c.engine.strangerError(ctx, name, rec.ID, errOtherCredentials)
 		case !created && op.read.Compare(&rec) != request.SameRequest:
 			if try == 0 && !rec.State.Final() && c.engine.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) == nil {
-				continue // a Do may have given the answer that its record does not have yet
+				continue // a Do may have given an answer not yet in its record
 			}
 			return c.engine.notSame(context.WithoutCancel(ctx), name, &rec, op).err
 		case !created:
@@ -59,8 +59,8 @@ func (c *Client) Enqueue(req *http.Request, key string) error {
 	return newError(name, unclear(op.rec.Key), errors.New("the operation changes all the time"))
 }
 
-// promise promises that an operation that stands will be sent, as intent says: operation.Promise decides. A result is a refusal; the error is
-// the journal's. name is that of the call, for errors.
+// promise promises the send of an existing operation, by the terms of intent: operation.Promise decides. A result is a refusal; the error is
+// the journal's. name is the call's name, for errors.
 func (e *engine) promise(ctx context.Context, name string, rec persist.Record, intent *persist.Record) (*result, error) {
 	ctx = context.WithoutCancel(ctx)
 	op := operation.OpOf(&rec, 0)
@@ -75,11 +75,11 @@ func (e *engine) promise(ctx context.Context, name string, rec persist.Record, i
 	return nil, e.markEnqueued(ctx, rec, op.Promised(intent.SendBefore))
 }
 
-// enqueueTries bounds how often Enqueue looks again at an operation that others
-// change meanwhile. Each of them gets on with it, so that a few are enough.
+// enqueueTries bounds the looks of Enqueue at an operation changed by others
+// meanwhile. Each of them gets on with it: a few looks are enough.
 const enqueueTries = 100
 
-// markEnqueued writes the promise. A call that is under way with the operation keeps its lease.
+// markEnqueued writes the promise. A call under way with the operation keeps its lease.
 func (e *engine) markEnqueued(ctx context.Context, rec persist.Record, promised operation.Op) error {
 	rec.State, rec.HoldReason, rec.NextAttempt = promised.State, promised.Hold, promised.NextAttempt
 	rec.Enqueued, rec.SendBefore = promised.Enqueued, promised.SendBefore
@@ -103,7 +103,7 @@ func (c *Client) Prepare(req *http.Request, key string) (persist.Record, error) 
 	return *op.rec, nil
 }
 
-// prepare reads a request that is to be enqueued. name is that of the call, for errors.
+// prepare reads a request to be enqueued. name is the call's name, for errors.
 func (c *Client) prepare(name string, req *http.Request, key string) (*preparedRequest, error) {
 	if err := c.checkCall(context.Background(), name, key); err != nil {
 		if req != nil {

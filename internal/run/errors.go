@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// The verdicts, and the reasons beside them. Their documentation is that of the variables of package oncehttp.
+// The verdicts, and the reasons beside them. The variables of package oncehttp document them.
 var (
 	ErrNoEffect       = persist.ErrNoEffect
 	ErrFinal          = persist.ErrFinal
@@ -39,7 +39,7 @@ var (
 	ErrClosed         = errors.New("client is closed")
 )
 
-// Error has the fields of oncehttp.Error, whose documentation is there.
+// Error has the fields of oncehttp.Error, and is documented there.
 type Error struct {
 	Op              string
 	Key             string
@@ -55,7 +55,7 @@ type Error struct {
 	Said Said
 }
 
-// Said is the part of an Error that only its methods tell.
+// Said is the part of an Error told only by its methods.
 type Said struct {
 	verdict operation.Verdict
 	effect  persist.Effect
@@ -113,12 +113,12 @@ func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// hasLast reports whether Last says something that Cause does not.
+// hasLast reports whether Last adds something to Cause.
 func (e *Error) hasLast() bool {
 	return e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last))
 }
 
-// Is reports whether target is e's verdict, or one of the sentinels that say why.
+// Is reports whether target is e's verdict, or the sentinel of one of its reasons.
 func (e *Error) Is(target error) bool {
 	return target == e.sentinel() || slices.Contains(e.Said.why, target)
 }
@@ -134,9 +134,8 @@ func (e *Error) sentinel() error {
 	return ErrOutcomeUnknown
 }
 
-// Unwrap gives Cause and Last, those that are set. One that holds a verdict on
-// another operation, as the cause of an errgroup's context may, says what it says
-// and matches nothing: what became of that one is not what became of this one.
+// Unwrap returns Cause and Last, as far as they are set. One of them may hold a verdict on another operation, such as the cause of an
+// errgroup's context. It keeps its text then, and matches nothing: the other operation's outcome is not the outcome of this one.
 func (e *Error) Unwrap() []error {
 	var errs []error
 	if e.Cause != nil {
@@ -164,7 +163,7 @@ func (e *Error) Temporary() bool {
 	}))
 }
 
-// says reports whether yes does of one of the errors behind e that know of timeouts, as those of package net do.
+// says reports whether yes returns true for one of the errors behind e with a method Timeout, such as those of package net.
 func (e *Error) says(yes func(interface{ Timeout() bool }) bool) bool {
 	return slices.ContainsFunc(e.Unwrap(), func(err error) bool {
 		var known interface {
@@ -175,7 +174,7 @@ func (e *Error) says(yes func(interface{ Timeout() bool }) bool) bool {
 	})
 }
 
-// asAnother keeps the text alone of an error that holds a verdict of this package: it is not this operation's.
+// asAnother reduces an error to its text if it holds a verdict of this package: the verdict is not on this operation.
 func asAnother(err error) error {
 	var other *Error
 	said := errors.As(err, &other)
@@ -197,26 +196,26 @@ type aboutAnother struct{ err error }
 // Error is the text alone.
 func (a aboutAnother) Error() string { return a.err.Error() }
 
-// subject is the operation that an error is about, as far as the failed call knows it.
+// subject is the operation of an error, as far as the failed call knows it.
 type subject struct {
 	key      string
 	state    persist.State
 	standing operation.Standing
 	known    operation.Knowledge
 	sent     bool // it may have been handed to the network before
-	// reference stands for an operation that may be another caller's, of which nothing else is said; else "".
+	// reference stands for an operation possibly of another caller, with nothing else said of it; else "".
 	reference string
 }
 
-// nothing is the subject of a call under key that began nothing, where nothing stands either.
+// nothing is the subject of a call under key if the call began nothing and nothing stands under the key either.
 func nothing(key string) subject {
 	return subject{key: key, standing: operation.None, known: operation.Unread}
 }
 
-// unclear is the subject where it is not known how the operation under key stands.
+// unclear is the subject if the standing of the operation under key is not known.
 func unclear(key string) subject { return subject{key: key, sent: true} }
 
-// subjectOf is the subject that has a record. The record must be durable if it is final.
+// subjectOf is the subject of a record. The record must be durable if it is final.
 func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
 	return subject{
 		key: rec.Key, state: rec.State, standing: operation.StandingOf(rec), known: known,
@@ -224,8 +223,8 @@ func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
 	}
 }
 
-// newError makes every Error: of the call op about an operation, for which package operation has the verdict. why are
-// the sentinels that say why; ErrNotSent does not count where the operation may have been sent.
+// newError makes every Error, for the call op about an operation. Package operation gives the verdict. why holds the sentinels of the
+// reasons; ErrNotSent is dropped if the operation may have been sent.
 func newError(op string, about subject, cause error, why ...error) *Error {
 	verdict := operation.Judge(about.standing, about.known)
 	e := &Error{
@@ -243,7 +242,7 @@ func newError(op string, about subject, cause error, why ...error) *Error {
 	return e
 }
 
-// own returns a copy of an error of a call for one of those who waited for it: of its own, under the name of its own call.
+// own returns a separate copy of a call's error for one of its waiting callers, under the name of this caller's own call.
 func own(err error, op string, joined bool) error {
 	shared, ok := err.(*Error)
 	if !ok {

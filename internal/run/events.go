@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// EventKind says what an Event is about; see oncehttp.EventKind.
+// EventKind is the kind of an Event; see oncehttp.EventKind.
 type EventKind string
 
 // The kinds of events.
@@ -27,7 +27,7 @@ const (
 	EventLeft      EventKind = "left"
 )
 
-// Event has the fields of oncehttp.Event, whose documentation is there.
+// Event has the fields of oncehttp.Event, documented there.
 type Event struct {
 	Kind    EventKind
 	Key     string
@@ -72,14 +72,14 @@ func (r *run) event(kind EventKind, change func(*Event)) Event {
 	return e
 }
 
-// tellRecorded tells of an answer from the journal, if that is what res is.
+// tellRecorded tells of an answer from the journal, if res is one.
 func (r *run) tellRecorded(res *result) {
 	if a := res.answer; a != nil {
 		r.tell(EventRecorded, func(e *Event) { e.Outcome, e.Status = a.result.Outcome, a.status })
 	}
 }
 
-// blocked tells Config.Observe that a pass cannot go on with rec; of an empty rec, that err is the journal's.
+// blocked tells Config.Observe of err: a pass cannot go on with rec because of it. With an empty rec, err is the journal's.
 func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
 	c.observe(ctx, Event{
 		Kind: EventBlocked, Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
@@ -87,7 +87,7 @@ func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
 	})
 }
 
-// observe tells Config.Observe of an event that is no run's, if it is set. A crash of it is logged.
+// observe tells Config.Observe of an event outside a run, if Config.Observe is set. A crash of Config.Observe is logged.
 func (c *Config) observe(ctx context.Context, e Event) {
 	if c.Observe != nil {
 		c.guard(ctx, "Config.Observe has crashed", func() { c.Observe(ctx, e) })

@@ -7,9 +7,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the error of a run that ends without an answer.
+// This file holds the error of a run at its end without an answer.
 
-// error makes the error of a drive that has ended so.
+// error makes the error of a drive from the report of its end.
 func (d ending) error(report *operation.Report) *Error {
 	about := subject{
 		key: d.rec.Key, state: d.rec.State, standing: report.Standing, known: operation.Same,

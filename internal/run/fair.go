@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// fairJournal is what a journal that several processes share must be able to do for a fair Run.
+// fairJournal holds the methods of a journal shared by several processes, as needed for a fair Run.
 type fairJournal struct {
 	persist.Claimer
 	persist.DueTimes
@@ -27,9 +27,9 @@ func fairly(j persist.Journal) (fair fairJournal, ok bool) {
 	return fairJournal{claimer, times, toSend}, claims && knows
 }
 
-// startFairly starts the goroutines of a fair pass. Half of its workers send, while the journal works for the others. Where
-// Config.Reconcile is set, others go through what is held: a quarter of ResumeWorkers, one at least, and by a way of their
-// own, so that a slow Reconcile keeps nothing from being sent.
+// startFairly starts the goroutines of a fair pass. Half of its workers send, while the journal works for the others. If Config.Reconcile
+// is set, more workers go through the held operations: a quarter of ResumeWorkers, at least one. They have a queue of their own, so a slow
+// Reconcile delays no send.
 func (p *pass) startFairly(j fairJournal) {
 	workers := 2 * p.c.cfg.ResumeWorkers
 	p.lanes = lanes.New(workers, 2*p.c.cfg.OriginWorkers)
@@ -46,9 +46,8 @@ func (p *pass) startFairly(j fairJournal) {
 	}
 }
 
-// feedHeld lists what is held, again and again, with a pause after each round, until the pass is broken off or the journal
-// takes nothing more. A listing that fails otherwise keeps nothing from being sent: it is told, and made again after a pause
-// that grows.
+// feedHeld lists the held operations, again and again, with a pause after each round, until the pass is broken off or the journal takes
+// nothing more. Any other failure of a listing prevents no send: feedHeld tells of it, and lists again after a growing pause.
 func (p *pass) feedHeld() {
 	defer close(p.jobs)
 	failures := 0 // in a row
@@ -78,7 +77,7 @@ func (p *pass) feedHeld() {
 	}
 }
 
-// failedHeld tells of a damaged record, which does not end the listing, and returns any other error.
+// failedHeld tells of a damaged record and returns nil, so the listing goes on. It returns any other error.
 func (p *pass) failedHeld(err error) error {
 	if persist.OfOneRecord(err) {
 		p.failed(err)
@@ -87,8 +86,8 @@ func (p *pass) failedHeld(err error) error {
 	return err
 }
 
-// feedFairly goes on until the pass is broken off or the journal fails: it claims what is due, of each origin its share,
-// whenever there is room, something was enqueued, or something falls due.
+// feedFairly goes on until the pass is broken off or the journal fails. It claims due operations, of each origin its share, whenever there
+// is room, something was enqueued, or something falls due.
 func (p *pass) feedFairly(j fairJournal) {
 	defer context.AfterFunc(p.draining, p.lanes.Shut)()
 	defer func() { p.giveBackAll(p.lanes.Close()) }()
@@ -113,7 +112,7 @@ func (p *pass) feedFairly(j fairJournal) {
 	}
 }
 
-// workFairly runs what was claimed, in the order of the lanes.
+// workFairly runs the claimed operations, in the order of the lanes.
 func (p *pass) workFairly() {
 	for {
 		rec, more := p.lanes.Take()
@@ -134,8 +133,7 @@ func (p *pass) workFairly() {
 	}
 }
 
-// dueOrigins are the origins of which a fair pass knows that something is due, since it asked the journal last. It is used by the
-// goroutine that claims.
+// dueOrigins are the origins with something due, as known to a fair pass since it asked the journal last. The claiming goroutine uses it.
 type dueOrigins struct {
 	due   map[string][]string // by origin: the needs of each group
 	next  time.Time           // when something else falls due; zero if nothing does
@@ -143,14 +141,14 @@ type dueOrigins struct {
 	took  time.Duration       // how long it took
 }
 
-// A fair pass does not ask the journal for so many times as long as the answer took: with ten thousand origins that is a good
-// part of a second.
+// After an answer of the journal, a fair pass waits this many times as long as the answer took before it asks again. With ten thousand
+// origins an answer takes a good part of a second.
 const (
-	askPause     = 1 // if it knows of nothing that is due
-	askPauseBusy = 4 // while it knows of something
+	askPause     = 1 // if it knows of nothing due
+	askPauseBusy = 4 // if it knows of something due
 )
 
-// until is how long it is until the journal may be asked again.
+// until returns the time left until the journal may be asked again.
 func (d *dueOrigins) until() time.Duration {
 	pause := askPause * d.took
 	if len(d.due) > 0 {
@@ -159,7 +157,7 @@ func (d *dueOrigins) until() time.Duration {
 	return max(pause-time.Since(d.asked), 0)
 }
 
-// ask asks the journal what is due.
+// ask asks the journal for the due origins.
 func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	e, began := p.c.engine, time.Now()
 	times, err := j.DueTimes.DueTimes(p.draining, persist.Query{Account: p.query.Account})
@@ -183,9 +181,9 @@ func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	return nil
 }
 
-// claimShares claims of each origin with something due what there is room for, and returns how long it is until
-// something else falls due; a third of a lease at most, since the lease of a process that has died may end at any time.
-// It goes on with the origins that it knows of, unless it may ask again.
+// claimShares claims operations of each origin with something due, as many as there is room for. It returns the time until something else
+// falls due; a third of a lease at most, since the lease of a dead process may end at any time. It goes on with the origins in known,
+// unless it may ask again.
 func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration, err error) {
 	e := p.c.engine
 	if err := e.clock.Sync(p.draining, p.c.engine.host); err != nil {
@@ -232,15 +230,15 @@ func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration
 	return wait, nil
 }
 
-// put hands claimed records to the workers, or gives them back where the pass was broken off.
+// put hands claimed records to the workers, or gives them back if the pass was broken off.
 func (p *pass) put(claimed []*persist.Record) {
 	if len(claimed) > 0 && !p.lanes.Put(claimed) {
 		p.giveBackAll(claimed)
 	}
 }
 
-// claimGroups claims up to n operations of one origin, of its groups in turn. Of an origin that took no connections when it was tried
-// last it claims one. known forgets the groups, and the origin, of which no more is due.
+// claimGroups claims up to n operations of one origin, of its groups in turn. If the origin took no connections at its last try,
+// claimGroups claims one. It removes the groups with no more due from known, and the origin with its last group.
 func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n int) (claimed []*persist.Record, err error) {
 	if p.c.engine.origins.Failing(origin) {
 		n = 1
@@ -263,8 +261,9 @@ func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n in
 	return claimed, err
 }
 
-// claimServed claims up to n operations of one group. What it cannot act on it gives back as it was, and leaves the group alone for a
-// while; then it claims one, or, where the journal does not tell needs, so many more. taken is how many it has claimed.
+// claimServed claims up to n operations of one group. It gives back, unchanged, those it cannot act on, and leaves the group alone for a
+// while. After this it claims one; or, if the journal does not tell needs, n and as many more as it gave back. taken is the number of
+// operations claimed; zero if the group is left alone.
 func (p *pass) claimServed(j fairJournal, g group, n int) (served []*persist.Record, taken int, err error) {
 	_, more := p.c.engine.alone.wait(g)
 	if more > 0 && g.needs != "" { // all of the group need the same: one tells

@@ -9,12 +9,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// form is how a journal keeps its records: in clear, as all see it who are above the keys. The zero value is ready; it is safe for
+// form is the form of the records in a journal: in clear, as seen by everybody above the keys. The zero value is ready; it is safe for
 // concurrent use.
 type form struct{ known atomic.Bool }
 
-// begin has the journal hold, before this process begins its first record, that it is in clear; a sealed one, that it is sealed. Whoever
-// is first decides. Errors: persist.ErrSealed, and those of Fact; no record was begun then.
+// begin has the journal hold the fact of its form before this process begins its first record: in clear, or sealed if it is a sealed
+// journal. The first writer decides. Errors: persist.ErrSealed, and those of Fact; no record was begun then.
 func (f *form) begin(ctx context.Context, j persist.Journal) error {
 	if f.known.Load() {
 		return nil
@@ -30,8 +30,8 @@ func (f *form) begin(ctx context.Context, j persist.Journal) error {
 	return nil
 }
 
-// sealedJournal returns an error if the journal's oldest record is sealed, or if the journal says that it is: what is begun now would be in
-// clear beside it. Any other error is for the calls that meet it.
+// sealedJournal returns an error if the journal's oldest record is sealed, or if the journal says that it is sealed. A record begun now
+// would be in clear beside it. Any other error is left to the calls meeting it.
 func sealedJournal(ctx context.Context, j persist.Journal) error {
 	for rec, err := range j.List(context.WithoutCancel(ctx), persist.Query{AllAccounts: true}) {
 		if err == nil && rec.Sealed() != nil {

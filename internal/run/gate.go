@@ -9,25 +9,26 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// has returns what this client has for the operations of an origin, without their profiles.
+// has returns the means of this client for the operations of an origin, without their profiles.
 func (c *Config) has(origin string) operation.Has {
 	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: c.originAllowed(origin), OthersAuthorize: c.othersAuthorize(origin)}
 }
 
-// lacks returns what this client lacks to act on a record, or the zero value. prof is the profile that it knows for it; nil if it knows
-// none. brought: the credentials are the call's own.
+// lacks returns the lack of this client for acts on a record, or the zero value. prof is the profile known by the client for the record; nil
+// if it knows none. brought: the credentials are the call's own.
 func (c *Config) lacks(rec *persist.Record, prof *profile.Profile, brought bool) operation.Lack {
 	has := c.has(rec.Origin)
 	has.Authorize = has.Authorize || brought
 	return lacksWith(rec, prof, has)
 }
 
-// lacksToBegin is lacks of a record that is to be enqueued: who sends it allows its origin.
+// lacksToBegin is lacks of a record to be enqueued: its sender is to allow its origin.
 func (c *Config) lacksToBegin(rec *persist.Record, prof *profile.Profile) operation.Lack {
 	return lacksWith(rec, prof, operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: true})
 }
 
-// lacksToRekey is lacks of an operation in whose place another is begun, of which nothing is sent; by a client that sends nothing to anywhere, too.
+// lacksToRekey is lacks of an operation about to be replaced by another. Nothing of the old operation is sent. A client sending nothing to
+// anywhere may replace it, too.
 func (c *Config) lacksToRekey(old *persist.Record, prof *profile.Profile) operation.Lack {
 	has := operation.Has{Credential: c.Credential, Region: c.Region, Authorize: true, OriginAllowed: c.producer() || c.originAllowed(old.Origin)}
 	return lacksWith(old, prof, has)
@@ -44,7 +45,7 @@ func lacksWith(rec *persist.Record, prof *profile.Profile, has operation.Has) op
 	return operation.Gate(rec.Needs(), rec.Origin, has)
 }
 
-// lacksClaimed is lacks of a record that a pass has met. A profile for which Config.ProfileOf is to be asked counts as known.
+// lacksClaimed is lacks of a record met by a pass. A profile counts as known if Config.ProfileOf is to be asked for it.
 func (c *Config) lacksClaimed(rec *persist.Record) operation.Lack {
 	prof, brought := c.Profile, rec.State == persist.StateHeld // any profile; Config.Reconcile asks with credentials of its own
 	if c.ProfileOf == nil && !c.knowsProfile(rec.Needs()) {
@@ -55,13 +56,13 @@ func (c *Config) lacksClaimed(rec *persist.Record) operation.Lack {
 	return lacksWith(rec, prof, has)
 }
 
-// perhaps is has for a pass that has not begun an operation: an origin for which Config.OriginAllowed is to be asked counts as allowed.
+// perhaps is has for a pass before it begins an operation: an origin counts as allowed if Config.OriginAllowed is to be asked for it.
 func (c *Config) perhaps(origin string) operation.Has {
 	allowed := c.OriginAllowed != nil || c.originAllowed(origin)
 	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: allowed, OthersAuthorize: c.othersAuthorize(origin)}
 }
 
-// lacksFor is lacks where only the text of the needs is known: a profile for which Config.ProfileOf is to be asked counts as known.
+// lacksFor is lacks if only the text of the needs is known: a profile counts as known if Config.ProfileOf is to be asked for it.
 func (c *Config) lacksFor(origin, text string) operation.Lack {
 	needs, has := persist.ParseNeeds(text), c.perhaps(origin)
 	has.Profile = c.ProfileOf != nil || c.knowsProfile(needs)

@@ -2,16 +2,16 @@ package run
 
 import "sync"
 
-// goroutines runs functions, each on a goroutine that runs nothing else meanwhile. It keeps those that have nothing to do: a new one
-// would grow its stack again with each operation, which costs more than a tenth of it. The zero value is ready; it is safe for
-// concurrent use. Its close must be called.
+// goroutines runs functions, each on a goroutine running nothing else meanwhile. It keeps the idle goroutines: a new one would grow its
+// stack again with each operation, at more than a tenth of the operation's cost. The zero value is ready; it is safe for concurrent
+// use. Its close must be called.
 type goroutines struct {
 	mu     sync.Mutex
 	free   []chan func()
 	closed bool
 }
 
-// start runs f. If f ends its goroutine, that is not used again.
+// start runs f. If f ends its goroutine, the goroutine is not used again.
 func (g *goroutines) start(f func()) {
 	g.mu.Lock()
 	last := len(g.free) - 1
@@ -26,7 +26,7 @@ func (g *goroutines) start(f func()) {
 	next <- f
 }
 
-// work runs f, and then what start hands over, until close.
+// work runs f, and then the functions handed over by start, until close.
 func (g *goroutines) work(f func()) {
 	growStack()
 	next := make(chan func(), 1)
@@ -43,7 +43,7 @@ func (g *goroutines) work(f func()) {
 	}
 }
 
-// close ends the goroutines that have nothing to do, and the others once they have done it.
+// close ends the idle goroutines, and each of the others after its function.
 func (g *goroutines) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

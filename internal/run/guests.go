@@ -9,10 +9,10 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// This file holds what there is while a run is in a function of the user: of the Config, or the Transport.
+// This file holds the state of a run during a function of the user: of the Config, or the Transport.
 
-// waitedInVain returns ErrInFlight for the error of a wait that would not have ended, or did not in time, because of a function of
-// the user; nil for any other error.
+// waitedInVain returns ErrInFlight for the error of a wait without an end, or not ended in time, because of a function of the user;
+// nil for any other error.
 func waitedInVain(err error) error {
 	if errors.Is(err, inflight.ErrCircle) || errors.Is(err, inflight.ErrGuest) {
 		return ErrInFlight
@@ -20,7 +20,7 @@ func waitedInVain(err error) error {
 	return nil
 }
 
-// notWaited returns the error of a call about no single operation, which has waited in vain; any other err as it is.
+// notWaited returns the error of a call about no single operation after a wait in vain; any other err as it is.
 func notWaited(name string, err error) error {
 	if waitedInVain(err) == nil {
 		return err
@@ -28,7 +28,7 @@ func notWaited(name string, err error) error {
 	return newError(name, unclear(""), err, ErrInFlight)
 }
 
-// visiting calls f, a function of the user, of which those who wait for the run can see that it does not return.
+// visiting calls f, a function of the user. If f does not return, the callers waiting for the run can see it.
 func (r *run) visiting(f func() error) error {
 	work := r.call.Work()
 	work.Visit()
@@ -36,8 +36,8 @@ func (r *run) visiting(f func() error) error {
 	return f()
 }
 
-// lending is visiting for a run that may have its turn, which it lends on meanwhile. It takes it back at once, so that more may send for
-// a while than have a turn; whoever comes back looks at window and lease again.
+// lending is visiting for a run with or without its turn. Meanwhile it lends the turn to another. It takes the turn back at once: for a
+// while, more runs may send than have a turn. After that, a run looks at window and lease again.
 func (r *run) lending(f func() error) error {
 	if r.admitted {
 		r.turns.Lend(r.rec.Origin)
@@ -46,7 +46,7 @@ func (r *run) lending(f func() error) error {
 	return r.visiting(f)
 }
 
-// profileOf is Config.profileOf, which may ask Config.ProfileOf.
+// profileOf is Config.profileOf; it may ask Config.ProfileOf.
 func (e *engine) profileOf(call callers, rec *persist.Record) *profile.Profile {
 	work := call.Work()
 	work.Visit()
@@ -54,7 +54,7 @@ func (e *engine) profileOf(call callers, rec *persist.Record) *profile.Profile {
 	return e.cfg.profileOf(rec)
 }
 
-// lacks is Config.lacks, which may ask Config.OriginAllowed.
+// lacks is Config.lacks; it may ask Config.OriginAllowed.
 func (e *engine) lacks(call callers, rec *persist.Record, prof *profile.Profile, brought bool) operation.Lack {
 	work := call.Work()
 	work.Visit()
@@ -62,7 +62,7 @@ func (e *engine) lacks(call callers, rec *persist.Record, prof *profile.Profile,
 	return e.cfg.lacks(rec, prof, brought)
 }
 
-// keepAnswer is Config.keepAnswer, which may ask Config.KeepHeader.
+// keepAnswer is Config.keepAnswer; it may ask Config.KeepHeader.
 func (r *run) keepAnswer(a *persist.Answer) {
 	work := r.call.Work()
 	work.Visit()
@@ -70,7 +70,7 @@ func (r *run) keepAnswer(a *persist.Answer) {
 	r.cfg.keepAnswer(&r.rec, a)
 }
 
-// allows is Config.originAllowed for a run that may have its turn.
+// allows is Config.originAllowed for a run with or without its turn.
 func (r *run) allows(origin string) (allowed bool) {
 	if r.cfg.OriginAllowed == nil {
 		return r.cfg.originAllowed(origin)
@@ -82,8 +82,8 @@ func (r *run) allows(origin string) (allowed bool) {
 	return allowed
 }
 
-// Handing says that a request is about to be handed to the Transport, or an answer's body read.
+// Handing is called before a request is handed to the Transport, or an answer's body is read.
 func (r *run) Handing() { r.call.Work().Visit() }
 
-// Handed says that the Transport has returned.
+// Handed is called once the Transport has returned.
 func (r *run) Handed() { r.call.Work().Return() }

@@ -12,17 +12,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds how an operator's act holds the place of its operation in the table of calls.
+// This file lets an operator's act hold the place of its operation in the table of calls.
 
-// end ends an unfinished operation that no call runs.
+// end ends an unfinished operation if no call runs it.
 func (c *Client) end(ctx context.Context, name string, key string, chosen Chosen, end func(callers, persist.Record) error) error {
 	return c.inPlace(ctx, name, key, chosen, func(call callers, id persist.ID) error {
 		return endRecord(call.Values(), c.engine, name, id, chosen, func(rec persist.Record) error { return end(call, rec) })
 	})
 }
 
-// inPlace looks a key up, and calls do while it holds the place of the operation in the table of calls, so that no call
-// of this process runs it meanwhile. Errors: those of Lookup and of do; ErrInFlight while a call runs it.
+// inPlace looks a key up, and calls do while it holds the place of the operation in the table of calls. So no call of this
+// process runs the operation meanwhile. Errors: those of Lookup and of do; ErrInFlight while a call runs it.
 func (c *Client) inPlace(ctx context.Context, name string, key string, chosen Chosen, do func(callers, persist.ID) error) error {
 	rec, err := c.lookup(ctx, name, key, chosen)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Client) holding(ctx context.Context, name string, rec persist.Record, d
 	return err
 }
 
-// ownCall is a call that ends with the context of the one who began it, also where others have joined it.
+// ownCall is a call ended by the context of its first caller, also if others have joined it.
 type ownCall struct {
 	callers
 	within context.Context
@@ -73,7 +73,7 @@ type ownCall struct {
 // Context ends with the caller's own context, and when the call is given up.
 func (c ownCall) Context() context.Context { return c.within }
 
-// endRecord reads the record again, which may have moved on, and ends it.
+// endRecord reads the record again, since it may have moved on, and ends it.
 func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chosen Chosen, end func(persist.Record) error) error {
 	rec, err := e.journal.Get(ctx, id)
 	if clear, ok := sealedRecord(&rec, err); ok && ends(name) {

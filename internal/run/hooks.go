@@ -7,9 +7,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what tests need of a client and cannot see from outside. Nothing else calls it.
+// This file holds access for tests to parts of a client not visible from outside. Nothing else calls it.
 
-// SetNow gives c another clock, by which it judges records, whatever the journal's clock shows. Not while c is in use.
+// SetNow gives c another clock to judge records by, whatever the journal's clock shows. Not while c is in use.
 func (c *Client) SetNow(now func() time.Time) {
 	c.engine.clock, c.engine.now = lease.OwnClock(now), now
 	if held, shared := c.engine.leases.(interface{ UseClock(*lease.Clock) }); shared {
@@ -25,5 +25,5 @@ func (c *Client) SetOwnClock(wall func() time.Time) {
 // DropLease lets c forget a lease.
 func (c *Client) DropLease(id persist.ID) { c.engine.leases.Drop(id) }
 
-// SetMostNotes bounds the notes of the clients on c's journal about operations that the journal may not have. Not while one is in use.
+// SetMostNotes bounds the notes of the clients on c's journal about operations possibly missing in the journal. Not while one is in use.
 func (c *Client) SetMostNotes(most int) { c.engine.shared.notes.Most = most }

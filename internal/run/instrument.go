@@ -13,13 +13,13 @@ import (
 type Instrument interface {
 	Operation(ctx context.Context, begins Event) (context.Context, func(ends Event))
 	Attempt(ctx context.Context, begins Event) (context.Context, func(ends Event))
-	Of() any // what the user gave
+	Of() any // the user's own value
 }
 
 // beginning is a method of an Instrument.
 type beginning func(context.Context, Event) (context.Context, func(Event))
 
-// instrumented is a call whose contexts have the values of the context that Config.Instrument returned.
+// instrumented is a call with the values of the context returned by Config.Instrument in its own contexts.
 type instrumented struct {
 	callers
 	context, values context.Context
@@ -46,8 +46,8 @@ func (o *overlay) Value(key any) any {
 	return v
 }
 
-// instrument tells Config.Instrument of a beginning, by one of its methods. From then on the run's calls have the context that it returns. end
-// is nil if there is nothing to call at the end.
+// instrument tells Config.Instrument of a beginning, by one of its methods. From then on the run's calls have the context returned by it.
+// end is nil if there is nothing to call at the end.
 func (r *run) instrument(ctx context.Context, begin beginning, e Event) (end func(Event)) {
 	call := r.call
 	within := ctx
@@ -87,7 +87,7 @@ func (r *run) begins() {
 	}
 }
 
-// ends tells Config.Instrument that the run has ended, once.
+// ends tells Config.Instrument of the end of the run, once.
 func (r *run) ends(kind EventKind, change func(*Event)) {
 	if end := r.endSpan; end != nil {
 		r.endSpan = nil
@@ -96,7 +96,7 @@ func (r *run) ends(kind EventKind, change func(*Event)) {
 	}
 }
 
-// tellLeft tells that the run has given its operation back without an end.
+// tellLeft tells of a run after it has given its operation back without an end.
 func (r *run) tellLeft(res *result) {
 	change := func(e *Event) {
 		if e.Err = errLimited; res.err != nil {
@@ -107,7 +107,7 @@ func (r *run) tellLeft(res *result) {
 	r.tell(EventLeft, change)
 }
 
-// errCrashed is the error of a run, or of an attempt, that was broken off by a panic of the user's code, or since that ended its goroutine.
+// errCrashed is the error of a run, or of an attempt, broken off by the user's code: it panicked, or it ended its goroutine.
 var errCrashed = errors.New("a function of the caller's has crashed")
 
 // sendOnce does the step Send. Config.Instrument is told of it, if it is set.
@@ -134,7 +134,7 @@ func (r *run) sendOnce() {
 	sent = true
 }
 
-// countedInstrument is an Instrument that is counted while it runs.
+// countedInstrument is an Instrument counted while it runs.
 type countedInstrument struct {
 	of Instrument
 	v  *visits

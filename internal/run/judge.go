@@ -11,11 +11,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds how an answer becomes the verdict on its operation: package classify decides, and what it has to know
-// beside the answer is gathered here.
+// This file turns an answer into the verdict on its operation. Package classify decides. This file gathers the facts necessary
+// beside the answer.
 
-// classify says what an attempt learned. An answer whose status alone proves nothing gets an error that says why. inDoubt reports whether an
-// earlier attempt may have had an effect.
+// classify returns the verdict of an attempt. If the status of an answer alone proves nothing, sent gets an error with the reason. inDoubt
+// reports whether an earlier attempt may have had an effect.
 func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	a := sent.Answer
 	switch {
@@ -37,7 +37,7 @@ func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	return v
 }
 
-// otherFactsError says why an answer settles nothing for this client.
+// otherFactsError returns the reason why an answer settles nothing for this client.
 func (r *run) otherFactsError(status int) error {
 	return fmt.Errorf("answered %d, which this client cannot read for certain: its profile %q, version %q, states other facts than the one "+
 		"under which the operation was begun; let a client of the same facts look, or settle it", status, r.rec.Profile, r.rec.ProfileVersion)
@@ -52,7 +52,7 @@ func (r *run) flawedSuccess() *persist.Answer {
 	return r.flawed
 }
 
-// flawedForRecord returns the latest flawed success, with which a later run compares its own; nil if there was none.
+// flawedForRecord returns the latest flawed success in the recorded form; nil if there was none. A later run compares its own with it.
 func (d ending) flawedForRecord() *persist.Answer {
 	a := d.flawedSuccess()
 	if a == nil {
@@ -69,7 +69,7 @@ func (r *run) repeats(a *wire.Answer) bool {
 	return before != nil && before.Status == a.Head.StatusCode && len(before.Body) > 0 && bytes.Equal(before.Body, a.Body)
 }
 
-// flawError returns the error of an answer whose status alone proves nothing.
+// flawError returns the error of an answer if its status alone proves nothing.
 func flawError(a *wire.Answer, flaw classify.Flaw) error {
 	status := a.Head.StatusCode
 	if flaw == classify.FlawCut {
@@ -78,7 +78,7 @@ func flawError(a *wire.Answer, flaw classify.Flaw) error {
 	return fmt.Errorf("answered %d with %v, as something in front of the API may", status, flaw)
 }
 
-// seen returns an answer in the form that classify takes. One without a Location counts as of the same origin.
+// seen returns an answer in the form for package classify. An answer without a Location counts as of the same origin.
 func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{

@@ -10,17 +10,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds a call whose limiter takes long before an attempt: its operation is given back, and the call waits without it; and the error of a caller that
-// leaves its call.
+// This file holds a call's wait for a slow limiter before an attempt: its operation is given back, and the call waits without it. It also holds
+// the error of a caller at leaving its call.
 
-// leftRecord is the record of an operation as a call has left it, whose limiter takes long.
+// leftRecord is the record of an operation as a call has left it, because its limiter takes long.
 type leftRecord struct {
 	rec     persist.Record
 	created bool  // by that call: nobody else has had it since, as long as the record is the same
 	turn    *turn // of its limiter
 
-	failed  *Error          // of a call that goes on no more, if no other has the operation; nil: it has made no attempt
-	why     error           // such an error says so, if the operation was never sent, or the last send was refused
+	failed  *Error          // of the call if it goes on no more, and no other has the operation; nil: it has made no attempt
+	why     error           // given in that error if the operation was never sent, or the last send was refused
 	spent   operation.Spent // of the call's bounds
 	started time.Time       // the call's first drive
 }
@@ -30,8 +30,8 @@ func (l *leftRecord) same(rec *persist.Record) bool {
 	return l.rec.Seq == rec.Seq && l.rec.Revision == rec.Revision
 }
 
-// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation in its hands. Then it gives that
-// back as it was before the call, or as never sent, and returns a result that says so; nil: the run goes on.
+// leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation in its hands. Then it gives the
+// operation back as it was before the call, or as never sent, and returns the result of a left call. If it returns nil, the run goes on.
 func (r *run) leaveLimited() *result {
 	if r.given.Pass || !r.returns || r.cfg.Limiter == nil || r.given.AskedAgain {
 		return nil
@@ -49,7 +49,7 @@ func (r *run) leaveLimited() *result {
 		return d.update(rec)
 	})
 	switch {
-	case errors.Is(err, persist.ErrUncertain): // the record may say that it was never sent
+	case errors.Is(err, persist.ErrUncertain): // the record may say: never sent
 		r.turn.stop(err)
 		return &result{err: journalError(r.name, &r.rec, err)}
 	case err != nil: // it is not given back: the run waits with it
@@ -59,7 +59,7 @@ func (r *run) leaveLimited() *result {
 	return r.leftWith(&leftRecord{why: ErrNotSent})
 }
 
-// givenBack returns the record of an operation that is given back before the first send of its run. listed is the record as it was if the run has
+// givenBack returns the record of an operation given back before the first send of its run. listed is the record as it was if the run has
 // not marked it.
 func (r *run) givenBack(listed persist.Record) persist.Record {
 	rec, before := r.rec, listed
@@ -72,19 +72,19 @@ func (r *run) givenBack(listed persist.Record) persist.Record {
 	return rec
 }
 
-// latestFirstSend returns the latest first send of an operation that was begun to be sent at once: as late as the last send of any other.
+// latestFirstSend returns the latest first send of an operation begun to be sent at once: as late as the last send of any other.
 func (r *run) latestFirstSend(rec *persist.Record) time.Time {
 	return rec.Created.Add(rec.Window - r.cfg.drives.Margin(rec.Window))
 }
 
-// leaveBetween gives back the operation of a call whose limiter takes long before another attempt, and returns a result that says so; nil: the run
-// is over.
+// leaveBetween gives back the operation of a call if its limiter takes long before another attempt, and returns the result of a left call. If
+// it returns nil, the run is over.
 func (r *run) leaveBetween() *result {
 	if !r.drive.Leaves() {
 		return nil
 	}
 	d := ending{r}
-	_ = d.conclude(r.journal.Finish) // which logs an error: then it is free when its lease has ended
+	_ = d.conclude(r.journal.Finish) // it logs an error: then the operation is free when its lease has ended
 	report := r.drive.Report()
 	if !report.Left {
 		return d.finished(d.result())
@@ -99,7 +99,7 @@ func (r *run) leaveBetween() *result {
 	return res
 }
 
-// leftWith returns the result of a call that has left its operation.
+// leftWith returns the result of a call after leaving its operation.
 func (r *run) leftWith(left *leftRecord) *result {
 	left.rec, left.created, left.turn, left.started = r.rec, r.given.Created, r.turn, r.started
 	if left.spent = r.given.Spent; left.failed != nil {
@@ -108,8 +108,8 @@ func (r *run) leftWith(left *leftRecord) *result {
 	return &result{left: left, notShared: true}
 }
 
-// awaitLimiter waits for the turn of a call without its operation, until its context ends or the client is closed. It returns the error of a
-// call that goes on no more.
+// awaitLimiter waits for the turn of a call without its operation, until its context ends or the client is closed. It returns the error of the
+// call if it goes on no more.
 func (c *Client) awaitLimiter(ctx context.Context, name string, op *preparedRequest, left *leftRecord) error {
 	op.left = left
 	t := left.turn
@@ -125,7 +125,8 @@ func (c *Client) awaitLimiter(ctx context.Context, name string, op *preparedRequ
 	return c.engine.withdrawLeft(ctx, name, op, cause)
 }
 
-// goesOn gives a run the turn of a call that has left its operation, and that it has begun it, if nobody has had it since.
+// goesOn gives a run the turn of a call after leaving its operation. It also notes the call's begin of the operation, if nobody has had the
+// operation since.
 func (l *leftRecord) goesOn(r *run) {
 	if l == nil || l.turn.used {
 		return
@@ -134,8 +135,8 @@ func (l *leftRecord) goesOn(r *run) {
 	r.given.Spent, r.started, r.token = l.spent, l.started, l.turn.tokenLeft(&r.rec)
 }
 
-// withdrawLeft forgets the operation that a call has left, and that nobody has had since, and returns the call's error. Any other operation
-// stays as it is.
+// withdrawLeft forgets the operation left by a call, if nobody has had it since, and returns the call's error. Any other operation stays as it
+// is.
 func (e *engine) withdrawLeft(ctx context.Context, name string, op *preparedRequest, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	left := op.left
@@ -154,7 +155,7 @@ func (e *engine) withdrawLeft(ctx context.Context, name string, op *preparedRequ
 	return left.tell(e.errorAfterRead(ctx, name, op.named, false, cause, left.why))
 }
 
-// tell adds to the error of a call what its attempts were.
+// tell adds the facts of the attempts to the error of a call.
 func (l *leftRecord) tell(e *Error) *Error {
 	if l.failed == nil {
 		return e
@@ -169,7 +170,7 @@ func (l *leftRecord) tell(e *Error) *Error {
 	return e
 }
 
-// left returns the error of a caller that left a call because of cause. The call may go on for others.
+// left returns the error of a caller after leaving a call because of cause. The call may go on for others.
 func left(name string, key string, caller *inflight.Caller[*result], cause error) *Error {
 	e := newError(name, unclear(key), cause, ErrInFlight)
 	e.Sends, e.Joined = caller.Call().Sends(), caller.Joined()

@@ -12,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the wait for a limiter that takes long. The call to the limiter goes on, since a turn may be lost with a wait that is
-// ended; the operation is given back as it was, so that others may send it, and is taken again once the turn has come.
+// This file holds the wait for a slow limiter. The call to the limiter goes on, since ending a wait may lose its turn. The operation is given
+// back as it was, so others may send it. It is taken again once the turn has come.
 
 // turn is one wait for a limiter: one call to it, or several, one after the other.
 type turn struct {
@@ -26,14 +26,14 @@ type turn struct {
 	used    bool // an operation has taken it
 
 	left  persist.Record // the operation as it was left for this wait
-	token string         // that it has got and not used
+	token string         // its unused token
 
 	mu           sync.Mutex
 	made, wanted int  // calls to the limiter
 	over         bool // there is no further one
 }
 
-// more makes it one of so many calls to the limiter. It returns false, and changes nothing, if it is over.
+// more sets the number of wanted calls to the limiter. It returns false, and changes nothing, if the turn is over.
 func (t *turn) more(calls int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,10 +54,10 @@ func (t *turn) next() bool {
 	return !t.over
 }
 
-// errLimited ends a run that gives its operation back while the limiter waits.
+// errLimited ends a run if it gives its operation back while the limiter waits.
 var errLimited = errors.New("the limiter of this client has not let it go out yet")
 
-// beginTurn calls a limiter, with a context that has the values of ctx, and ends with it while leave has not returned true.
+// beginTurn calls a limiter. The limiter's context has the values of ctx, and ends with ctx until leave has returned true.
 func beginTurn(ctx context.Context, origin string, limiter Limiter) (t *turn, leave func() bool) {
 	t = &turn{origin: origin, done: make(chan struct{}), wanted: 1}
 	t.within, t.stop = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -72,7 +72,8 @@ func beginTurn(ctx context.Context, origin string, limiter Limiter) (t *turn, le
 	return t, context.AfterFunc(ctx, func() { t.stop(context.Cause(ctx)) })
 }
 
-// result returns what the limiter said, once done is closed. A crash of it goes on here; stack gets its own, if that is not nil.
+// result returns the limiter's error, once done is closed. A crash of the limiter goes on here; its stack is stored in *stack, if stack is
+// not nil.
 func (t *turn) result(stack *[]byte) error {
 	defer t.stop(nil)
 	t.used = true
@@ -91,8 +92,8 @@ func (t *turn) result(stack *[]byte) error {
 	return nil
 }
 
-// waitsLong waits for the limiter before another send of a call or of a pass. It reports whether that
-// takes longer than a third of a lease: then the drive ends, and others may go on with the operation when it is due. The call to the limiter goes on.
+// waitsLong waits for the limiter before another send of a call or of a pass. It reports whether the wait takes longer than a third of a
+// lease. Then the drive ends, and others may go on with the operation when it is due. The call to the limiter goes on.
 func (r *run) waitsLong() bool {
 	if !r.returns || r.given.AskedAgain || r.cfg.Limiter == nil {
 		return false
@@ -106,8 +107,8 @@ func (r *run) waitsLong() bool {
 	return true
 }
 
-// parksLate is called before a run waits for a limiter with its operation in its hands, and the result after it. In a fair Run that waits for a
-// third of a lease nothing more of the origin is claimed until then, and what is queued is given back.
+// parksLate is called before a run waits for a limiter and keeps its operation; over is called after the wait. After a third of a lease,
+// a fair Run claims nothing more of the origin until over is called, and gives its queued operations back.
 func (r *run) parksLate() (over func()) {
 	if !r.fair {
 		return func() {}
@@ -132,7 +133,7 @@ func (r *run) parksLate() (over func()) {
 	}
 }
 
-// requests returns how many requests the operation needs until it is sent, if it is given back now, with that send. A lookup is made
+// requests returns the number of requests needed by the operation up to its send, if it is given back now. The send counts. A lookup is made
 // again, at once before the send.
 func (r *run) requests() int {
 	if given := r.givenNow(); given.AskFirst && (given.Doubted || r.drive.InDoubt()) {
@@ -141,8 +142,8 @@ func (r *run) requests() int {
 	return 1
 }
 
-// leaveToken keeps an unused token for the operation that was left, and tokenLeft returns it if the record still stands. Whether it needs a token
-// the record says.
+// leaveToken keeps an unused token for the operation left. tokenLeft returns it if the record is still the same. The record itself says if it
+// needs a token.
 func (t *turn) leaveToken(r *run) { t.left, t.token = r.rec, r.token }
 
 func (t *turn) tokenLeft(rec *persist.Record) string {
@@ -152,8 +153,8 @@ func (t *turn) tokenLeft(rec *persist.Record) string {
 	return t.token
 }
 
-// limitLeaving waits for a limiter: for a third of a lease with the operation in its hands. Then it returns errLimited, and r.turn is the
-// wait, which goes on until all requests may go out that the operation needs until it is sent: one after the other would never get so far.
+// limitLeaving waits for a limiter, for at most a third of a lease while it keeps the operation. Then it returns errLimited, and r.turn is the
+// wait. It goes on until all requests of the operation may go out, up to its send: waits for one request at a time would never get so far.
 func (r *run) limitLeaving(ctx context.Context, limiter Limiter) error {
 	t, leave := beginTurn(ctx, r.rec.Origin, limiter)
 	timer := time.NewTimer(r.cfg.Lease / lease.Renewals)
@@ -171,7 +172,7 @@ func (r *run) limitLeaving(ctx context.Context, limiter Limiter) error {
 	return r.take(t)
 }
 
-// take takes a turn that has come: for the request that follows, and for those after it for which the limiter was called, too.
+// take takes a turn when it has come: for the next request, and for the later ones already let through by the limiter.
 func (r *run) take(t *turn) error {
 	err := t.result(r.stack)
 	if err == nil {
@@ -180,10 +181,10 @@ func (r *run) take(t *turn) error {
 	return err
 }
 
-// driveOn is drive, and waits for the limiter where that takes long. Nobody has the operation meanwhile. Where somebody else has it when the
-// turn comes, that is for another operation of the same origin, or lost.
-// A drive that was ended since its limiter takes long before another attempt is gone on with by the next one, if the operation is due then;
-// of a Resume as many drives make as many attempts as one would.
+// driveOn is drive, and waits for a slow limiter. Nobody has the operation meanwhile. If somebody else has it when the turn comes, the turn
+// is for another operation of the same origin, or lost.
+// If a slow limiter ends a drive before another attempt, the next drive goes on with it, if the operation is due then. In a Resume, all these
+// drives together make as many attempts as one drive would.
 func (p *pass) driveOn(rec *persist.Record) (r resumed, over bool) {
 	r, over = p.drive(rec, nil)
 	for drives := 0; r.turn != nil; {
@@ -203,7 +204,8 @@ func (p *pass) driveOn(rec *persist.Record) (r resumed, over bool) {
 	return r, over
 }
 
-// driveAfter waits for a turn without an operation, until the pass is broken off, and drives one. Of its origin nothing is claimed meanwhile.
+// driveAfter waits for a turn without an operation, and then drives one. The wait ends if the pass is broken off. Nothing of the origin is
+// claimed meanwhile.
 func (p *pass) driveAfter(rec *persist.Record, t *turn) (r resumed, over bool) {
 	if p.lanes != nil {
 		p.lanes.Park(t.origin)
@@ -227,7 +229,7 @@ func (p *pass) driveAfter(rec *persist.Record, t *turn) (r resumed, over bool) {
 	return resumed{}, false
 }
 
-// retaken returns the operation for which a turn has come, as it stands now; nil if somebody else has it, or it is not to be sent now.
+// retaken returns an operation as it stands once its turn has come; nil if somebody else has it, or it is not to be sent now.
 func (p *pass) retaken(id persist.ID) *persist.Record {
 	e := p.c.engine
 	if p.draining.Err() != nil || e.clock.Sync(p.ctx, p.c.engine.host) != nil {
@@ -240,23 +242,23 @@ func (p *pass) retaken(id persist.ID) *persist.Record {
 	return &rec
 }
 
-// another claims another operation of the same origin and needs, for a turn that has come for one which somebody else has; nil if there is
-// none, or the pass cannot.
+// another claims another operation of the same origin and needs for a turn, if somebody else has the turn's own operation. It returns nil if
+// there is none, or the pass cannot claim.
 func (p *pass) another(gone *persist.Record, t *turn) *persist.Record {
 	fair, ok := fairly(p.c.cfg.Journal)
 	if p.lanes == nil || !ok || t.err != nil || t.crashed != nil || p.draining.Err() != nil {
 		return nil
 	}
 	batch, _, err := p.claimServed(fair, group{gone.Origin, gone.Needs().String()}, 1)
-	if err != nil || len(batch) == 0 { // the goroutine that claims meets the error, too
+	if err != nil || len(batch) == 0 { // the claiming goroutine meets the error, too
 		return nil
 	}
 	p.giveBackAll(batch[1:])
 	return batch[0]
 }
 
-// handSoon is hand, and returns false also where no worker is free for a third of a lease: they wait for limiters, and other processes may
-// send the operation meanwhile.
+// handSoon is hand, and returns false also if no worker is free for a third of a lease. The workers wait for limiters then, and other
+// processes may send the operation meanwhile.
 func (p *pass) handSoon(rec *persist.Record) bool {
 	timer := time.NewTimer(p.c.cfg.Lease / lease.Renewals)
 	defer timer.Stop()
@@ -269,8 +271,8 @@ func (p *pass) handSoon(rec *persist.Record) bool {
 	return false
 }
 
-// waiting counts for each operation the workers of a pass that wait for its turn, and do not have it. The zero value is ready; it is safe for
-// concurrent use.
+// waiting counts for each operation the workers of a pass waiting for its turn without having the operation. The zero value is ready; it is
+// safe for concurrent use.
 type waiting struct {
 	mu sync.Mutex
 	of map[persist.ID]int

@@ -18,13 +18,13 @@ func (c *Client) Wake() {
 	}
 }
 
-// notifier returns what wakes other processes; nil if the journal has no such thing.
+// notifier returns the journal's means to wake other processes; nil if it has none.
 func notifier(j persist.Journal) persist.Notifier {
 	n, _ := persist.As[persist.Notifier](j)
 	return n
 }
 
-// wakeAll tells Run, in this process and in others, that something may be due.
+// wakeAll wakes Run, in this process and in others: something may be due.
 func (e *engine) wakeAll() {
 	e.wake()
 	if e.notifier != nil {
@@ -32,15 +32,15 @@ func (e *engine) wakeAll() {
 	}
 }
 
-// hearing is what one Run does to hear of what other processes enqueue. The goroutine of Listen uses it.
+// hearing is the state of one Run for hearing of the enqueues of other processes. The goroutine of Listen uses it.
 type hearing struct {
 	*runner
-	hears, polls bool          // what was told last; neither at first
+	hears, polls bool          // the state told last; neither at first
 	woken        chan struct{} // gets a value with a wake
 }
 
 // listen wakes Run when another process may have enqueued something, until ctx ends. Many wakes become one in pauseMin.
-// Where nothing is heard, it says so; Run looks now and then in any case.
+// If nothing is heard, it says so; Run looks now and then in any case.
 func (r *runner) listen(ctx context.Context) {
 	h := hearing{runner: r, woken: make(chan struct{}, 1)}
 	waking, stop := context.WithCancel(ctx)
@@ -55,7 +55,7 @@ func (r *runner) listen(ctx context.Context) {
 	if crashed != nil {
 		err = crashed.err()
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, persist.ErrClosed) { // of which Run itself learns
+	if err != nil && ctx.Err() == nil && !errors.Is(err, persist.ErrClosed) { // Run itself learns of ErrClosed
 		h.heard(ctx, err)
 	}
 }
@@ -77,8 +77,8 @@ func (h *hearing) pass(ctx context.Context) {
 	}
 }
 
-// heard is told of each wake, and why there will be none. What others enqueue is no reason to make a pass again that has
-// just failed; that the journal hears again is one.
+// heard is told of each wake, and of the reason why there will be none. An enqueue of others is no reason to repeat a pass just
+// failed. It is a reason if the journal hears again.
 func (h *hearing) heard(ctx context.Context, err error) {
 	if err != nil {
 		if !h.polls {
@@ -104,8 +104,8 @@ func (h *hearing) heard(ctx context.Context, err error) {
 	}
 }
 
-// pollEvery is how long Run waits at most before it looks at the journal again: on one that several processes share a third
-// of a lease, since that of a process that has died may end at any time.
+// pollEvery is the longest wait of Run before it looks at the journal again. If several processes share the journal, it is at most a
+// third of a lease, since the lease of a dead process may end at any time.
 func (e *engine) pollEvery() time.Duration {
 	if !e.journalShared {
 		return pauseMax

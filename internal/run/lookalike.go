@@ -11,29 +11,29 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the look for operations of the same request under generated keys, before a call that names no key begins one.
+// This file holds the look for operations of the same request under generated keys, made before a call without a named key begins one.
 
-// An operation under a generated key is unresolved while it is unfinished, and unreported once Resume or Run ended it,
-// until a caller with its key was told how. The same request without a key might then take effect for the second time.
+// An operation under a generated key is unresolved while it is unfinished. It is unreported once Resume or Run ended it, until a caller
+// with its key was told the end. Meanwhile the same request without a key might take effect for the second time.
 var (
 	errUnresolved = errors.New("the same request was sent before under this generated key; send it with this key, settle it or abandon it")
 	errSending    = errors.New("another process is sending the same request under a key that it generated; send it again once that has ended, or name a key of the business")
 	errUnreported = errors.New("the same request was sent before under this generated key, and Resume or Run ended it; ask for its answer with this key")
 )
 
-// checkUnresolved stops a call that names no key if the same request, under a generated key, is unresolved or unreported: a loop
-// around Do must not pay twice, nor one with keys of the business that Config.NewKey makes from now on. It looks by the recipe of
-// every operation that may be, since another version, profile or configuration may have begun it.
+// checkUnresolved stops a call without a named key if the same request, under a generated key, is unresolved or unreported. A loop around
+// Do must not pay twice, and neither must a loop with business keys made by Config.NewKey only from now on. The look uses the recipe of
+// every possible operation, since another version, profile or configuration may have begun it.
 func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedRequest) error {
 	look := context.WithoutCancel(ctx)
 	standing, err := e.lookalike(look, op)
-	if err != nil { // it names no key that NewKey made: whoever goes on with that would begin a second operation beside the one that may exist
+	if err != nil { // it names no key made by NewKey: with such a key, a caller would begin a second operation beside one possibly there
 		return newError(name, unclear(""), err)
 	}
 	if standing == nil {
 		return nil
 	}
-	if !op.rec.Generated || op.rec.Business { // under its own key the operation may be there already, so that nothing is begun
+	if !op.rec.Generated || op.rec.Business { // under its own key the operation may be there already, and then nothing is begun
 		if exists, err := e.exists(look, op.rec.ID); err == nil && exists {
 			return nil
 		}
@@ -58,16 +58,16 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedR
 	return failed
 }
 
-// strangeLookalike reports whether a lookalike, of which less than its record is known, may be another caller's.
+// strangeLookalike reports whether a lookalike may be another caller's. standing is only a part of its record.
 func (e *engine) strangeLookalike(ctx context.Context, op *preparedRequest, standing *persist.Record) bool {
 	if !op.strange(standing) {
 		return false
 	}
-	rec, err := e.journal.Get(ctx, standing.ID) // it has in clear what is a credential only now
+	rec, err := e.journal.Get(ctx, standing.ID) // only it has in clear a value that is a credential only now
 	return err != nil || op.strange(&rec)
 }
 
-// lookalike returns an unresolved or unreported operation under a generated key that may be of the same request; nil if there is
+// lookalike returns an unresolved or unreported operation under a generated key, possibly of the same request; nil if there is
 // none. Errors: the journal's.
 func (e *engine) lookalike(ctx context.Context, op *preparedRequest) (*persist.Record, error) {
 	e.shared.recipes.Use(op.rec.Recipe)
@@ -86,8 +86,8 @@ func (e *engine) lookalike(ctx context.Context, op *preparedRequest) (*persist.R
 	return nil, nil
 }
 
-// lostLookalike is lookalike among operations that this process has begun and that are not in the journal, but may appear there.
-// Whoever goes on with the key that the error names settles that.
+// lostLookalike is lookalike among operations begun by this process and missing in the journal, but possibly appearing there later.
+// A call with the key named in the error clears the doubt.
 func (e *engine) lostLookalike(ctx context.Context, op *preparedRequest, account string) *persist.Record {
 	for {
 		rec, found := e.shared.notes.Like(account, op.rec, e.now(), op.read.FingerprintBy)
@@ -101,14 +101,13 @@ func (e *engine) lostLookalike(ctx context.Context, op *preparedRequest, account
 	}
 }
 
-// lookAt says at which unresolved operations of an account a look is: of those of a recipe at those of a fingerprint, or, where both
-// are empty, at all.
+// lookAt selects unresolved operations of an account: those of a recipe with a fingerprint, or all of them if both are empty.
 type lookAt struct{ account, recipe, fingerprint string }
 
 // content is a request by a recipe.
 type content struct{ recipe, fingerprint string }
 
-// unresolvedNow are the unresolved operations that one look has found.
+// unresolvedNow are the unresolved operations found by one look.
 type unresolvedNow map[content]*lookalikes
 
 // lookalikes are operations of the same request, without their requests and answers. It is safe for concurrent use.
@@ -117,7 +116,7 @@ type lookalikes struct {
 	recs []persist.Record
 }
 
-// lookalikeHere is lookalike in a journal that only this process uses: by an index, for each recipe that there is.
+// lookalikeHere is lookalike in a journal used by this process only: by an index, for each existing recipe.
 func (e *engine) lookalikeHere(ctx context.Context, op *preparedRequest, account string) (*persist.Record, error) {
 	recipes, known := e.shared.recipes.Of(account)
 	if !known {
@@ -156,14 +155,14 @@ func (e *engine) lookalikeHere(ctx context.Context, op *preparedRequest, account
 	return nil, nil
 }
 
-// doubted notes that an operation may be unresolved from now on, although nothing was unresolved of its request before.
+// doubted notes a new doubt: an operation may be unresolved from now on, although nothing was unresolved of its request before.
 func (e *engine) doubted(rec *persist.Record) {
 	if rec.Generated {
 		e.shared.cleared.Doubt(lookAt{request.Base(rec.Account), rec.Recipe, string(rec.Fingerprint)})
 	}
 }
 
-// lookalikeAnywhere is lookalike in a journal that other processes use, too: they may have begun operations by other recipes.
+// lookalikeAnywhere is lookalike in a journal used by other processes, too: they may have begun operations by other recipes.
 func (e *engine) lookalikeAnywhere(ctx context.Context, op *preparedRequest, account string) (*persist.Record, error) {
 	all, err := e.unresolved(ctx, lookAt{account: account})
 	if err != nil {
@@ -183,8 +182,8 @@ func (e *engine) lookalikeAnywhere(ctx context.Context, op *preparedRequest, acc
 	return nil, nil
 }
 
-// unresolved looks at the unresolved operations of an account, together with the other callers that look at the same now. What a call
-// of this process runs without a doubt from before is left out.
+// unresolved looks at the unresolved operations of an account. Callers with the same lookAt at the same time share one look. It leaves out
+// operations run by a call of this process without a doubt from before.
 func (e *engine) unresolved(ctx context.Context, at lookAt) (unresolvedNow, error) {
 	return e.shared.looks.Share(at, func() (unresolvedNow, error) {
 		query := persist.Query{Account: at.account, AnyUnresolved: at.fingerprint == ""}
@@ -229,9 +228,9 @@ func (u unresolvedNow) recipes() (recipes []string) {
 	return recipes
 }
 
-// standing returns one of the operations that has not ended since they were listed, and that has another key than the call's and no other scope: one that
-// a deterministic NewKey gave again is found by Begin. nil if there is none; none says that there is not even one of the call's own key.
-// like may be nil. Those that have ended are looked at once for all callers.
+// standing returns one of the operations not ended since the listing, with another key than the call's and no other scope; nil if there is
+// none. An operation under the same key, given again by a deterministic NewKey, is found by Begin. none is true if there is not even one
+// of the call's own key. like may be nil. Ended operations are looked at once for all callers.
 func (e *engine) standing(ctx context.Context, like *lookalikes, op *preparedRequest) (rec *persist.Record, none bool) {
 	if like == nil {
 		return nil, true
@@ -255,8 +254,8 @@ func (e *engine) standing(ctx context.Context, like *lookalikes, op *preparedReq
 	return nil, len(like.recs) == 0
 }
 
-// compareEach is lookalike among the operations of a recipe that counts what this request leaves out, or of a later version. Only after
-// a change of configuration.
+// compareEach is lookalike among the operations of one recipe. This recipe counts parts left out by this request, or it is of a later
+// version. It is called only after a change of configuration.
 func (e *engine) compareEach(ctx context.Context, op *preparedRequest, account, recipe string) (*persist.Record, error) {
 	for rec, err := range e.journal.List(ctx, persist.Query{Account: account, AnyUnresolved: true}) {
 		switch {
@@ -277,9 +276,9 @@ func (e *engine) runsUndoubted(rec *persist.Record) bool {
 	return running && !inDoubt && !rec.State.Final()
 }
 
-// endedSince reports whether an operation has ended since it was listed as unfinished, and its callers know how: a call that has
-// given its answer writes its record a moment later, and may have done so between the look at the journal and that at the calls
-// in flight, or keeps another call with the key waiting for that. Where it cannot be known, the listing counts. It sets in listed
+// endedSince reports whether an operation has ended since it was listed as unfinished, and its callers know the end. A call writes its
+// record a moment after giving its answer. It may have done so between the look at the journal and the look at the calls in flight.
+// Or it keeps another call with the key waiting for this write. If the end cannot be known, the listing counts. endedSince sets in listed
 // the lease as it is now.
 func (e *engine) endedSince(ctx context.Context, listed *persist.Record) bool {
 	if listed.State.Final() || e.recorded(ctx, func(id persist.ID) bool { return id == listed.ID }) != nil {
@@ -292,7 +291,7 @@ func (e *engine) endedSince(ctx context.Context, listed *persist.Record) bool {
 	return err == nil && now.State.Final() && !isInTheWay(&now, operation.Lookalike{})
 }
 
-// isInTheWay reports whether an operation under a generated key stops a call of the same request that names no key.
+// isInTheWay reports whether an operation under a generated key stops a call of the same request without a named key.
 func isInTheWay(rec *persist.Record, like operation.Lookalike) bool {
 	op := operation.OpOf(rec, 0)
 	return op.InTheWay(like) != operation.NotInTheWay

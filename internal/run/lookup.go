@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lookUp does the step LookUp: it asks for the resource that an already-done answer names. The operation is confirmed either way.
+// lookUp does the step LookUp: it asks for the resource named by an already-done answer. The operation is confirmed either way.
 func (r *run) lookUp() {
 	found := r.own
 	get, target := request.Lookup(&r.rec, r.prof, r.own.Answer.Text, r.own.Answer.TextWhole)
@@ -28,7 +28,7 @@ func (r *run) lookUp() {
 	r.judged(found)
 }
 
-// lookUpAt returns the resource's answer, or that of the operation where it cannot be had.
+// lookUpAt returns the resource's answer, or the operation's own if the resource's cannot be had.
 func (r *run) lookUpAt(get persist.Record, target *url.URL) heard {
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
@@ -41,8 +41,8 @@ func (r *run) lookUpAt(get persist.Record, target *url.URL) heard {
 	return r.own
 }
 
-// askDuplicate does the step AskDuplicate: it finds out whose the business reference is that the server says was used before. If the API finds exactly
-// one resource and that is what this request asked for, its answer is the operation's.
+// askDuplicate does the step AskDuplicate: the server says the business reference was used before, and askDuplicate finds out by whom. If
+// the API finds exactly one resource, the one asked for by this request, its answer is the operation's.
 func (r *run) askDuplicate() {
 	finding, found, asked := r.askReference()
 	r.drive.Asked(finding, r.sent(found), asked)
@@ -66,7 +66,7 @@ func (r *run) askFirst() {
 	}
 }
 
-// askReference asks what was made under the request's business reference. asked is false where it has none.
+// askReference asks for the resources made under the request's business reference. asked is false if the request has none.
 func (r *run) askReference() (finding classify.Finding, found heard, asked bool) {
 	get, target := request.ByReference(&r.rec, r.prof)
 	if target == nil {
@@ -76,8 +76,8 @@ func (r *run) askReference() (finding classify.Finding, found heard, asked bool)
 	return finding, r.hear(sent), true
 }
 
-// askByReference asks what was made under the request's business reference. sent holds the answer, or the error, of the
-// last try. A second try follows only where the first was sent and got no answer.
+// askByReference asks for the resources made under the request's business reference. sent holds the answer, or the error, of the last try.
+// A second try follows only if the first was sent and got no answer.
 func askByReference(r *run, get persist.Record, target *url.URL) (finding classify.Finding, sent wire.Result) {
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
@@ -93,7 +93,7 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 	return classify.FindingUnclear, sent
 }
 
-// lookupTries is how many times a lookup is tried.
+// lookupTries is the number of tries of a lookup.
 const lookupTries = 2
 
 // lookups makes the requests of a lookup. It follows no redirect.

@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// checkWire stops a call that would begin an operation under a key that the API knows, as it is spelled, as that of another one of the account
-// and origin: a key with quotes, sent as it is, is on the wire a key without them, sent in quotes. It may be the same business, so that nothing
+// checkWire stops a call before it begins an operation under a key spelled, for the API, like the key of another one of the account and
+// origin. A key with quotes, sent as it is, is on the wire a key without them, sent in quotes. Both may be the same business, so nothing
 // is said of an effect.
 func (e *engine) checkWire(ctx context.Context, name string, op *preparedRequest) error {
 	other := request.OtherSpelling(op.rec)

@@ -35,7 +35,7 @@ func Open(path string, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// checkPath refuses what names a database in place of a file. The error does not repeat it: it may hold a password.
+// checkPath refuses the name of a database in place of a file. The error does not repeat it: it may hold a password.
 func checkPath(path string) error {
 	if engine := dsn.Engine(path); engine != "" {
 		return fmt.Errorf("want the path of a file, not a database: open that with package persist/%s, and the client with New", engine)

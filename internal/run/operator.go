@@ -44,17 +44,17 @@ func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error
 	}
 }
 
-// Chosen is what the options of a call say.
+// Chosen holds the options of a call.
 type Chosen struct {
 	Account *string         // of OfAccount; nil: none was named
 	Note    string          // of WithNote
 	Undo    bool            // of Undo
 	Seen    *persist.Record // of AsSeen; nil: nobody has seen the operation
 
-	absent bool // the act says that nothing happened
+	absent bool // by the act, nothing happened
 }
 
-// SeenIn returns what AsSeen keeps of a record.
+// SeenIn returns the part of a record kept by AsSeen.
 func SeenIn(rec *persist.Record) *persist.Record {
 	return &persist.Record{
 		ID: rec.ID, Seq: rec.Seq, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent,
@@ -91,7 +91,7 @@ func (c *Client) lookup(ctx context.Context, name string, key string, chosen Cho
 	if err := c.checkCall(ctx, name, key); err != nil {
 		return persist.Record{}, err
 	}
-	if key == "" { // which selects them all
+	if key == "" { // the empty key selects all records
 		return failed(fmt.Errorf("the empty key: %w", persist.ErrNotFound))
 	}
 	if err := c.engine.recorded(ctx, func(id persist.ID) bool { return id.Key == key }); err != nil {
@@ -158,10 +158,10 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 	})
 }
 
-// errUnseen is the cause of an error for an act on an operation that nobody has seen.
+// errUnseen is the cause of an error for an act on an operation seen by nobody.
 var errUnseen = errors.New("say with AsSeen as what it was seen: a worker may have sent it since")
 
-// wrong is the error of a Settle or Abandon that cannot be done as it is asked for.
+// wrong returns the error of a Settle or Abandon if it cannot be done as asked for.
 func (c *Client) wrong(ctx context.Context, name string, key string, chosen Chosen, cause error) error {
 	rec, err := c.lookup(ctx, name, key, chosen)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 		return c.wrong(ctx, "abandon", key, chosen, err)
 	}
 	return c.end(ctx, "abandon", key, chosen, func(call callers, rec persist.Record) (err error) {
-		ctx := call.Work().Context(ctx) // of a journal that waits for this call it tells so
+		ctx := call.Work().Context(ctx) // if a journal waits for this call, the context tells so
 		if chosen.Undo {
 			if rec, note, err = undo(ctx, c.engine, call, rec, chosen.Note); err != nil {
 				return err
@@ -200,7 +200,7 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 	})
 }
 
-// check says what is wrong with a resolution that changes something.
+// check returns an error for a wrong resolution. The resolution is to change something.
 func (r Resolution) check(cfg *Config) error {
 	if a := r.Answer; a != nil {
 		final := a.Status >= 200 && a.Status < 300 || a.Status == http.StatusSeeOther || a.Status >= 400 && a.Status < 500
@@ -220,7 +220,7 @@ func (r Resolution) check(cfg *Config) error {
 	return nil
 }
 
-// kept returns the resolution of a record with its answer as it is recorded: without credentials. The answer that was given does not change.
+// kept returns the resolution of a record with its answer in the recorded form: without credentials. The given answer does not change.
 func (r Resolution) kept(call callers, cfg *Config, rec *persist.Record) Resolution {
 	if r.Answer != nil {
 		a := *r.Answer
@@ -233,7 +233,7 @@ func (r Resolution) kept(call callers, cfg *Config, rec *persist.Record) Resolut
 	return r
 }
 
-// sealedRecord returns what stands in clear of a record whose seal's key is not there, as err says; ok is false if that is not so.
+// sealedRecord returns the clear part of a record if the key of its seal is missing, as err says; otherwise ok is false.
 func sealedRecord(rec *persist.Record, err error) (clear persist.Record, ok bool) {
 	if e := new(persist.UnreadError); errors.As(err, &e) && errors.Is(err, persist.ErrSealed) {
 		return e.Record, true
@@ -241,10 +241,10 @@ func sealedRecord(rec *persist.Record, err error) (clear persist.Record, ok bool
 	return *rec, rec.Carrier == persist.CarrierSealed
 }
 
-// ends reports whether a call of this name ends operations: it needs only what stands in clear.
+// ends reports whether a call of this name ends operations: it needs only the clear part of a record.
 func ends(name string) bool { return name == "settle" || name == "abandon" }
 
-// errSealedWords is the cause of an error for words on an operation that its seal would have to hide.
+// errSealedWords is the cause of an error for words on an operation, if its seal would have to hide them.
 var errSealedWords = errors.New("it is sealed with a key that this client does not have: end it without a note and an answer, or with that key")
 
 // write sets the state of a record as an act changes it.
@@ -254,7 +254,7 @@ func write(rec *persist.Record, op operation.Op) {
 
 // resolve records a resolution, durably.
 func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) error {
-	_ = e.clock.Notice(ctx, e.host) // where the journal cannot be asked, nothing can be recorded either
+	_ = e.clock.Notice(ctx, e.host) // if the journal cannot be asked, nothing can be recorded either
 	if rec.Carrier == persist.CarrierSealed && (r.Note != "" || r.Answer != nil) {
 		return newError("settle", unclear(rec.Key), errSealedWords, ErrConfig)
 	}
@@ -276,8 +276,8 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.cfg, rec) })
 }
 
-// finishNow is Finish, durable on return: a person was told that it is done. A generated key may have been told to the caller that
-// this person helps.
+// finishNow is Finish, durable on return: its success is told to a person. A generated key may have been told to the caller helped by
+// this person.
 func finishNow(ctx context.Context, cfg *Config, rec persist.Record) error {
 	rec.KeyTold = rec.Generated
 	op := operation.OpOf(&rec, 0)

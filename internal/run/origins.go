@@ -7,9 +7,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds where a client sends operations, and so where its credentials go.
+// This file holds the origins allowed for a client's operations, and so for its credentials.
 
-// The errors name the lines that are missing.
+// The errors name the missing lines.
 var (
 	errNoOrigins = errors.New("no Origins beside Authorize, whose credentials go nowhere else; " +
 		`add Origins: []string{"https://api.example.com"}, with the origins of the API`)
@@ -17,7 +17,7 @@ var (
 		`add Origins: []string{"https://api.example.com"}, with the origins of the API, Origins: []string{} for a client that sends nothing, or OriginAllowed`)
 )
 
-// fillOrigins reads Origins. They are required where there are credentials to send, and where others write what is sent.
+// fillOrigins reads Origins. They are required if there are credentials to send, or if others write the operations to send.
 func (c *Config) fillOrigins() error {
 	switch {
 	case c.restricted():
@@ -30,7 +30,8 @@ func (c *Config) fillOrigins() error {
 		return nil
 	}
 	var err error
-	c.origins, err = request.ParseOrigins(c.Origins) // a value of its own: what the caller does with the slice later does not count
+	// A value of its own: later changes of the slice by the caller do not count.
+	c.origins, err = request.ParseOrigins(c.Origins)
 	return err
 }
 
@@ -41,10 +42,10 @@ func onServer(j persist.Journal) bool {
 	return shared && !(is && alone.InProcess())
 }
 
-// restricted reports whether the program says where the client sends.
+// restricted reports whether the program limits the origins of the client.
 func (c *Config) restricted() bool { return c.Origins != nil || c.OriginAllowed != nil }
 
-// producer reports whether the client sends nothing, wherever to.
+// producer reports whether the client sends nothing, to any origin.
 func (c *Config) producer() bool {
 	return c.Origins != nil && len(c.Origins) == 0 && c.OriginAllowed == nil
 }

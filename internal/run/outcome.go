@@ -64,7 +64,7 @@ func (s Source) String() string {
 	return ""
 }
 
-// Result has the fields of oncehttp.Result, whose documentation is there.
+// Result has the fields of oncehttp.Result, documented there.
 type Result struct {
 	Key             string
 	Outcome         Outcome
@@ -85,7 +85,7 @@ type resultContext struct {
 	result Result
 }
 
-// Value returns the result for resultKey, and otherwise what the caller's context has.
+// Value returns the result for resultKey, and otherwise the value in the caller's context.
 func (c *resultContext) Value(key any) any {
 	if key == (resultKey{}) {
 		return &c.result
@@ -104,7 +104,7 @@ func ResultOf(resp *http.Response) Result {
 	return Result{}
 }
 
-// Resolution has the fields of oncehttp.Resolution, whose documentation is there.
+// Resolution has the fields of oncehttp.Resolution, documented there.
 type Resolution struct {
 	Effect persist.Effect
 	Answer *persist.Answer
@@ -118,7 +118,7 @@ var outcomes = [...]Outcome{
 	operation.ProvesExpiry: OutcomeExpired,
 }
 
-// troubles are the sentinels that name the trouble of a call.
+// troubles are the sentinel errors for the troubles of a call.
 var troubles = [...]error{
 	operation.NoTrouble: nil, operation.IsHeld: ErrHeld, operation.IsNotSent: ErrNotSent, operation.IsRefused: ErrRefused,
 	operation.IsInFlight: ErrInFlight, operation.IsMismatch: ErrKeyReused, operation.IsExpired: ErrKeyExpired,
@@ -143,7 +143,7 @@ func OutcomeOf(rec *persist.Record) Outcome {
 	return outcomeOf(operation.StandingOf(rec))
 }
 
-// outcomeOf returns the outcome of an operation that stands so.
+// outcomeOf returns the outcome of an operation with this standing.
 func outcomeOf(s operation.Standing) Outcome {
 	switch s {
 	case operation.Succeeded, operation.Happened:
@@ -160,16 +160,16 @@ func outcomeOf(s operation.Standing) Outcome {
 	return OutcomeUnknown
 }
 
-// answer is the answer to an operation, of which every caller gets a response of its own.
+// answer is the answer to an operation. Every caller gets a response of its own, made from it.
 type answer struct {
 	head   *http.Response // protocol and TLS as received; nil from the journal
-	from   *url.URL       // to which a redirect led inside; nil: there was none
+	from   *url.URL       // the target of a redirect followed inside; nil: there was none
 	status int
 	header http.Header
 	body   []byte
 	result Result
 
-	// partial: the body is too large to keep, and rest is what is left of it, for one caller.
+	// partial: the body is too large to keep, and rest is its unread part, for one caller.
 	partial bool
 	mu      sync.Mutex
 	rest    *wire.Body
@@ -184,14 +184,14 @@ func (a *answer) takeRest() *wire.Body {
 	return rest
 }
 
-// result is how a call ended. An error may have an answer beside it, for callers that see plain HTTP.
+// result is the end of a call. An error may have an answer beside it, for callers of plain HTTP.
 type result struct {
 	answer *answer
 	err    error
-	// notShared: callers that joined must ignore this result and start again. The call did not run the operation, or
+	// notShared: joined callers must ignore this result and start again. The call did not run the operation, or
 	// was ended because its starter is draining.
 	notShared bool
-	// unwritten: the journal did not tell the time, or did not take what has to be written before a send.
+	// unwritten: the journal did not tell the time, or did not take a write necessary before a send.
 	unwritten bool
 	// elsewhere: the record is of another scope, and the operation stands at another place.
 	elsewhere bool
@@ -199,13 +199,13 @@ type result struct {
 	left *leftRecord
 	// turn: of a pass, the limiter takes long, and the operation was given back. There is no other result.
 	turn *turn
-	// unreported: the record says that no caller with the key has yet learnt how the operation ended.
+	// unreported: by the record, no caller with the key has learnt the operation's end yet.
 	unreported bool
-	// owed: the revision of the record whose state is owed to Config.OnResult unless a caller gets this result; zero: nothing is owed.
+	// owed: the record's state at this revision is owed to Config.OnResult unless a caller gets this result; zero: nothing is owed.
 	owed uint64
 }
 
-// release closes what no caller has taken of the answer.
+// release closes the unread rest of the answer, if no caller has taken it.
 func (res *result) release() {
 	if res == nil || res.answer == nil {
 		return
@@ -216,7 +216,7 @@ func (res *result) release() {
 }
 
 // response makes one caller's own response. It is nil if the answer was too large to keep and another caller has its
-// rest; the caller must then ask the server again. A caller of plain HTTP sees the length that came with the answer, also where it did not.
+// rest; the caller must then ask the server again. A caller of plain HTTP sees the content length as received, also if none was received.
 func (a *answer) response(req *http.Request, plain, joined bool) *http.Response {
 	resp := &http.Response{
 		StatusCode: a.status, Header: a.header.Clone(),
@@ -250,19 +250,19 @@ func (a *answer) response(req *http.Request, plain, joined bool) *http.Response 
 	if resp.Header == nil {
 		resp.Header = make(http.Header)
 	}
-	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers which replace resp.Body do not lose
-	// it.
+	// ResultOf finds the result in the context of resp.Request, a copy of the caller's request. Wrappers may replace resp.Body and do not
+	// lose it.
 	result := a.result
 	result.Joined = joined
 	resp.Request = req.WithContext(&resultContext{req.Context(), result})
-	if a.from != nil { // where relative URLs of the answer begin
+	if a.from != nil { // relative URLs of the answer begin there
 		from := *a.from
 		resp.Request.URL = &from
 	}
 	return resp
 }
 
-// keptBody is a body that was kept whole, for one caller.
+// keptBody is a body kept whole, for one caller.
 type keptBody struct {
 	bytes.Reader
 	closed atomic.Bool
@@ -296,14 +296,14 @@ func (b *keptBody) WriteTo(w io.Writer) (int64, error) {
 	return b.Reader.WriteTo(w)
 }
 
-// Close lets nobody read on.
+// Close makes further reads fail.
 func (b *keptBody) Close() error {
 	b.closed.Store(true)
 	return nil
 }
 
 // largeBody is a body too large to keep: first the kept part, then the rest as it arrives. The call is over by then, so
-// that the caller's context ends it, as it ends a body of net/http.
+// the end of the caller's context ends the body, as with a body of net/http.
 type largeBody struct {
 	io.Reader
 	rest io.Closer

@@ -21,27 +21,27 @@ var errPassEnded = errors.New("the resume was broken off")
 type pass struct {
 	c        *Client
 	ctx      context.Context // its end cuts off the attempts on the wire
-	underWay *inflight.Work  // the pass, for those that its operations call
+	underWay *inflight.Work  // the pass, as seen by functions called from its operations
 	draining context.Context // its end stops the waits and the listing
 	drain    context.CancelCauseFunc
 	silent   bool  // begun by Run: no caller gets the results
 	fed      bool  // every due record was handed to a worker
 	clockErr error // of the journal, which did not tell the time
 	query    persist.Query
-	jobs     chan *persist.Record // to run; of a fair Run only what is held
-	lanes    *lanes.Lanes         // of what a fair Run has claimed; nil for any other pass
+	jobs     chan *persist.Record // to run; of a fair Run only held records
+	lanes    *lanes.Lanes         // of the claims of a fair Run; nil for any other pass
 	results  chan resumed
 	workers  sync.WaitGroup
-	runs     goroutines // on which the operations run
+	runs     goroutines // for the operations
 	waits    waiting    // for their limiter, without their operation
 }
 
-// resumed is what a pass yields.
+// resumed is one result of a pass.
 type resumed struct {
 	result  Result
 	err     error
 	crashed *crash // of the run: it has no other result
-	sends   int    // of a run that has crashed
+	sends   int    // of a crashed run
 	turn    *turn  // the limiter takes long, and the operation was given back, after err or with no other result
 }
 
@@ -53,7 +53,7 @@ func (p *pass) turns() lanes.Turns {
 	return p.lanes
 }
 
-// newPass starts a pass over what is due now. Nothing more is begun once draining ends; the attempts on the wire end with
+// newPass starts a pass over the operations due now. Nothing more is begun once draining ends; the attempts on the wire end with
 // ctx. Its end must be called.
 func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	work := inflight.NewPass(ctx, c)
@@ -95,11 +95,11 @@ func (p *pass) end() {
 	p.drain(errPassEnded)
 	cut := time.AfterFunc(p.c.cfg.Retry.AttemptTimeout, func() { p.c.engine.shared.calls.GiveUpDraining(p.c) })
 	defer cut.Stop()
-	for range p.results { // what is left
+	for range p.results { // the rest
 	}
 }
 
-// feed lists what is due, or claims it where other processes share the journal.
+// feed lists the due operations, or claims them if other processes share the journal.
 func (p *pass) feed() {
 	defer close(p.jobs)
 	if p.clockErr != nil {
@@ -109,25 +109,25 @@ func (p *pass) feed() {
 	claimer, shared := persist.As[persist.Claimer](p.c.cfg.Journal)
 	query := p.query
 	if shared {
-		query.States = query.States[1:] // what is held has no lease
+		query.States = query.States[1:] // a held operation has no lease
 	}
 	if len(query.States) > 0 && !p.list(query, p.failed) {
 		return
 	}
-	if shared { // last, so that what this pass leaves held is not met again
+	if shared { // last, so as not to meet again an operation left held by this pass
 		p.claim(claimer)
 	}
 	p.fed = p.draining.Err() == nil
 }
 
-// list hands out what the query selects, and calls failed with each error. It returns false if the pass was broken off.
+// list hands out the records of the query, and calls failed with each error. It returns false if the pass was broken off.
 func (p *pass) list(query persist.Query, failed func(error)) bool {
 	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
 		switch {
 		case err != nil && p.silent && unread(err): // likewise
 		case err != nil:
 			failed(err)
-		case p.silent && p.lacks(&rec): // Run tells of those together
+		case p.silent && p.lacks(&rec): // Run tells of all of them together
 		case !p.tryNow(&rec):
 		case p.lanes != nil && rec.State != persist.StateHeld: // it has changed since: a fair pass claims it, and has no lane for it yet
 		case !p.hand(&rec):
@@ -144,8 +144,8 @@ func (p *pass) tryNow(rec *persist.Record) bool {
 		p.c.engine.origins.Try(rec.Origin, rec.ID, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
-// claim claims what the client can act on. Where the journal tells the needs of what is due, and some of that is not for this client,
-// it claims group by group; a Resume reads the others, so that it yields an error for each.
+// claim claims the operations served by this client. If the journal tells the needs of the due operations, and some of these are not for this
+// client, it claims group by group. A Resume reads the others, to yield an error for each.
 func (p *pass) claim(j persist.Claimer) {
 	served, others, err := p.groups()
 	if err != nil {
@@ -166,8 +166,8 @@ func (p *pass) claim(j persist.Claimer) {
 	}
 }
 
-// tellOf yields an error for each operation of a group that this client cannot act on. They are listed, not claimed: a lease that one has is that of
-// whoever runs it, and stays, also if that is a call of this client.
+// tellOf yields an error for each operation of a group not served by this client. They are listed, not claimed: the lease of one belongs to the
+// call or process running it, and stays, also if this is a call of this client.
 func (p *pass) tellOf(g group) {
 	query := p.query
 	query.Origin, query.Needs, query.States = g.origin, g.needs, []persist.State{persist.StatePending}
@@ -182,7 +182,7 @@ func (p *pass) tellOf(g group) {
 	}
 }
 
-// groups returns what is due, apart by whether this client can act on it; nothing where the journal does not tell.
+// groups returns the due groups, first the ones served by this client, then the others; nothing if the journal does not tell them.
 func (p *pass) groups() (served, others []group, err error) {
 	times, knows := persist.As[persist.DueTimes](p.c.cfg.Journal)
 	if !knows {
@@ -202,13 +202,13 @@ func (p *pass) groups() (served, others []group, err error) {
 	return served, others, err
 }
 
-// claimGroup takes leases in batches of twice the workers, of one group or of all; one after another while no worker is free for long. What it
-// does not run it gives back with a time after the start of the pass, so that it does not meet it again; what it cannot act on as it was, and
-// takes so many more at a time.
+// claimGroup takes leases in batches of twice the workers, of one group or of all; one after another while no worker is free for long. It gives
+// back operations not run with a time after the start of the pass, so as not to meet them again. Operations not served by this client it gives
+// back unchanged, and takes so many more at a time.
 func (p *pass) claimGroup(j persist.Claimer, g group) {
 	e, query, most := p.c.engine, p.query, 2*p.c.cfg.ResumeWorkers
 	query.States, query.Origin, query.Needs = []persist.State{persist.StatePending}, g.origin, g.needs
-	left := map[persist.ID]bool{} // what was given back as it was
+	left := map[persist.ID]bool{} // operations given back unchanged
 	for n := most; p.draining.Err() == nil && len(left) <= aloneBatchMax; n = min(max(2*n, 1), most) {
 		before := e.clock.Own()
 		known := len(left)
@@ -231,8 +231,8 @@ func (p *pass) claimGroup(j persist.Claimer, g group) {
 	}
 }
 
-// handOut gives claimed operations to the workers. What is not run it gives back: passed counts those that this pass does not run, which left has
-// if they are as they were. busy is true where no worker was free for long, or the pass was broken off.
+// handOut gives claimed operations to the workers, and gives back the others. It returns in passed the number of operations not to be run by
+// this pass; left gets the unchanged ones of them. If no worker was free for long, or the pass was broken off, busy is true.
 func (p *pass) handOut(batch []persist.Record, left map[persist.ID]bool) (passed int, busy bool) {
 	for i := range batch {
 		rec := &batch[i]
@@ -244,7 +244,7 @@ func (p *pass) handOut(batch []persist.Record, left map[persist.ID]bool) (passed
 			passed++
 			p.passBy(rec, left[rec.ID])
 			left[rec.ID] = true
-		case p.waits.has(rec.ID): // for its turn: the worker that waits takes it then
+		case p.waits.has(rec.ID): // for its turn: the waiting worker takes it then
 			passed++
 			p.giveBack(rec, time.Time{})
 			left[rec.ID] = true
@@ -258,7 +258,7 @@ func (p *pass) handOut(batch []persist.Record, left map[persist.ID]bool) (passed
 	return passed, false
 }
 
-// lacks reports whether this client cannot act on a record that the pass has met, and notes why.
+// lacks reports whether this client can not serve a record of the pass, and notes the reason.
 func (p *pass) lacks(rec *persist.Record) bool {
 	lack := p.c.cfg.lacksClaimed(rec)
 	p.c.engine.lacking.meet(lack)
@@ -268,14 +268,14 @@ func (p *pass) lacks(rec *persist.Record) bool {
 // lacksFor is lacks of a group.
 func (p *pass) lacksFor(g group) bool {
 	if g.needs == "" {
-		return false // each of its records is looked at
+		return false // each of its records is checked by itself
 	}
 	lack := p.c.cfg.lacksFor(g.origin, g.needs)
 	p.c.engine.lacking.meet(lack)
 	return lack.Need != operation.Nothing
 }
 
-// passBy gives a claimed operation back as it was that this client cannot act on. A Resume yields an error for it, once.
+// passBy gives back a claimed operation not served by this client, unchanged. A Resume yields an error for it, once.
 func (p *pass) passBy(rec *persist.Record, again bool) {
 	p.giveBack(rec, time.Time{})
 	if !p.silent && !again {
@@ -283,7 +283,7 @@ func (p *pass) passBy(rec *persist.Record, again bool) {
 	}
 }
 
-// yieldUnserved yields the error for an operation that this client cannot act on.
+// yieldUnserved yields the error for an operation not served by this client.
 func (p *pass) yieldUnserved(rec *persist.Record) {
 	if lack := p.c.cfg.lacksClaimed(rec); lack.Need != operation.Nothing {
 		err := newError("resume", subjectOf(rec, operation.Same), lack.Err(), ErrConfig)
@@ -292,25 +292,25 @@ func (p *pass) yieldUnserved(rec *persist.Record) {
 	}
 }
 
-// unread reports whether an error is about a record that is intact and cannot be read here, and of which its needs say why.
+// unread reports whether an error is about an intact record, unreadable here for a reason given by its needs.
 func unread(err error) bool {
 	var e *persist.UnreadError
 	return errors.As(err, &e)
 }
 
-// giveBack gives up the lease of a claimed operation that is not run, which is then due again at that time.
+// giveBack gives up the lease of a claimed operation without a run. The operation is then due again at the time again.
 func (p *pass) giveBack(rec *persist.Record, again time.Time) {
 	p.c.engine.giveBack(p.ctx, *rec, again)
 	p.c.engine.leases.Drop(rec.ID)
 }
 
-// tryGiveBack gives back what was not run. Where the journal crashes, the lease ends by itself.
+// tryGiveBack gives back an operation without a run. If the journal crashes, the lease ends by itself.
 func (p *pass) tryGiveBack(rec *persist.Record) {
 	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBack(rec, time.Time{}) })
 }
 
-// giveBackAll gives back, all at once, so that it takes no longer than one call where the journal does not answer. What could
-// not be given back is free when its lease has ended.
+// giveBackAll gives operations back, all at once: if the journal does not answer, this takes no longer than one call. An operation not
+// given back is free when its lease has ended.
 func (p *pass) giveBackAll(recs []*persist.Record) {
 	var calls sync.WaitGroup
 	for _, rec := range recs {
@@ -319,7 +319,7 @@ func (p *pass) giveBackAll(recs []*persist.Record) {
 	calls.Wait()
 }
 
-// pointers are those to the elements of a slice.
+// pointers returns pointers to the elements of a slice.
 func pointers(recs []persist.Record) []*persist.Record {
 	all := make([]*persist.Record, 0, len(recs))
 	for i := range recs {
@@ -328,11 +328,11 @@ func pointers(recs []persist.Record) []*persist.Record {
 	return all
 }
 
-// again is when an operation is due again that this pass cannot go on with: after the moment at which the pass began, so
-// that the next one meets it; of one that does not end, a while later.
+// again returns the next due time of an operation if this pass cannot go on with it. It is just after the beginning of the pass, for the next
+// pass to meet the operation. Of a pass without an end, it is pauseMax from now.
 func (p *pass) again() time.Time {
 	if p.lanes != nil {
-		_ = p.c.engine.clock.Notice(p.ctx, p.c.engine.host) // where the journal cannot be asked, nothing can be given back either
+		_ = p.c.engine.clock.Notice(p.ctx, p.c.engine.host) // if the journal cannot be asked, nothing can be given back either
 		return p.c.engine.now().Add(pauseMax)
 	}
 	return p.query.DueBy.Add(1)
@@ -341,7 +341,7 @@ func (p *pass) again() time.Time {
 // failed yields the journal's error. One damaged record does not end the pass.
 func (p *pass) failed(err error) {
 	if p.draining.Err() != nil {
-		return // that is what the pass ends with
+		return // the pass ends with this error
 	}
 	if persist.OfOneRecord(err) {
 		var about persist.Record
@@ -364,7 +364,7 @@ func (p *pass) hand(rec *persist.Record) bool {
 	}
 }
 
-// work runs what is handed to it; nil is nothing, and says that a worker is free.
+// work runs the records handed to it; nil is no record, and says only: a worker is free.
 func (p *pass) work() {
 	for rec := range p.jobs {
 		if rec == nil {
@@ -376,8 +376,8 @@ func (p *pass) work() {
 	}
 }
 
-// yield hands over what came of an operation; of a pass of Run only an error, since nobody gets the rest. It is always received:
-// end reads what the caller does not.
+// yield hands over the result of an operation; of a pass of Run only an error, since nobody gets the rest. It is always received:
+// end reads the results not read by the caller.
 func (p *pass) yield(r resumed) {
 	if !p.silent || r.err != nil {
 		p.results <- r

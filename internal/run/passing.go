@@ -9,12 +9,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the look before a request of Do without a key passes through a client to which it is no operation: another client of
-// the journal, to whose Config.Methods it is one, may have begun it.
+// This file holds the check of a request of Do without a key before it passes through a client as no operation. The Config.Methods of
+// another client of the journal may name it, and this other client may have begun it.
 
-// passes returns an error if a request that is no operation of this client may be one that stands in the journal, under a generated key,
-// unresolved or unreported: sent, it might take effect for the second time. A request without an effect passes. Use same instead of req
-// afterwards: its body may have been read. Beside an error it is closed.
+// passes returns an error if a request, no operation for this client, may be one standing in the journal under a generated key, unresolved
+// or unreported. Sent, it might take effect for the second time. A request without an effect passes. Use same instead of req afterwards:
+// its body may have been read. Beside an error it is closed.
 func (c *Client) passes(req *http.Request) (same *http.Request, err error) {
 	if request.Safe(request.Method(req)) {
 		return req, nil
@@ -41,8 +41,8 @@ func (c *Client) passes(req *http.Request) (same *http.Request, err error) {
 	return request.WithBody(req, s.Record.Body), nil
 }
 
-// mayStand reports whether an operation of the same account, origin, method and target stands in the journal, under a generated key,
-// unresolved or unreported, also one that may yet appear there. Errors: the journal's.
+// mayStand reports whether an operation of the same account, origin, method and target stands in the journal, or may yet appear there,
+// under a generated key, unresolved or unreported. Errors: the journal's.
 func (e *engine) mayStand(ctx context.Context, named request.Named) (bool, error) {
 	for _, account := range append([]string{named.Account}, unassignedOf(&named)...) {
 		rec, err := e.similarGenerated(ctx, named, account, persist.Query{Account: account, Origin: named.Origin, AnyUnresolved: true})

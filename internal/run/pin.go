@@ -14,14 +14,14 @@ const credentialPrefix = "sha256:"
 // regionBytesMax bounds Config.Region.
 const regionBytesMax = 64
 
-// CredentialHash is the hash by which Config.Credential names a credential: "sha256:" and 64 hexadecimal digits. It protects
-// secrets that cannot be guessed, such as API keys; of a password that a person chose, give another name that changes with it.
+// CredentialHash is the hash by which Config.Credential names a credential: "sha256:" and 64 hexadecimal digits. It protects secrets nobody
+// can guess, such as API keys. For a password chosen by a person, give another name, and change it with the password.
 func CredentialHash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return credentialPrefix + hex.EncodeToString(sum[:])
 }
 
-// checkPin says what is wrong with Credential and Region. It never repeats what may be a secret.
+// checkPin returns the error in Credential and Region. It never repeats a possible secret.
 func (c *Config) checkPin() error {
 	digits, hashed := strings.CutPrefix(c.Credential, credentialPrefix)
 	if sum, err := hex.DecodeString(digits); c.Credential != "" && (!hashed || err != nil || len(sum) != sha256.Size) {

@@ -10,15 +10,15 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds at which place an operation is looked for and begun. Every client looks first at the one of its account and key.
-// Only beside a record of another scope (Stripe-Account …) it takes a second place, which names the scope: see package operation.
+// This file holds the place for the search and the begin of an operation. Every client looks first at the place of its account and key.
+// Only beside a record of another scope (Stripe-Account …) it takes a second place with the name of the scope: see package operation.
 
-// errForgottenBefore refuses a second place where the record of the first may be forgotten before: then the same operation would be
-// begun there once more.
+// errForgottenBefore refuses a second place if the record of the first may be forgotten before: then the same operation would be
+// begun once more at the first.
 var errForgottenBefore = errors.New("an operation of another scope has this key, and is to be forgotten (KeepKey); name another key")
 
-// place notes to whom the operation belongs, and under which account it is looked for and begun, also where ctx has ended: an
-// error of such a call depends on it. Errors: the journal's, and errForgottenBefore.
+// place notes the owner of the operation, and the account for its search and its begin. It does so also if ctx has ended: an error of
+// such a call depends on it. Errors: the journal's, and errForgottenBefore.
 func (e *engine) place(ctx context.Context, op *preparedRequest) error {
 	if err := e.identify(ctx, op); err != nil {
 		return err
@@ -29,8 +29,8 @@ func (e *engine) place(ctx context.Context, op *preparedRequest) error {
 	return e.choosePlace(ctx, op, nil)
 }
 
-// choosePlace gives the operation the place at which it exists, or is to be begun, by all records of its key in its account. running
-// is one that a call of this process runs, whose record may not be there yet; nil: there is none. Errors: as place.
+// choosePlace gives the operation the place of its record, or for its begin, by all records of its key in its account. Parameter running
+// is one run by a call of this process, possibly without a record yet; nil: there is none. Errors: as place.
 func (e *engine) choosePlace(ctx context.Context, op *preparedRequest, running *persist.Record) error {
 	op.places++
 	beside, err := e.beside(ctx, persist.ID{Account: op.named.Account, Key: op.rec.Key})
@@ -71,11 +71,11 @@ func (e *engine) beside(ctx context.Context, base persist.ID) (all []persist.Rec
 	return all, nil
 }
 
-// placesMax bounds how often a call looks for another place.
+// placesMax bounds the number of a call's searches for another place.
 const placesMax = 8
 
-// elsewhere reports whether the operation may stand at another place than that at which rec was met: rec is of another scope, or
-// the journal was not looked through yet, and scopes may be what tells the requests apart.
+// elsewhere reports whether the operation may stand at another place than rec. It may if rec is of another scope. It may, too, if the
+// journal was not looked through yet, and the requests may differ by their scopes.
 func (op *preparedRequest) elsewhere(rec *persist.Record) bool {
 	switch {
 	case op.places >= placesMax:
@@ -86,8 +86,8 @@ func (op *preparedRequest) elsewhere(rec *persist.Record) bool {
 	return op.places == 0 && len(rec.Scopes)+len(op.named.Scopes) > 0 && op.read.Compare(rec) != request.SameRequest
 }
 
-// ofCall returns the record of a call that named a key, at whichever place it stands; persist.ErrNotFound if there is none. at is what
-// stands at its first place, and err what the journal said of that.
+// ofCall returns the record of a call with a named key, at any of its places; persist.ErrNotFound if there is none. Parameter at is the
+// record at its first place, and err the journal's error at reading it.
 func (e *engine) ofCall(ctx context.Context, named *request.Named, id persist.ID, at persist.Record, err error) (persist.Record, error) {
 	other := err == nil && operation.OtherScope(named.Scopes, &at)
 	if !other && !(errors.Is(err, persist.ErrNotFound) && named.Scoped()) {
@@ -105,8 +105,8 @@ func (e *engine) ofCall(ctx context.Context, named *request.Named, id persist.ID
 	return persist.Record{}, persist.ErrNotFound
 }
 
-// keepsPlace reports whether a record must stay although nothing came of it: a second place stands beside it, which would be begun
-// once more at the first by whoever does not count its scope. Errors: the journal's.
+// keepsPlace reports whether a record must stay although nothing came of it: a second place stands beside it. A client not counting the
+// scope would begin the operation of the second once more at the first. Errors: the journal's.
 func (e *engine) keepsPlace(ctx context.Context, rec *persist.Record) (bool, error) {
 	if len(rec.Scopes) == 0 || rec.Account != request.Base(rec.Account) || rec.Generated && !rec.Business {
 		return false, nil

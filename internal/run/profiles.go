@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// fillProfiles copies the profiles and says what is wrong with them.
+// fillProfiles copies the profiles and returns an error about any fault in them.
 func (c *Config) fillProfiles() error {
 	c.profileSet = c.Profile != nil
 	if c.Profile == nil {
@@ -55,8 +55,8 @@ func (c *Config) factsOf(p *profile.Profile) string {
 	return p.FactsDigest()
 }
 
-// checkNames refuses two profiles of one name and version that state different facts: a record names its profile by these
-// two, so that an operation that was begun under one could be read by the other.
+// checkNames refuses two profiles of one name and version with different facts. A record names its profile by these
+// two: an operation begun under one could be read by the other.
 func (c *Config) checkNames() error {
 	fields, profiles := c.profiles()
 	for i, p := range profiles {
@@ -73,7 +73,7 @@ func (c *Config) checkNames() error {
 	return nil
 }
 
-// profiles lists the profiles, and the field that holds each.
+// profiles lists the profiles, and the field of each.
 func (c *Config) profiles() (fields []string, profiles []*profile.Profile) {
 	fields, profiles = []string{"Profile"}, []*profile.Profile{c.Profile}
 	for _, host := range slices.Sorted(maps.Keys(c.ProfileByHost)) {
@@ -117,7 +117,7 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	return nil
 }
 
-// profileFor is the profile of a request's host; the default one where there is no URL.
+// profileFor returns the profile of a request's host; the default one if there is no URL.
 func (c *Config) profileFor(u *url.URL) *profile.Profile {
 	if len(c.ProfileByHost) == 0 || u == nil {
 		return c.Profile
@@ -130,9 +130,9 @@ func (c *Config) profileFor(u *url.URL) *profile.Profile {
 	return c.Profile
 }
 
-// profileOf returns the profile that a record was begun under, or nil if this client does not know it, or does not know
-// what the record froze. What the record froze is not read from it: the carrier, the window and whether keys protect are
-// the record's.
+// profileOf returns the profile from the begin of a record. It returns nil if this client does not know the profile, or the
+// frozen facts of the record. These facts are not read from the profile: the carrier, the window and the protection by keys
+// are the record's.
 func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
 	if request.Newer(rec) != nil {
 		return nil

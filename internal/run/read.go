@@ -10,9 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
-// This file holds how a call reads its caller's request.
+// This file holds the reading of a caller's request.
 
-// givenBy returns what a call at now says about its operation beside the request itself.
+// givenBy returns the facts given by a call at now about its operation, beside the request itself.
 func givenBy(req *http.Request, key keySource, plain bool, now time.Time) request.Given {
 	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Queued: key.queued, Made: key.made, Now: now}
 	if key.given {
@@ -29,8 +29,8 @@ func givenBy(req *http.Request, key keySource, plain bool, now time.Time) reques
 // bodyGuest is the user's code that reads a request.
 const bodyGuest = "the body of a request"
 
-// read reads the caller's request, with its body, which it closes in every case. It never changes the request. Beside
-// an error the operation tells only what the call names.
+// read reads the caller's request, with its body, and closes the body in every case. It never changes the request. Beside an error, the
+// operation holds only the names given by the call.
 func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRequest, error) {
 	c.visits.begin(bodyGuest)
 	defer c.visits.end(bodyGuest)
@@ -44,8 +44,8 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRe
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
-// keyInFlight returns the key that an error may tell while another call with it is under way; "" where this call names none. The other call
-// may end the operation, and a generated key is forgotten with the answer then (invariant 17).
+// keyInFlight returns the key for an error while another call with it is under way; "" if this call names none. The other call may end the
+// operation, and a generated key is forgotten with the answer then (invariant 17).
 func (op *preparedRequest) keyInFlight() string {
 	if op.named.Keyless {
 		return ""
@@ -53,7 +53,7 @@ func (op *preparedRequest) keyInFlight() string {
 	return op.rec.Key
 }
 
-// keyOnLeaving returns the key that the error of a caller tells which leaves a call: its own, or one that it has joined.
+// keyOnLeaving returns the key for the error of a caller leaving a call: its own call, or a call joined by it.
 func (op *preparedRequest) keyOnLeaving(joined bool) string {
 	if joined {
 		return op.keyInFlight()
@@ -61,8 +61,8 @@ func (op *preparedRequest) keyOnLeaving(joined bool) string {
 	return op.rec.Key
 }
 
-// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been
-// read to find a key. A misspelled method counts as an operation, so that read refuses it.
+// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been read to find a key. A
+// misspelled method counts as an operation, for read to refuse it.
 func (c *Client) journaled(req *http.Request) (same *http.Request, journaled bool) {
 	method := request.Method(req)
 	if request.Safe(method) {
@@ -75,7 +75,7 @@ func (c *Client) journaled(req *http.Request) (same *http.Request, journaled boo
 	return same, carries
 }
 
-// requestTrouble returns the sentinel that says why a request could not be read.
+// requestTrouble returns the sentinel for the failure to read a request.
 func requestTrouble(err error) error {
 	var e *request.Error
 	switch {
@@ -91,7 +91,7 @@ func requestTrouble(err error) error {
 	}[e.Trouble]
 }
 
-// sanitized removes URLs and quotes from an error that is not ours. errors.Is still works.
+// sanitized removes URLs and quotes from a foreign error. errors.Is still works.
 func sanitized(err error) error { return sanitize.Error(err) }
 
 func closeBody(req *http.Request) {

@@ -13,13 +13,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what happens to a record after the last attempt of a run, and the result that callers get.
+// This file handles a record after the last attempt of a run, and makes the result for callers.
 
-// ending is a run whose loop is over. It records the outcome and makes the result.
+// ending is a run after the end of its loop. It records the outcome and makes the result.
 type ending struct{ *run }
 
-// conclude does the last steps of the drive, those that follow its last attempt. An operation that ends with an answer is ended by finish. The error
-// says why such an end is not recorded, or not durably.
+// conclude does the steps of the drive after its last attempt. finish ends an operation with an answer. The error tells why such an end is
+// not recorded, or not durable.
 func (d ending) conclude(finish func(context.Context, persist.Record) error) (err error) {
 	ctx := d.call.Values()
 	for {
@@ -78,7 +78,8 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 	default:
 		err = d.noteEnd(ctx, &written, err)
 	}
-	if w != operation.LeaveOpen { // whose error names the reason for which the drive has stopped
+	// The error of LeaveOpen names the reason for the stop of the drive.
+	if w != operation.LeaveOpen {
 		d.note(err)
 	}
 	d.noteOwed(w, &written, err)
@@ -98,7 +99,7 @@ func (d ending) flush(ctx context.Context) error {
 	return err
 }
 
-// finish writes the record as one that has ended, and returns what it has written.
+// finish writes the record as ended, and returns the written record.
 func (d ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
 	m := d.meanwhile()
 	m.KeyTold = d.rec.Generated && !d.rec.Business && d.keyTold()
@@ -114,7 +115,7 @@ func (d ending) finish(ctx context.Context, now time.Time, write func(context.Co
 	return rec, err
 }
 
-// leaveUnfinished writes the record as one that is pending or held.
+// leaveUnfinished writes the record as pending or held.
 func (d ending) leaveUnfinished(now time.Time) error {
 	c := d.drive.Change(d.meanwhile(), now)
 	rec := d.changed(&c, now)
@@ -137,7 +138,7 @@ func (d ending) leaveUnfinished(now time.Time) error {
 	return d.update(rec)
 }
 
-// meanwhile returns what has happened while the drive was under way.
+// meanwhile returns the events during the drive.
 func (d ending) meanwhile() operation.Meanwhile {
 	_, shown := d.call.PlainHTTP()
 	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown}
@@ -159,7 +160,8 @@ func (d ending) changed(c *operation.Change, now time.Time) persist.Record {
 	return rec
 }
 
-// noteEnd notes, and logs, what became of the write that ends the operation. It returns err, with the state that stood in its way.
+// noteEnd notes the result of the write at the operation's end, and logs its error. It returns err; to ErrStale it adds the record's
+// present state.
 func (d ending) noteEnd(ctx context.Context, written *persist.Record, err error) error {
 	if errors.Is(err, persist.ErrStale) {
 		if now, getErr := d.journal.Get(ctx, d.rec.ID); getErr == nil {
@@ -173,7 +175,7 @@ func (d ending) noteEnd(ctx context.Context, written *persist.Record, err error)
 	return err
 }
 
-// result makes the result of the drive, which is over.
+// result makes the result of a drive after its end.
 func (d ending) result() *result {
 	report := d.drive.Report()
 	d.endWatch(report.Standing == operation.None && !report.Answered)
@@ -191,7 +193,7 @@ func (d ending) result() *result {
 	return res
 }
 
-// leave is what a run does last. It is not over if a function of the Config panicked, or ended the goroutine: then nobody gets its
+// leave is the last act of a run. over is false if a function of the Config panicked, or ended the goroutine: then nobody gets the run's
 // answer. From here on its operation counts for callers without a key, unless it is resolved.
 func (r *run) leave(over bool) {
 	if !over {
@@ -204,13 +206,13 @@ func (r *run) leave(over bool) {
 	}
 }
 
-// keyTold reports whether an error may have told the operation's key to a caller: the call that made it does not record the end,
-// or its caller has left before, or another process could take the operation for one that was left.
+// keyTold reports whether an error may have told the operation's key to a caller. It is true if another call created the operation, or the
+// caller has left before, or another process could take the operation for one left by its run.
 func (d ending) keyTold() bool {
 	return d.call.Recording() || !d.given.Created || !d.leases.Unbroken(d.rec.ID)
 }
 
-// holdNote says who holds the operation and why, for whoever has to settle it.
+// holdNote names the holder of the operation and the reason of the hold, for anyone settling it.
 func (d ending) holdNote() string {
 	cause := cmp.Or(d.last.Err, d.stopped())
 	switch {
@@ -224,9 +226,8 @@ func (d ending) holdNote() string {
 	return strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
 }
 
-// change calls write, which changes the record in the journal. If write returns ErrStale only because an Enqueue marked
-// the record meanwhile, or a claim of this very client took it while it was run, rec becomes what it is now and write is
-// called once more.
+// change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by a claim
+// of this very client during the run, or by both. Then change updates rec from the journal and calls write once more.
 func (e *engine) change(ctx context.Context, rec *persist.Record, write func() error) error {
 	err := e.rewrite(ctx, rec, write)
 	if err == nil {
@@ -235,13 +236,13 @@ func (e *engine) change(ctx context.Context, rec *persist.Record, write func() e
 	return err
 }
 
-// change is as that of engine, for the last change of a run: that has no lease any more, also where the write failed.
+// change is engine.change for the last change of a run: after it, the run has no lease, even if the write failed.
 func (d ending) change(ctx context.Context, rec *persist.Record, write func() error) error {
 	defer d.leases.End(rec.ID)
 	return d.rewrite(ctx, rec, write)
 }
 
-// rewrite is change, without a word to the leases.
+// rewrite is change without its call of leases.Changed.
 func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() error) error {
 	e.leases.Latest(rec)
 	err := write()
@@ -259,8 +260,8 @@ func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() 
 	return err
 }
 
-// onlyMarkedOrClaimed reports whether an Enqueue's mark, one claim of this client, or both are all that happened to a record
-// between before and now. A claim by another process leaves another owner, and what ends its lease takes a revision more.
+// onlyMarkedOrClaimed reports whether an Enqueue's mark, one claim of this client, or both are the only changes to a record between before
+// and now. A claim by another process leaves another owner, and the end of its lease takes one more revision.
 func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
 	known := before.Revision
 	if now.Enqueued && !before.Enqueued {
@@ -288,7 +289,7 @@ func (d ending) update(rec persist.Record) error {
 	return err
 }
 
-// logUnrecorded logs an error of a write that leaves the operation unfinished.
+// logUnrecorded logs an error of the write of an unfinished operation.
 func (d ending) logUnrecorded(ctx context.Context, err error) {
 	if err != nil {
 		d.cfg.log(ctx, slog.LevelError, "the state could not be recorded", d.rec.Key, err)

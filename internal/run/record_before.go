@@ -15,10 +15,10 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// This file holds what happens to a record before the first send of a call: how it begins, what an existing record
-// means, and whether a send may still happen.
+// This file handles a record before the first send of a call: it begins records, interprets existing ones, and checks if a send may still
+// happen.
 
-// intent is the record of an operation that is about to be sent.
+// intent returns the record of a new operation before its first send.
 func (e *engine) intent(op *preparedRequest) persist.Record {
 	rec, now := *op.rec, e.now().Round(0)
 	rec.Created, rec.Drives = now, 1
@@ -38,20 +38,20 @@ func (e *engine) stamp(rec *persist.Record) {
 	}
 }
 
-// firstSent stamps a first send that follows.
+// firstSent returns the time stamp of a first send about to follow.
 func (e *engine) firstSent() time.Time { return e.clock.Earliest().Round(0) }
 
-// sendUntil stamps a write that a send follows, with the latest time at which one of its sends may still be on its way.
+// sendUntil returns the time stamp of a write before a send. Until then, one of its sends may still be on its way.
 func (e *engine) sendUntil() time.Time { return e.now().Round(0).Add(e.cfg.Retry.sending()) }
 
-// leasedElsewhere reports whether another process has the record. By the earliest time that it can be: that process takes its lease
-// as over at the latest time that it can be, so that never both act on the operation.
+// leasedElsewhere reports whether another process has the record. It judges the lease by the earliest possible present time. The other
+// process judges its own lease by the latest possible present time, so the two never act on the operation at once.
 func (e *engine) leasedElsewhere(rec *persist.Record) bool {
 	return rec.Leased(e.owner, e.clock.Earliest())
 }
 
-// giveBack gives up the lease of a claimed record that this client does not run, so that another can, at a time at
-// which it is due again; zero: as before. If a call changed the record since, this does nothing.
+// giveBack gives up the lease of a claimed record, not run by this client, so that another client can run it. The record is not due before
+// again; if again is zero, the record stays due as before. If a call changed the record since, giveBack does nothing.
 func (e *engine) giveBack(ctx context.Context, rec persist.Record, again time.Time) {
 	e.logUnreleased(ctx, &rec, e.release(ctx, rec, again))
 }
@@ -76,7 +76,7 @@ func (e *engine) logUnreleased(ctx context.Context, rec *persist.Record, err err
 	}
 }
 
-// lacks returns what the client lacks to act on the run's record. The request of a call that is no pass has its credentials.
+// lacks returns the first need of the run's record not met by the client. Outside a pass, the request of the call has its credentials.
 func (r *run) lacks() operation.Lack {
 	lack := r.engine.lacks(r.call, &r.rec, r.prof, !r.given.Pass)
 	if lack.Need == operation.Nothing && !r.given.Pass {
@@ -85,11 +85,11 @@ func (r *run) lacks() operation.Lack {
 	return lack
 }
 
-// existing is a run over a record that was in the journal before this call.
+// existing is a run over a record already in the journal before this call.
 type existing struct{ *run }
 
-// resolve decides what an existing record means for this request. It decides at most three times, and reads the record
-// again in between if another process changed it (ErrStale). A result ends the call; nil means that the run goes on.
+// resolve decides how the call goes on when its operation has a record already. It decides at most three times, and reads the record again
+// in between if another process changed it (ErrStale). A result ends the call; if it is nil, the run goes on.
 func (x existing) resolve(op *preparedRequest) *result {
 	for tries := 1; ; tries++ {
 		res := x.resolveOnce(op)
@@ -140,7 +140,7 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	}
 }
 
-// known returns what the call knows of the record.
+// known returns the facts known to the call about the record.
 func (x existing) known(op *preparedRequest) (c operation.Call) {
 	if c.Unreadable = x.rec.Sealed() != nil; c.Unreadable {
 		return c
@@ -171,17 +171,18 @@ func (x existing) refuseHeld() *result {
 // errElsewherePlace is seen by nobody: the call goes on at another place.
 var errElsewherePlace = errors.New("the key is that of another scope")
 
-// notSame refuses a request whose key belongs to another one, or may.
+// notSame refuses a request if its key belongs to another one, or may belong to one.
 func (e *engine) notSame(ctx context.Context, name string, rec *persist.Record, op *preparedRequest) *result {
 	if op.read.Compare(rec) == request.CannotTell {
-		failed := newError(name, subjectOf(rec, operation.Incomparable), incomparable(op, rec), ErrConfig) // without the answer of a request that may be another
+		// Without the answer: it may be another request's.
+		failed := newError(name, subjectOf(rec, operation.Incomparable), incomparable(op, rec), ErrConfig)
 		return &result{err: failed}
 	}
 	return e.otherRequest(ctx, name, rec, op.prof)
 }
 
-// otherRequest refuses a request whose key belongs to another one. After a refusal, or where that was settled as absent,
-// the error names the key of the next try, if the API takes it.
+// otherRequest refuses a request if its key belongs to another one. If that one was refused, or settled as absent, the error names the key
+// of the next try, if the API takes it.
 func (e *engine) otherRequest(ctx context.Context, name string, rec *persist.Record, prof *profile.Profile) *result {
 	why := []error{ErrKeyReused}
 	if rec.State == persist.StateAbandoned {
@@ -198,7 +199,7 @@ func (e *engine) otherRequest(ctx context.Context, name string, rec *persist.Rec
 	return e.refuse(ctx, name, rec, operation.Other, cause, why...)
 }
 
-// whyFinal returns the sentinels that say how a final operation ended.
+// whyFinal returns the sentinels for the end of a final operation.
 func whyFinal(rec *persist.Record) []error {
 	switch rec.State {
 	case persist.StateMismatched:
@@ -211,7 +212,7 @@ func whyFinal(rec *persist.Record) []error {
 	return nil
 }
 
-// whyHeld returns the sentinels that say why an operation is held.
+// whyHeld returns the sentinels for the reason of a hold.
 func whyHeld(rec *persist.Record) []error {
 	if rec.HoldReason == persist.HoldDuplicate {
 		return []error{ErrHeld, ErrDuplicate}
@@ -219,9 +220,8 @@ func whyHeld(rec *persist.Record) []error {
 	return []error{ErrHeld}
 }
 
-// durable returns the subject that has the record. A final state is visible before it is durable: it is flushed first,
-// unless a send after a crash would only ask the server for the answer once more. Where that fails, it is not clear how the
-// operation stands.
+// durable returns the subject of the record. A final state is visible before it is durable. So durable flushes it first, unless a send
+// after a crash would only ask the server for the answer once more. If the flush fails, the operation's standing is unclear.
 func (e *engine) durable(ctx context.Context, rec *persist.Record, known operation.Knowledge) (subject, error) {
 	about := subjectOf(rec, known)
 	if !rec.State.Final() || about.standing.Effect() == persist.EffectHappened {
@@ -234,8 +234,8 @@ func (e *engine) durable(ctx context.Context, rec *persist.Record, known operati
 	return about, err
 }
 
-// refuse ends a call without a send; the record does not change. known is what the call knows of the record's request. If
-// the record's answer was swept, its status may still be known.
+// refuse ends a call without a send; the record does not change. known is the call's knowledge of the record's request. If the record's
+// answer was swept, its status may still be known.
 func (e *engine) refuse(ctx context.Context, name string, rec *persist.Record, known operation.Knowledge, cause error, why ...error) *result {
 	about, err := e.durable(ctx, rec, known)
 	if err != nil {
@@ -252,8 +252,8 @@ func (e *engine) refuse(ctx context.Context, name string, rec *persist.Record, k
 	return &result{err: failed, unreported: told && rec.Unreported}
 }
 
-// askAgain prepares a run that asks the server again for an answer that was too large to keep, while it still knows the key: the result nil means that
-// the run goes on to do so.
+// askAgain prepares a run to ask the server again for an answer too large to keep, while the server still knows the key. If the result is
+// nil, the run goes on to ask.
 func (x existing) askAgain() *result {
 	x.readBy(x.profileOf(x.call, &x.rec))
 	if x.prof == nil || x.cfg.drives.ClockAt(x.rec.FirstSent, x.now(), x.op().Window) != operation.InWindow || !request.Intact(&x.rec) || x.lacks().Need != operation.Nothing {
@@ -263,8 +263,8 @@ func (x existing) askAgain() *result {
 	return nil
 }
 
-// answerFromJournal answers with the recorded answer. One that the server does not give again is flushed first: it may be
-// visible but not durable yet.
+// answerFromJournal answers with the recorded answer. If the server does not give it again, it is flushed first: it may be visible but not
+// durable yet.
 func (x existing) answerFromJournal() *result {
 	a := x.rec.Answer
 	if !a.Stored {
@@ -312,8 +312,8 @@ func (x existing) adopt() *result {
 	return x.mark(op.Marked(x.firstSent(), x.sendUntil()))
 }
 
-// mark writes the record as it is marked before a drive. It is written even where nothing else changes: another process that has the record at this
-// revision can no longer forget it as never sent.
+// mark writes the record with the marks of the drive to come. It writes even if nothing else changes: another process with this revision of
+// the record can then no longer forget it as never sent.
 func (x existing) mark(marked operation.Op) *result {
 	if before := x.rec; x.returns {
 		x.before = &before
@@ -331,14 +331,13 @@ func (x existing) mark(marked operation.Op) *result {
 	return nil
 }
 
-// readBy sets the profile by which answers are read, nil if it is not known.
+// readBy sets the profile for reading answers, nil if it is not known.
 func (r *run) readBy(p *profile.Profile) {
 	r.prof = p
 	r.given.OtherFacts = p != nil && r.rec.Facts != "" && r.rec.Facts != r.cfg.factsOf(p)
 }
 
-// journalError returns the error for a journal that failed on an operation whose record exists, so that it is not known
-// how the operation stands.
+// journalError returns the error for a failure of the journal on an operation with a record. The operation's standing is then not known.
 func journalError(name string, rec *persist.Record, err error) *Error {
 	about := subjectOf(rec, operation.KeyOnly)
 	about.standing = operation.Unclear

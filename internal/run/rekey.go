@@ -43,8 +43,8 @@ type rekey struct {
 	seen *Chosen
 }
 
-// do begins the new operation, held, looks for another one in the place of the old, and only then lets it go on. So of
-// two Rekeys to two keys, in whatever processes, one at most goes on; and one that was cut off goes on when it is called again.
+// do begins the new operation, held, looks for another one in the place of the old, and only then lets it go on. So of two Rekeys to two
+// keys, in whatever processes, one at most goes on; and a Rekey cut off midway goes on when it is called again.
 func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	old, err := k.journal.Get(k.ctx, id)
 	if err != nil {
@@ -104,8 +104,8 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	return nil
 }
 
-// cut returns an error if the Rekey must go on no more, since its context has ended or the client is closing. rec is the record that
-// it leaves as it is.
+// cut returns an error if the Rekey must go on no more, since its context has ended or the client is closing. rec is the record left as it
+// is.
 func (k rekey) cut(rec *persist.Record) error {
 	cause := cmp.Or(context.Cause(k.call.Context()), context.Cause(k.call.Draining()))
 	if cause == nil {
@@ -118,7 +118,7 @@ func (k rekey) cut(rec *persist.Record) error {
 	return failed
 }
 
-// failed returns the error for a journal that failed.
+// failed returns the error for a failure of the journal.
 func (k rekey) failed(key string, err error) error {
 	return outrun(rekeyName, &persist.Record{ID: persist.ID{Key: key}, MaybeSent: true}, err)
 }
@@ -126,8 +126,8 @@ func (k rekey) failed(key string, err error) error {
 // rekeyName is the call in errors.
 const rekeyName = "rekey"
 
-// unassignedKey returns an error if an operation of the new key stands under no account, and none of the account, so that one would
-// be begun.
+// unassignedKey returns an error if an operation of the new key stands under no account, and none under the account: the Rekey would begin
+// one.
 func (k rekey) unassignedKey(next *persist.Record) error {
 	named := request.Named{Account: next.Account, Keys: []string{next.Key}}
 	id, found, err := k.standsUnassigned(k.ctx, &named)
@@ -146,8 +146,8 @@ func (k rekey) unassignedKey(next *persist.Record) error {
 	return nil
 }
 
-// begun is a Rekey whose new operation an earlier one has let go. Errors: why it does not go on. One that was held because
-// it was never sent in time goes on now, as with Enqueue; next is what it would be if it began now.
+// begun ends a Rekey if an earlier one has released the new operation already. Its error is the reason why the operation does not go on. An
+// operation held because it was never sent in time goes on now, as with Enqueue. next is the new operation's record, as if begun now.
 func (k rekey) begun(rec, next persist.Record) error {
 	next.SendBefore = next.Created.Add(k.cfg.EnqueueMaxAge)
 	res, err := k.promise(k.ctx, rekeyName, rec, &next)
@@ -161,7 +161,7 @@ func (k rekey) begun(rec, next persist.Record) error {
 	return nil
 }
 
-// absent says what keeps an operation from being tried under another key; nil if it durably is settled as absent.
+// absent returns an error if an operation may not be tried under another key; nil if it durably is settled as absent.
 func (k rekey) absent(old *persist.Record) error {
 	if op := operation.OpOf(old, 0); op.MayRekey() != operation.MayAct {
 		return k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v, and not settled as absent", old.State), whyFinal(old)...).err
@@ -190,11 +190,11 @@ func (k rekey) successor(old *persist.Record, newKey string, reason string) (per
 	return next, nil
 }
 
-// alone returns an error if there is another operation in the place of the one that rec replaces.
+// alone returns an error if another operation replaces the same one as rec.
 func (k rekey) alone(rec *persist.Record) error {
 	for other, err := range k.journal.List(k.ctx, persist.Query{Account: rec.Account}) {
 		if err == nil {
-			err = other.Sealed() // it may be that one
+			err = other.Sealed() // it may be the other one
 		}
 		switch {
 		case err != nil:
@@ -209,9 +209,9 @@ func (k rekey) alone(rec *persist.Record) error {
 	return nil
 }
 
-// settleByLookup settles an unfinished operation as absent, if the API's lookup proves that nothing was made, and returns it.
-// From when the record is held nobody begins a send. One that another process, or one that died, began before may still be
-// on its way until the record's SendUntil; the time in which everything is found counts from then.
+// settleByLookup settles an unfinished operation as absent, if the API's lookup proves its absence, and returns it. Once the record is
+// held, nobody begins a send. A send begun before by another process, or by a dead one, may still be on its way until the record's
+// SendUntil. The time for everything to be found counts from then.
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
 	prof := k.profileOf(k.call, &old)
 	get, target := request.ByReference(&old, prof)
@@ -238,7 +238,8 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 			return old, k.failed(old.Key, err)
 		}
 	}
-	if err := k.clock.Sync(k.ctx, k.host); err != nil { // else a clock that was set forward would ask too early
+	// Without this, a clock set forward would ask too early.
+	if err := k.clock.Sync(k.ctx, k.host); err != nil {
 		return old, k.failed(old.Key, err)
 	}
 	select {
@@ -264,7 +265,7 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	return k.journalAbsent(held, reason)
 }
 
-// found puts the record back as it was, and says what the lookup found.
+// found puts the record back as it was, and returns an error with the finding of the lookup.
 func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause error) error {
 	back, op := *held, operation.OpOf(held, 0)
 	write(&back, op.NotRekeyed(operation.OpOf(old, 0)))

@@ -20,7 +20,7 @@ const (
 	resultsKept    = 1024                   // failed deliveries with a pause of their own
 )
 
-// checkResults refuses OnResult where the journal does not find what is owed.
+// checkResults refuses OnResult if the journal does not find the results owed.
 func (c *Config) checkResults() error {
 	if _, finds := persist.As[persist.Results](c.Journal); c.OnResult != nil && !finds {
 		return fmt.Errorf("OnResult is set, and a %T does not find the results that are owed (persist.Results); want a journal of persist/bolt or persist/memory that is not sealed", c.Journal)
@@ -36,7 +36,7 @@ func owedAt(rec *persist.Record) uint64 {
 	return rec.Revision
 }
 
-// noteOwed notes the result that the step Write has made owed.
+// noteOwed notes the result made owed by the step Write.
 func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error) {
 	switch {
 	case err != nil || w == operation.Forget:
@@ -59,13 +59,13 @@ func (e *engine) markDelivered(ctx context.Context, id persist.ID, revision uint
 	}
 }
 
-// deliveries are those of all clients of a journal in this process. The zero value is ready. It is safe for concurrent use.
+// deliveries are the deliveries of all clients of a journal in this process. The zero value is ready. It is safe for concurrent use.
 type deliveries struct {
 	mu    sync.Mutex
 	known map[persist.ID]*delivery // under way, or failed
 }
 
-// delivery is that of one operation's results.
+// delivery is the delivery of one operation's results.
 type delivery struct {
 	underWay bool
 	failures int
@@ -121,7 +121,7 @@ func (r *runner) deliverAll(ctx context.Context) {
 	}
 }
 
-// deliverOwed starts a delivery of each result that is owed and due, as places become free.
+// deliverOwed starts a delivery of each result owed and due, as places become free.
 func (r *runner) deliverOwed(ctx context.Context, places chan struct{}, underWay *sync.WaitGroup) {
 	e := r.engine
 	for rec, err := range e.journal.List(ctx, persist.Query{Account: r.account(ctx), Owed: true}) {
@@ -154,11 +154,11 @@ func (r *runner) deliverOwed(ctx context.Context, places chan struct{}, underWay
 	}
 }
 
-// deliver hands the record's present state to OnResult if that is owed, and marks it. It returns false if it is to be tried again.
+// deliver hands the record's present state to OnResult if the state is owed, and marks it. It returns false if it is to be tried again.
 func (r *runner) deliver(ctx context.Context, id persist.ID) bool {
 	rec, err := r.engine.journal.Get(ctx, id)
 	if err != nil || !rec.Owed() || rec.OwedFrom.After(r.engine.now()) {
-		return true // the next listing has what is owed then
+		return true // the next listing has the results owed then
 	}
 	if err := r.engine.journal.Flush(ctx); err != nil {
 		r.cfg.log(ctx, slog.LevelError, "a result is not delivered before its record is durable", id.Key, err)

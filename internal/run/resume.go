@@ -26,7 +26,7 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 		}
 		defer c.visits.leave("Resume")
 		yield = loopBody(c.visits, "Resume", yield)
-		if inflight.From(ctx).Passes() { // it goes through the same operations, and waits for this function
+		if inflight.From(ctx).Passes() { // another pass goes through the same operations, and waits for this function
 			yield(Result{}, notWaited("resume", inflight.ErrCircle))
 			return
 		}
@@ -40,13 +40,13 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	}
 }
 
-// passVisit is the name of an operation that Resume or Run runs, for Close.
+// passVisit is the name of an operation run by Resume or Run, for Close.
 const passVisit = "an operation of Resume or Run"
 
-// resume runs one record. over is false if it was left to another call. Where the pass's context ends and others have joined the
-// run, that goes on for them. t is the turn that its limiter has given for it; nil: it is asked.
+// resume runs one record. over is false if it was left to another call. If the pass's context ends after others have joined the
+// run, the run goes on for them. t is the turn given by its limiter for it; nil: the limiter is asked.
 func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
-	if listed.State == persist.StatePending && t == nil { // claimed, where there are leases; what is held was only listed
+	if listed.State == persist.StatePending && t == nil { // claimed, if there are leases; a held record was only listed
 		defer p.c.engine.leases.Drop(listed.ID)
 	}
 	if p.c.engine.resting(listed.ID) {
@@ -62,7 +62,7 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 	}, nil)
 	if arrival != inflight.Started {
 		again := p.again()
-		if p.lanes != nil && !p.c.engine.leases.Runs(listed.ID) { // the run that is under way has written its last: it ends soon
+		if p.lanes != nil && !p.c.engine.leases.Runs(listed.ID) { // the run under way has written its last: it ends soon
 			again = p.c.engine.now().Add(endingPause)
 		}
 		p.c.engine.giveBack(p.ctx, *listed, again)
@@ -107,8 +107,8 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg, listed)}, true
 }
 
-// giveBackResting gives back an operation that this client leaves alone for now, as it was. A pass without an end does not claim of its
-// origin for a moment, so that it does not meet it again at once.
+// giveBackResting gives back an operation left alone by this client for now, unchanged. A pass without an end claims nothing of its
+// origin for a moment, so as not to meet it again at once.
 func (p *pass) giveBackResting(rec *persist.Record) {
 	e := p.c.engine
 	if p.lanes == nil {
@@ -133,21 +133,21 @@ func (a *answer) resultWithAnswer(cfg *Config, rec *persist.Record) Result {
 	return result
 }
 
-// run runs one operation of the pass. It reads the record again, since that may have changed since it was listed. took is
+// run runs one operation of the pass. It reads the record again, because of possible changes after the listing. took is
 // false if there was nothing to do. If the pass cannot go on with the operation, Config.Observe gets an EventBlocked.
 func (p *pass) run(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took bool) {
 	res, took, ran := p.resolve(call, listed, t, stack)
 	if took && !ran && res.err != nil {
 		work := call.Work()
 		work.Visit()
-		p.c.cfg.blocked(call.Values(), listed, res.err) // which returns, also where Observe crashes
+		p.c.cfg.blocked(call.Values(), listed, res.err) // it returns, also if Observe crashes
 		work.Return()
 	}
 	res.notShared = res.notShared || !ran
 	return res, took
 }
 
-// resolve decides what to do with one operation of the pass, and does it. took is as for run; ran reports that the
+// resolve chooses the action for one operation of the pass, and does it. took is as for run; ran is true if the
 // attempt loop ran.
 func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
 	const name = "resume"
@@ -198,23 +198,23 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 	return res, true, true
 }
 
-// unserved gives an operation back as it was that this client lacks something for, and returns the error that says so.
+// unserved gives back an operation not served by this client, unchanged, and returns an error about the lack.
 func (p *pass) unserved(r *run, lack operation.Lack) *result {
 	again := time.Time{}
 	if p.lanes == nil {
-		again = p.again() // so that this pass does not meet it again
+		again = p.again() // so as not to meet it again in this pass
 	}
 	r.giveBack(r.call.Values(), r.rec, again)
 	if r.rec.State == persist.StatePending {
 		p.c.engine.alone.note(group{r.rec.Origin, r.rec.Needs().String()}, 1)
-		p.c.engine.alone.note(group{origin: r.rec.Origin}, 1) // for a journal that does not tell needs
+		p.c.engine.alone.note(group{origin: r.rec.Origin}, 1) // in case the journal does not tell needs
 		p.c.engine.lacking.meet(lack)
 	}
 	return r.refuse(r.call.Values(), r.name, &r.rec, operation.Same, lack.Err(), ErrConfig)
 }
 
-// refused gives back an operation that could not be adopted. Where the journal failed, as without a connection, the operation is
-// due as before, after a moment in which it is not claimed again; where the journal did not answer, it is free when its lease has ended.
+// refused gives back an operation after its adoption failed. If the journal failed, as without a connection, the operation stays due as
+// before, but is not claimed again for a moment. If the journal did not answer, the operation is free when its lease has ended.
 func (p *pass) refused(r *run, res *result, faster bool) {
 	again := time.Time{}
 	switch {
@@ -228,12 +228,12 @@ func (p *pass) refused(r *run, res *result, faster bool) {
 	r.giveBack(r.call.Values(), r.rec, again)
 }
 
-// isOver reports whether a record that was read needs nothing more: it has ended, or is not there, as err says.
+// isOver reports whether a record needs nothing more: it has ended, or is not there. err is the error of its read.
 func isOver(rec *persist.Record, err error) bool {
 	return errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final()
 }
 
-// letGo gives back an operation that was adopted and not sent, as it was before.
+// letGo gives back an operation adopted and not sent, as it was before.
 func (r *run) letGo(listed *persist.Record) {
 	r.Dismiss()
 	ctx := r.call.Values()
@@ -260,7 +260,7 @@ func (r *run) mayBegin() bool {
 	return !r.fair || r.origins.Open(r.rec.Origin, r.rec.ID)
 }
 
-// current is the record as it stands now. What a fair Run has claimed needs no second look: if another process has changed
+// current returns the record as it stands now. A record claimed by a fair Run needs no second look: if another process has changed
 // it since, adopt's change of it fails as stale.
 func (p *pass) current(ctx context.Context, listed *persist.Record) (persist.Record, error) {
 	if p.lanes != nil && listed.State == persist.StatePending {
@@ -269,7 +269,7 @@ func (p *pass) current(ctx context.Context, listed *persist.Record) (persist.Rec
 	return p.c.engine.journal.Get(ctx, listed.ID)
 }
 
-// reconcile asks Config.Reconcile about a held operation, and settles it if that knows the effect. took is as for run.
+// reconcile asks Config.Reconcile about a held operation, and settles it if Reconcile knows the effect. took is as for run.
 func reconcile(r *run) (res *result, took bool) {
 	if r.cfg.Reconcile == nil || isActedOn(&r.rec) {
 		return &result{}, false
@@ -310,7 +310,7 @@ func reconcile(r *run) (res *result, took bool) {
 	return &result{answer: a}, true
 }
 
-// isActedOn reports whether somebody goes on with a held operation, so that Config.Reconcile is not asked.
+// isActedOn reports whether somebody goes on with a held operation. Then Config.Reconcile is not asked.
 func isActedOn(rec *persist.Record) bool {
 	op := operation.OpOf(rec, 0)
 	return op.IsActedOn()

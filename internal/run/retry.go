@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Policy has the fields of oncehttp.Policy, whose documentation is there.
+// Policy has the fields of oncehttp.Policy; see its documentation there.
 type Policy struct {
 	MaxAttempts        int
 	MaxInFlight        int
@@ -24,7 +24,7 @@ type Policy struct {
 	AskFirst           bool
 }
 
-// pauses returns the pauses as a record has them, once the defaults are filled in.
+// pauses returns the pauses for a record, once the defaults are filled in.
 func (p *Policy) pauses() persist.Pauses {
 	own := persist.Pauses{Attempts: p.MaxAttempts, First: p.MaxDelay, Most: p.MaxPause}
 	if own == operation.UsualPauses {
@@ -33,7 +33,7 @@ func (p *Policy) pauses() persist.Pauses {
 	return own
 }
 
-// fill sets the default of each field that is zero. Errors name the field.
+// fill sets the default of each zero field. Errors name the field.
 func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxAttempts", &p.MaxAttempts, defaultMaxAttempts)
 	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
@@ -53,7 +53,7 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
 	positive(&err, "Retry.MaxPause", &p.MaxPause, max(defaultMaxPause, p.MaxDelay))
 	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.AnswerTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter, &p.MaxPause} {
-		*d = min(*d, operation.HintMax) // so that no sum of them runs out of the calendar
+		*d = min(*d, operation.HintMax) // to keep every sum of them within the calendar
 	}
 	return err
 }
@@ -66,16 +66,16 @@ func (c *Config) driveLimits() operation.Client {
 	}
 }
 
-// sending is how long after its first attempt a send of a run may still be on its way.
+// sending returns the longest time from a run's first attempt to the end of a send on its way.
 func (p *Policy) sending() time.Duration { return p.MaxElapsed + p.AnswerTimeout }
 
-// schedule is the exponential backoff of one run, with full jitter: each wait
-// is uniform between zero and a bound that grows from MinDelay to MaxDelay.
+// newSchedule returns the exponential backoff of one run, with full jitter: each wait
+// is uniform between zero and a bound growing from MinDelay to MaxDelay.
 //
 // backoff/v4 draws from [cur*(1-RF), cur*(1+RF)] and applies its jitter after
-// its cap, so half of the bounds with a randomization factor of 1 give the
+// its cap. So half of the bounds with a randomization factor of 1 give the
 // uniform draw; nextDelay clamps it all the same. Elapsed time is bounded by
-// the run, which alone knows when it began.
+// the run: only the run knows the time of its begin.
 func newSchedule(p *Policy) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(max(p.MinDelay/2, 1)),
@@ -86,7 +86,7 @@ func newSchedule(p *Policy) *backoff.ExponentialBackOff {
 	)
 }
 
-// stopErrors are the errors that say why a drive has stopped. Of those that are missing, the run knows the cause.
+// stopErrors are the errors for the reasons of a drive's stop. For the missing ones, the run knows the cause.
 var stopErrors = map[operation.Stop]error{
 	operation.AttemptsSpent: errors.New("attempts are spent"),
 	operation.InFlightSpent: errors.New("answered as still in flight too often"),
@@ -105,7 +105,7 @@ var stopErrors = map[operation.Stop]error{
 
 var errMaxAge = errors.New("it was not sent within EnqueueMaxAge")
 
-// stopped returns the error that says why the run has stopped, nil if its drive was not stopped.
+// stopped returns the error for the reason of the run's stop, nil if its drive was not stopped.
 func (r *run) stopped() error {
 	switch stop := r.drive.Stop(); stop {
 	case operation.GivenUp:
@@ -117,7 +117,7 @@ func (r *run) stopped() error {
 	}
 }
 
-// deadlineBy is a deadline, which is by this process's own clock, by the clock that shows now.
+// deadlineBy converts a deadline from this process's own clock to the clock showing now.
 func deadlineBy(now, deadline time.Time) time.Time {
 	if deadline.IsZero() {
 		return deadline

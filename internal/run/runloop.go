@@ -74,7 +74,7 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// round makes one pass, and returns how long it is until the next one. A crash of the journal is one of its errors.
+// round makes one pass, and returns the time until the next one. A crash of the journal is one of its errors.
 func (r *runner) round(ctx context.Context) (due time.Duration, err error) {
 	crashed := r.cfg.guard(ctx, "a pass has crashed", func() {
 		var tried time.Time
@@ -105,16 +105,15 @@ func takesNoMore(err error) bool {
 // runner is one Run under way.
 type runner struct {
 	*Client
-	failures int         // passes in a row that the journal could not make
-	pausing  atomic.Bool // after such a pass
+	failures int         // failed passes in a row
+	pausing  atomic.Bool // after a failed pass
 
-	toldDefault map[operation.Lack]bool // what slog.Default was told
+	toldDefault map[operation.Lack]bool // the lacks told to slog.Default
 
 	saidUnassigned bool // slog.Default was told of operations under no account
 }
 
-// afterFailure returns the pause after a pass that the journal could not make: a database that is started anew answers
-// again within seconds.
+// afterFailure counts a pass failed by the journal, and returns the pause after it. A database started anew answers again within seconds.
 func (r *runner) afterFailure() time.Duration {
 	r.failures++
 	return failedPause(r.failures)
@@ -125,8 +124,8 @@ func failedPause(failures int) time.Duration {
 	return min(failedPauseMin<<min(failures-1, 10), pauseMax)
 }
 
-// sweepHourly sweeps the journal now and every hour, until ctx ends, ends what is held for an answer that another client could not read, and
-// tells of operations under no account.
+// sweepHourly sweeps the journal now and every hour, until ctx ends. It also ends the holds for answers unread by another client, and tells
+// of operations under no account.
 func (r *runner) sweepHourly(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.cfg.guard(ctx, "a sweep has crashed", func() { r.sweep(ctx) })
@@ -147,8 +146,8 @@ func (r *runner) sweep(ctx context.Context) {
 	}
 }
 
-// pass makes one pass over what is due; of a fair journal one that does not end by itself. When ctx ends, the pass starts nothing more, and its attempts on the wire go on.
-// tried is the time by which an operation had to be due to be tried.
+// pass makes one pass over the due operations; over a fair journal, the pass does not end by itself. When ctx ends, the pass starts nothing
+// more, and its attempts on the wire go on. tried is the time of the pass: it tries the operations due by then.
 func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 	if ctx.Err() != nil || r.draining.Err() != nil {
 		return time.Time{}, nil
@@ -178,13 +177,13 @@ const (
 	pauseMin = 100 * time.Millisecond
 	pauseMax = time.Minute
 
-	failedPauseMin = time.Second // after a pass, or a listing of what is held, that the journal could not make; it doubles up to pauseMax
-	endingPause    = time.Second // before an operation is tried again whose run has written its end, and has not returned yet
+	failedPauseMin = time.Second // after a failed pass, or a failed listing of held operations; it doubles up to pauseMax
+	endingPause    = time.Second // before a new try of an operation, if its last run has written its end, and has not returned yet
 )
 
-// nextDue returns how long it is until the next pending operation is due. One that was due at the time tried was just
-// tried in vain, so that it waits for the longest pause, or for its origin; on a journal that several processes share for
-// a third of a lease, since another may have it, and may die.
+// nextDue returns the time until the next pending operation is due. One due at the time tried was just tried in vain. So it waits for the
+// longest pause, or for its origin. On a journal shared by several processes it waits for a third of a lease, since another one may have
+// it, and may die.
 func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, error) {
 	due := r.engine.pollEvery()
 	now := r.engine.now()

@@ -9,11 +9,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds how a person's act is bound to the record that the person saw.
+// This file binds a person's act to the record seen by the person.
 
-// looking returns a function that prepares a record for somebody who looks at it: LeaseOwner says whether a drive is under
-// way. It names this client where a call of this process runs the operation, and nobody where a lease has ended. The record must
-// have been read before: a drive that begins later counts up Drives.
+// looking returns a function to prepare a record for a person's look at it: LeaseOwner tells of a drive under way. It names this
+// client if a call of this process runs the operation, and nobody if a lease has ended. The record must have been read before: a
+// drive begun later counts up Drives.
 func (e *engine) looking(ctx context.Context) func(*persist.Record) {
 	known := e.clock.Sync(ctx, e.host) == nil
 	return func(rec *persist.Record) {
@@ -38,7 +38,7 @@ func (c *Chosen) moved(now *persist.Record, act operation.Act) error {
 	return nil
 }
 
-// stale refuses an act on a record that has moved since it was seen; the record does not change.
+// stale refuses an act on a record if the record has moved since it was seen; the record does not change.
 func (e *engine) stale(ctx context.Context, name string, rec *persist.Record, moved error) error {
 	if operation.StandingOf(rec) == operation.Absent {
 		return newError(name, unclear(rec.Key), moved, ErrStale)
@@ -50,7 +50,7 @@ func (e *engine) stale(ctx context.Context, name string, rec *persist.Record, mo
 	return e.refuse(ctx, name, rec, operation.KeyOnly, moved, why...).err
 }
 
-// outrun is journalError for an act that changes the record as it was read a moment ago.
+// outrun is journalError for a change of the record as it was read a moment ago.
 func outrun(name string, rec *persist.Record, err error) *Error {
 	failed := journalError(name, rec, err)
 	if errors.Is(err, persist.ErrStale) {

@@ -12,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// send makes one attempt at the operation: one send, and one more for each redirect within the origin, each with
-// credentials of its own and a check of the retention window.
+// send makes one attempt at the operation: one send, and one more for each redirect within the origin. Each has credentials of its own and
+// a check of the retention window.
 func (r *run) send() wire.Result {
 	if r.target == nil {
 		return wire.Result{Err: errNoTarget, Unsent: true, Fatal: true}
@@ -21,7 +21,7 @@ func (r *run) send() wire.Result {
 	return r.sendBy(&r.sender, r.target)
 }
 
-// newSender returns a Sender that uses the client's transport and limits.
+// newSender returns a Sender with the client's transport and limits.
 func newSender(cfg *Config, requests wire.Requests) wire.Sender {
 	return wire.Sender{Transport: cfg.Transport, Limits: cfg.wireLimits(), Requests: requests}
 }
@@ -32,7 +32,7 @@ type recordedRequest struct{ *run }
 // Prepare makes the recorded request anew.
 func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
 	req, err := d.attemptRequest(ctx, send, target)
-	if err == nil { // Authorize, or the limiter, may have taken all the time that was left
+	if err == nil { // Authorize, or the limiter, may have taken all the time left
 		err = d.checkLease(ctx)
 	}
 	if err == nil {
@@ -44,8 +44,8 @@ func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*h
 	return req, err
 }
 
-// Admit waits as for any request. If that, or earlier attempts, took so long that the send could outlast the record's SendUntil, a
-// later one is written first, durably.
+// Admit waits as for any request. If, after this wait or earlier attempts, the send could outlast the record's SendUntil, a later one is
+// written first, durably.
 func (d recordedRequest) Admit(ctx context.Context, hop bool) error {
 	if err := d.run.Admit(ctx, hop); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 	}
 	req := request.New(send, rec, target, r.credentials)
 	request.SetFirstSent(req, rec, r.prof)
-	if r.cfg.Authorize == nil || r.call.Work().Authorizes(rec.Origin) { // for the sake of such a request it was made
+	if r.cfg.Authorize == nil || r.call.Work().Authorizes(rec.Origin) { // such an Authorize made this request
 		return req, nil
 	}
 	work := r.call.Work().Authorizing(rec.Origin)
@@ -103,7 +103,7 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 // sends returns the number of sends that are over.
 func (r *run) sends() int { return r.drive.Sends() + r.moreSends }
 
-// sending counts a send that is about to be made, for callers that leave meanwhile and for a panic of the transport.
+// sending counts a send about to be made, for callers leaving meanwhile and for a panic of the transport.
 func (r *run) sending() {
 	r.begun++
 	r.call.SetSends(r.sends() + r.begun)
@@ -115,16 +115,15 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
 	}
 	sent := sender.Send(r.call.Context(), target)
-	_ = r.clock.Notice(r.call.Values(), r.host) // where the journal cannot be asked, nothing can be recorded either
+	_ = r.clock.Notice(r.call.Values(), r.host) // if the journal cannot be asked, nothing can be recorded either
 	sent.Err = sanitized(sent.Err)
 	r.moreSends, r.begun = r.moreSends+sent.Sends, 0
 	r.call.SetSends(r.sends())
 	return sent
 }
 
-// Admit waits for the limiter of the record's origin, and in a fair Run for its turn, until ctx ends, or the call drains; that
-// does not end the wait for a hop, since it is part of an attempt that is on the wire. A run that is admitted already does not
-// wait again.
+// Admit waits for the limiter of the record's origin, and in a fair Run for its turn, until ctx ends, or the call drains. Draining does not
+// end the wait for a hop, since a hop is part of an attempt on the wire. A run admitted already does not wait again.
 func (r *run) Admit(ctx context.Context, hop bool) error {
 	if r.admitted || r.cfg.Limiter == nil && !r.fair {
 		return nil
@@ -138,7 +137,8 @@ func (r *run) Admit(ctx context.Context, hop bool) error {
 		defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
 		ctx = within
 	}
-	err := r.visiting(func() error { // those who have their turn may be in a function of the user, so that it never comes
+	// The turn may never come, if those in their turn are in a function of the user.
+	err := r.visiting(func() error {
 		if err := r.limit(ctx); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (r *run) limit(ctx context.Context) error {
 	return nil
 }
 
-// Dismiss ends the turn of a run that is admitted.
+// Dismiss ends the turn of an admitted run.
 func (r *run) Dismiss() {
 	if r.admitted {
 		r.turns.Leave(r.rec.Origin)

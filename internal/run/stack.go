@@ -1,10 +1,10 @@
 package run
 
-// roomOfOperation is the stack, in bytes, that an operation needs.
+// roomOfOperation is the stack, in bytes, needed by an operation.
 const roomOfOperation = 20 << 10
 
-// growStack gives a new goroutine the stack of an operation at once. A stack that grows in steps is copied at each, which costs a tenth
-// of the operation. It is called before anything else is on the stack.
+// growStack gives a new goroutine the stack of an operation at once. A stack growing in steps is copied at each step. That costs a tenth
+// of the operation. growStack is called before anything else is on the stack.
 //
 //go:noinline
 func growStack() {

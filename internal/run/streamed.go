@@ -16,8 +16,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/wire"
 )
 
-// streamed is one request of a passThrough with its attempts. A method that is safe or idempotent by definition is sent again after
-// an error, or a 429, 502, 503 or 504; any other only if nothing of it left. Its body must be one that can be read again.
+// streamed is one request of a passThrough with its attempts. A request with a method safe or idempotent by definition is sent again
+// after an error, or a 429, 502, 503 or 504; any other only if nothing of it left. Its body must be readable again.
 type streamed struct {
 	passThrough
 	req        *http.Request
@@ -30,8 +30,8 @@ type streamed struct {
 	wait       time.Duration
 }
 
-// do makes attempts until no further one is needed or allowed. As in run.loop, the first is made directly, and the loop of
-// go-retryablehttp, which makes the others, gets empty answers.
+// do makes attempts until no further one is needed or allowed. As in run.loop, the first is made directly. The loop of
+// go-retryablehttp makes the others, and gets empty answers.
 func (p passThrough) do(req *http.Request) (*http.Response, error) {
 	s := &streamed{passThrough: p, req: req, idempotent: request.Idempotent(request.Method(req)), started: p.engine.now()}
 	s.try()
@@ -43,7 +43,7 @@ func (p passThrough) do(req *http.Request) (*http.Response, error) {
 			HTTPClient: &http.Client{Transport: transportFunc(s.inLoop)}, CheckRetry: s.waits, Backoff: s.backoff,
 			RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // next has the bounds
 		}
-		_, _ = loop.Do(&retryablehttp.Request{Request: newLoopRequest().WithContext(ctx)}) // its error is that of a wait that was cut short
+		_, _ = loop.Do(&retryablehttp.Request{Request: newLoopRequest().WithContext(ctx)}) // its error is the error of a wait cut short
 	}
 	if s.last.err == nil {
 		return s.last.resp, nil
@@ -66,8 +66,8 @@ func (s *streamed) unfinished() bool {
 	return s.idempotent && slices.Contains([]int{429, 502, 503, 504}, s.last.resp.StatusCode)
 }
 
-// inLoop is the loop's transport. Its first call makes no attempt, since do made one already. An answer that is waited after is kept
-// until then: it is the caller's if the wait is cut short.
+// inLoop is the loop's transport. Its first call makes no attempt, since do made one already. An answer before a wait is kept until the
+// end of the wait: it is the caller's if the wait is cut short.
 func (s *streamed) inLoop(loop *http.Request) (*http.Response, error) {
 	if s.wait > 0 {
 		if s.last.resp != nil {
@@ -83,7 +83,7 @@ func (s *streamed) waits(context.Context, *http.Response, error) (again bool, er
 	return s.unfinished() && s.next(), nil
 }
 
-// backoff hands the loop the wait that next chose.
+// backoff hands the loop the wait chosen by next.
 func (s *streamed) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return s.wait }
 
 // next sets the wait before the next attempt, at least a nanosecond; false: none may follow.

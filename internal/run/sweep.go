@@ -28,7 +28,7 @@ func (c *Client) Prune(ctx context.Context, keepAnswer, keepKey time.Duration) (
 	})
 }
 
-// sweep sweeps until nothing is left to do, for the call of this name. limits is asked once the call has begun, of a client that New made.
+// sweep sweeps until nothing is left to do, for the call of this name. limits is asked once the call has begun, of a client made by New.
 func (c *Client) sweep(ctx context.Context, name string, limits func() (persist.Limits, error)) (int, error) {
 	ctx, leave, err := c.visit(ctx, name)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Client) sweep(ctx context.Context, name string, limits func() (persist.
 	if err := c.engine.clock.Sync(ctx, c.engine.host); err != nil {
 		return 0, err
 	}
-	if err := c.engine.lookAgain(ctx, math.MaxInt); err != nil { // before it drops what would be shown
+	if err := c.engine.lookAgain(ctx, math.MaxInt); err != nil { // before the sweep drops records still to be shown
 		return 0, err
 	}
 	total := 0

@@ -8,13 +8,13 @@ import (
 	"github.com/oncehttp/oncehttp/internal/request"
 )
 
-// Requests through Transport that are no operation: net/http's, as they are.
+// Requests through Transport other than operations: net/http's, as they are.
 
-// pass sends a request that is no operation once, as Config.Transport does. out is req, or a copy of it that is sent in its place.
+// pass sends a request other than an operation once, as Config.Transport does. out is req, or a copy of it sent in its place.
 func (c *Client) pass(req, out *http.Request) (*http.Response, error) {
 	c.tellPassing(req)
 	ctx := out.Context()
-	if ctx.Value(inflight.RequestKey{}) != nil { // what Transport asks for inside of it is another request
+	if ctx.Value(inflight.RequestKey{}) != nil { // a request made by Transport inside of it is another request
 		out = out.WithContext(inflight.WithoutKey(ctx))
 	}
 	if c.cfg.Authorize != nil {

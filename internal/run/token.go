@@ -13,12 +13,12 @@ import (
 	"github.com/oncehttp/oncehttp/internal/wire"
 )
 
-// This file holds the tokens of APIs that hand out the key before the request. The record is durable under its own key
-// first; then the token is fetched and written, with the mark that the operation may have been sent, in one durable write;
-// then it is sent. So a lost answer to the request for a token, or a crash, costs a token and never an effect: a token
-// that was never written was never sent, and one that was written is never replaced once the operation may have been sent.
+// This file holds the tokens of APIs handing out the key before the request. The record is durable under its own key first.
+// Then the token is fetched, and written in one durable write with MaybeSent, the mark of an operation possibly sent. Then the
+// operation is sent. So a lost answer to the request for a token, or a crash, costs a token and never an effect. A token
+// never written was never sent, and a written one is never replaced once the operation may have been sent.
 
-// fetchToken does the step FetchToken. A try in vain counts as an attempt that was not sent.
+// fetchToken does the step FetchToken. A try in vain counts as an attempt without a send.
 func (r *run) fetchToken() {
 	if r.token != "" { // it had one when its limiter took long
 		r.drive.TokenFetched(true, false, operation.Sent{Unsent: true})
@@ -35,7 +35,7 @@ func (r *run) fetchToken() {
 	r.withoutToken(began, err)
 }
 
-// sentFor returns the result of a request for a token; asked is nil where there was none.
+// sentFor returns the result of a request for a token; asked is nil if there was none.
 func (r *run) sentFor(asked *wire.Result) operation.Sent {
 	if asked == nil {
 		return operation.Sent{Unsent: true}
@@ -45,15 +45,15 @@ func (r *run) sentFor(asked *wire.Result) operation.Sent {
 	return sent
 }
 
-// withoutToken notes that there is no token.
+// withoutToken notes a missing token.
 func (r *run) withoutToken(began time.Time, err error) {
 	latest := heard{Result: wire.Result{Err: fmt.Errorf("no token: %w", sanitized(err)), Unsent: true}}
 	r.remember(began, latest.Result)
 	r.settle(latest)
 }
 
-// askForToken asks for a token, as it is spelled on the wire. again says that it may help to ask once more.
-// asked is what came of the request for it; nil if there was none, or not by this client.
+// askForToken asks for a token, and returns it as spelled on the wire. If again is true, it may help to ask once more.
+// Of the request for it, asked is the result; nil if there was none, or not by this client.
 func askForToken(r *run) (token string, again bool, asked *wire.Result, err error) {
 	switch {
 	case r.refused != nil:
@@ -84,7 +84,7 @@ func askByConfig(r *run) (token string, again bool, err error) {
 	return token, true, err
 }
 
-// askByRecipe makes the request that the profile describes. It is no send of the operation.
+// askByRecipe makes the request described by the profile. It is no send of the operation.
 func askByRecipe(r *run) (token string, again bool, asked *wire.Result, err error) {
 	ask, target := request.TokenRequest(&r.rec, r.prof)
 	if target == nil {
@@ -96,7 +96,7 @@ func askByRecipe(r *run) (token string, again bool, asked *wire.Result, err erro
 	sender := newSender(r.cfg, &lookups{r, ask})
 	sent := sender.Send(r.call.Context(), target)
 	defer sent.Drain()
-	_ = r.clock.Notice(r.call.Values(), r.host) // where the journal cannot be asked, nothing can be recorded either
+	_ = r.clock.Notice(r.call.Values(), r.host) // if the journal cannot be asked, nothing can be recorded either
 	a := sent.Answer
 	if a == nil {
 		return "", !sent.Fatal, &sent, sent.Err
@@ -109,7 +109,7 @@ func askByRecipe(r *run) (token string, again bool, asked *wire.Result, err erro
 	return "", again, &sent, fmt.Errorf("the server answered %d, without a token", status)
 }
 
-// keepToken does the step KeepToken: it writes the token and the mark that the operation may have been sent, durably and at once.
+// keepToken does the step KeepToken: it writes the token and the mark MaybeSent, durably and at once.
 func (r *run) keepToken() {
 	if r.failed = r.clock.Notice(r.call.Values(), r.host); !r.drive.MayKeepToken(r.failed == nil, r.now()) {
 		r.settle(heard{})

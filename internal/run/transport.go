@@ -16,13 +16,13 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// RoundTripper sends requests of callers that see plain HTTP.
+// RoundTripper sends requests of callers of plain HTTP.
 type RoundTripper struct{ c *Client }
 
 // Transport returns the RoundTripper of c.
 func (c *Client) Transport() RoundTripper { return RoundTripper{c} }
 
-// BeginsOperations is there for New, which refuses a Transport that begins operations itself.
+// BeginsOperations is there for New: it refuses a Transport with this method, since such a Transport begins operations itself.
 func (RoundTripper) BeginsOperations() {}
 
 // RoundTrip sends req as an operation, if it is declared one, else as net/http does.
@@ -35,7 +35,7 @@ func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	d := t.c.declared(req)
 	if req.Response != nil && (d.operation || t.keyLeft(req)) {
-		// It comes from an operation, maybe, whose answer is not recognised: a wrapper around this transport replaces Response.Request.
+		// It may come from an operation with an unrecognised answer: a wrapper around this transport replaces Response.Request.
 		closeBody(d.req)
 		return nil, newError(roundTripName, unclear(""), errRedirectedElsewhere, ErrRedirected)
 	}
@@ -45,7 +45,7 @@ func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.c.do(roundTripName, d.req, keySource{made: d.made}, true)
 }
 
-// keyLeft reports whether a request that net/http made by following a redirect has a key that it may have taken over from an operation.
+// keyLeft reports whether a request, made by net/http from a redirect, has a key possibly taken over from an operation.
 func (t RoundTripper) keyLeft(req *http.Request) bool {
 	if len(withoutKey(req, t.c.cfg.profileFor(req.URL)).Header) == len(req.Header) {
 		return false
@@ -58,7 +58,7 @@ func (t RoundTripper) keyLeft(req *http.Request) bool {
 	return false
 }
 
-// follow sends a request that net/http made from the answer to an operation, or refuses it.
+// follow sends a request made by net/http from the answer to an operation, or refuses it.
 func (t RoundTripper) follow(req *http.Request, first *http.Response) (*http.Response, error) {
 	read := request.Method(req) == http.MethodGet || request.Method(req) == http.MethodHead
 	if !read || request.Origin(req.URL) != request.Origin(first.Request.URL) {
@@ -68,7 +68,7 @@ func (t RoundTripper) follow(req *http.Request, first *http.Response) (*http.Res
 	return t.c.pass(req, withoutKey(req, t.c.cfg.profileFor(req.URL)))
 }
 
-// CloseIdleConnections closes the idle connections of Config.Transport, if that can.
+// CloseIdleConnections closes the idle connections of Config.Transport, if the Transport has this method.
 func (t RoundTripper) CloseIdleConnections() {
 	if t.c.unusable(context.Background()) != nil {
 		return
@@ -88,8 +88,8 @@ const (
 
 var errRedirectedElsewhere = errors.New("what an HTTP client made of the answer is not sent: only a GET or HEAD to the same origin would be")
 
-// redirectedFrom returns the answer to an operation of this package from which net/http made req by following
-// redirects, or nil if it made it from none, or from one that is not recognised.
+// redirectedFrom returns the answer to an operation of this package, if net/http made req from it by following
+// redirects. It returns nil if there is no such answer, or it is not recognised.
 func redirectedFrom(req *http.Request) *http.Response {
 	for resp := req.Response; resp != nil && resp.Request != nil; resp = resp.Request.Response {
 		if ResultOf(resp).Key != "" {
@@ -99,7 +99,7 @@ func redirectedFrom(req *http.Request) *http.Response {
 	return nil
 }
 
-// redirected returns the operation that first, the answer to it, led away from.
+// redirected returns the operation answered by the redirect first.
 func redirected(first *http.Response) subject {
 	result := ResultOf(first)
 	about := unclear(result.Key)
@@ -109,7 +109,7 @@ func redirected(first *http.Response) subject {
 	return about
 }
 
-// withoutKey is a copy of req without the header in which p's keys travel.
+// withoutKey is a copy of req without the header for p's keys.
 func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 	out := req.Clone(req.Context())
 	for name := range out.Header {
@@ -120,19 +120,19 @@ func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 	return out
 }
 
-// passThrough sends requests that are no operation: nothing is recorded, and bodies
-// flow.
+// passThrough sends requests other than operations: nothing is recorded, and bodies
+// are streamed.
 type passThrough struct {
 	*Client
 	draining context.Context // after its end no further attempt is made
-	cutting  context.Context // its end ends an attempt that has no answer
+	cutting  context.Context // its end ends an attempt without an answer
 }
 
 // flowed is the result of one attempt of a passThrough: either resp or err is set.
 type flowed struct {
 	resp *http.Response
 	err  error
-	// unsent: it is proved that nothing was sent. fatal: another attempt would fail alike.
+	// unsent: provably, nothing was sent. fatal: another attempt would fail alike.
 	unsent, fatal bool
 }
 
@@ -169,7 +169,7 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 	return out, err
 }
 
-// authorize lets Config.Authorize add credentials to out, a clone of req, which it may read by GetBody.
+// authorize lets Config.Authorize add credentials to out, a clone of req. Authorize may read the body by GetBody.
 func (p passThrough) authorize(out, req *http.Request) error {
 	if p.cfg.Authorize == nil {
 		return nil
@@ -179,7 +179,7 @@ func (p passThrough) authorize(out, req *http.Request) error {
 		return nil
 	}
 	around := inflight.From(ctx)
-	if around.Authorizes(origin) { // for the sake of such a request it was made
+	if around.Authorizes(origin) { // it was made to authorize such a request
 		return nil
 	}
 	work := around.Authorizing(origin)
@@ -199,7 +199,7 @@ func (p passThrough) authorize(out, req *http.Request) error {
 	return err
 }
 
-// streamError makes the error of a request that was not journaled. With a safe method it is always ErrNoEffect, since
+// streamError makes the error of a request without a record. With a safe method it is always ErrNoEffect, since
 // such a method has no effect by definition. sent: some attempt of it may have left.
 func streamError(name string, safe, sent bool, attempts int, err error) error {
 	about := unclear("")

@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// undo asks the API to undo what the operation's key may have done, for Abandon. It returns the record, which is held then,
-// and the note with which to abandon it.
+// undo asks the API to undo the possible effect of the operation's key, for Abandon. It returns the record, then held, and the note for
+// abandoning it.
 func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note string) (persist.Record, string, error) {
 	op := operation.OpOf(&rec, 0)
 	if !op.WantsUndo() {
@@ -53,7 +53,7 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 	return held, undone(status, note), nil
 }
 
-// undone is the note of an operation whose undo was answered with this status.
+// undone returns the note of an operation after an answer with this status to its undo.
 func undone(status int, note string) string {
 	text := fmt.Sprintf("undo answered %03d", status)
 	if note != "" {

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// Calls that cannot begin: on a Client that New did not return, and without a context.
+// This file refuses calls unable to begin: on a Client not made by New or Open, and without a context.
 
 var (
 	errUnmade    = errors.New("the Client is nil or zero; New and Open make one")
 	errNoContext = errors.New("the context is nil")
 )
 
-// unusable returns the cause of the error of a call that cannot begin; nil if it can.
+// unusable returns the cause of the error if a call cannot begin; nil if it can.
 func (c *Client) unusable(ctx context.Context) error {
 	switch {
 	case c == nil || c.engine == nil:
@@ -24,7 +24,7 @@ func (c *Client) unusable(ctx context.Context) error {
 	return nil
 }
 
-// checkCall returns the error of a call about one operation that cannot begin. Of the key nothing is known then.
+// checkCall returns the error of a call about one operation if the call cannot begin. Of the key nothing is known then.
 func (c *Client) checkCall(ctx context.Context, name string, key string) error {
 	if cause := c.unusable(ctx); cause != nil {
 		return newError(name, unclear(key), cause, ErrConfig)
@@ -32,7 +32,7 @@ func (c *Client) checkCall(ctx context.Context, name string, key string) error {
 	return nil
 }
 
-// checkPass returns the error of a call about many operations that cannot begin.
+// checkPass returns the error of a call about many operations if the call cannot begin.
 func (c *Client) checkPass(ctx context.Context, name string) error {
 	cause := c.unusable(ctx)
 	if cause == nil {

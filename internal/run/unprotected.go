@@ -15,17 +15,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Notes about requests through Transport that no key protects, and that may be meant to be operations.
+// Notes about requests through Transport without a protecting key, but possibly meant to be operations.
 
-// toldPassing remembers the methods, hosts and paths of which it was told that requests there pass. It is safe for concurrent use.
+// toldPassing remembers the places, each a method, host and path, already told as passing. It is safe for concurrent use.
 type toldPassing struct {
 	full atomic.Bool // toldMax were told
 	mu   sync.Mutex
-	n    int            // of those that were told
-	at   map[string]int // how often a request there was looked at; told once it was told
+	n    int            // places told
+	at   map[string]int // the number of looks at requests there; the constant told, once the place was told
 }
 
-// The bounds of toldPassing: requests that no key would protect are looked at so often, at so many places.
+// The bounds of toldPassing: requests not to be protected by a key are looked at so often, at so many places.
 const (
 	looksMax      = 100
 	looksPlaceMax = 1000
@@ -60,8 +60,8 @@ func (t *toldPassing) isNew(place []byte) (isNew, last bool) {
 	return true, t.n >= toldMax
 }
 
-// tellPassing says once for each method, host and path that a request there is not protected, and how it would be: a POST or PATCH that a
-// key could protect, and one of another method whose key is not used.
+// tellPassing warns of unprotected requests once for each method, host and path, and names the way to protect them. It warns of a POST or
+// PATCH if a key could protect it, and of a request of another method if its key is not used.
 func (c *Client) tellPassing(req *http.Request) {
 	method := request.Method(req)
 	if c.passed.full.Load() || request.Safe(method) || req.URL == nil {
@@ -83,7 +83,7 @@ func (c *Client) tellPassing(req *http.Request) {
 	}
 }
 
-// passingCause says why a request passes, and which line would protect it.
+// passingCause returns the reason why a request passes, and the line to protect it.
 func (c *Client) passingCause(req *http.Request, unused string, keyed, last bool) string {
 	p := c.cfg.profileFor(req.URL)
 	var why string
@@ -106,7 +106,7 @@ func (c *Client) passingCause(req *http.Request, unused string, keyed, last bool
 	return why
 }
 
-// appendPlace appends a request's method, scheme and host, and its path with {} for each segment that has a digit or is over 20 bytes.
+// appendPlace appends a request's method, scheme and host, and its path with {} for each segment with a digit, or over 20 bytes.
 func appendPlace(b []byte, method string, req *http.Request) []byte {
 	b = append(append(append(append(append(b, method...), ' '), req.URL.Scheme...), "://"...), req.URL.Host...)
 	path := req.URL.EscapedPath()
@@ -124,7 +124,7 @@ func appendPlace(b []byte, method string, req *http.Request) []byte {
 	return b
 }
 
-// warn tells Config.Logger, or slog.Default where there is none.
+// warn tells Config.Logger, or slog.Default if there is none.
 func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
 	logger := c.cfg.Logger
 	if logger == nil {
@@ -136,8 +136,8 @@ func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
 // undeclaredWithin bounds the look of New into the journal.
 const undeclaredWithin = time.Second
 
-// tellUndeclared warns of operations of Transport without a key that are unresolved, where nothing declares such requests operations any
-// more: sent again, one would pass and may take effect for the second time. Where the journal does not answer, nothing is said.
+// tellUndeclared warns of unresolved operations of Transport without a key, if nothing declares such requests operations any more. Sent again,
+// such a request would pass and may take effect for the second time. If the journal does not answer, nothing is said.
 func (c *Client) tellUndeclared() {
 	if c.cfg.Operation != nil || c.cfg.methodsSet || !c.cfg.randomKeys {
 		return

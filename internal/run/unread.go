@@ -12,10 +12,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the end of a hold for an answer that the client which got it could not read, since it has other facts than the record's.
+// This file holds the end of a hold for an unread answer. The client with the answer could not read it, since it has other facts than the
+// record's.
 
-// endUnread ends such an operation by its recorded answer, if that is a success by the facts of the record, which this client has. Nothing is
-// sent. The result is nil where it stays held.
+// endUnread ends such an operation by its recorded answer, if the answer is a success by the facts of the record and this client has these
+// facts. Nothing is sent. The result is nil if the operation stays held.
 func (x existing) endUnread() *result {
 	a := x.rec.Answer
 	if x.rec.HoldReason != persist.HoldUnread || a == nil {
@@ -51,7 +52,7 @@ func (x existing) endUnread() *result {
 	return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 }
 
-// endAllUnread ends what is held so, of this account. Errors: the journal's.
+// endAllUnread ends such holds of this account. Errors: the journal's.
 func (c *Client) endAllUnread(ctx context.Context) error {
 	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.account(ctx), States: []persist.State{persist.StateHeld}}) {
 		switch {
@@ -81,7 +82,7 @@ func (c *Client) endAllUnread(ctx context.Context) error {
 	return nil
 }
 
-// endUnread ends what is held for an unread answer, and tells of an error.
+// endUnread ends the holds for an unread answer, and tells of an error.
 func (r *runner) endUnread(ctx context.Context) {
 	if err := r.endAllUnread(ctx); err != nil && ctx.Err() == nil && r.draining.Err() == nil {
 		r.cfg.blocked(ctx, &persist.Record{}, err)

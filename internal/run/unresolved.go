@@ -12,11 +12,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what a call looks at before it says that it began no operation: which exist under the keys that it names, and
-// which may be of the same request without a key.
+// This file holds the looks of a call before its error says that no operation was begun. The call looks for operations under its named keys
+// and, without a key, for operations possibly of the same request.
 
-// markReported notes that a caller with its key was told how the operation ended. A mark that cannot be cleared only
-// refuses a caller without a key once more.
+// markReported notes that a caller with the key was told the operation's end. If the mark cannot be cleared, it only refuses a caller
+// without a key once more.
 func (e *engine) markReported(ctx context.Context, id persist.ID) {
 	if err := e.journal.MarkReported(ctx, id); err != nil {
 		e.cfg.log(ctx, slog.LevelError, "that an operation was reported could not be recorded", id.Key, err)
@@ -32,10 +32,10 @@ func (e *engine) noRequest(name string, key string) *Error {
 	return e.errorBeforeRead(context.Background(), name, named, errors.New("no request"), ErrConfig)
 }
 
-// errorBeforeRead makes the error of a call that began no operation because of cause: its request could not be read
-// whole or not be taken. The verdict is that on the operation under a key that the call named; for a request without a key,
-// that on what is unresolved or unreported for the same account, origin, method and target. If the journal cannot be asked,
-// or failed in a way that leaves doubt, the outcome is unknown.
+// errorBeforeRead makes the error of a call without a begun operation. cause is the reason: its request could not be read whole
+// or not be taken. The verdict is about the operation under a key named by the call. For a request without a key, it is about an
+// unresolved or unreported operation for the same account, origin, method and target. If the journal cannot be asked, or failed and left
+// a doubt, the outcome is unknown.
 func (e *engine) errorBeforeRead(ctx context.Context, name string, named request.Named, cause, why error) *Error {
 	about, busy := e.subjectOfCall(ctx, named, false, cause)
 	switch {
@@ -47,8 +47,8 @@ func (e *engine) errorBeforeRead(ctx context.Context, name string, named request
 	return newError(name, about, cause, why, busy)
 }
 
-// errorAfterRead is the same for a call that began no operation after its request was read whole; for one without a key
-// checkUnresolved must have looked. inFlight: this very call is in the table of calls in flight.
+// errorAfterRead is errorBeforeRead for a request read whole, but still without a begun operation. For a call without a key,
+// checkUnresolved must have looked before. inFlight: this very call is in the table of calls in flight.
 func (e *engine) errorAfterRead(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
 	about, busy := e.subjectOfCall(ctx, named, inFlight, cause)
 	if named.Keyless && !e.cfg.randomKeys && about.standing == operation.Unclear {
@@ -57,8 +57,8 @@ func (e *engine) errorAfterRead(ctx context.Context, name string, named request.
 	return newError(name, about, cause, why, busy)
 }
 
-// subjectOfCall looks for an operation under the keys that a call named, which began none because of cause. busy is
-// ErrAccount if it may be another's, ErrInFlight if another call runs it, else nil.
+// subjectOfCall looks for an operation under the keys named by a call. The call itself began none, because of cause. busy is
+// ErrAccount if the operation may be another's, ErrInFlight if another call runs it, else nil.
 func (e *engine) subjectOfCall(ctx context.Context, named request.Named, inFlight bool, cause error) (about subject, busy error) {
 	first := ""
 	if len(named.Keys) > 0 {
@@ -109,7 +109,7 @@ func (e *engine) subjectOfCall(ctx context.Context, named request.Named, inFligh
 	return nothing(first), nil
 }
 
-// lookAtKey looks at what stands under one key of a call, and returns the record if it finds one. inFlight as in errorAfterRead.
+// lookAtKey looks for an operation under one key of a call, and returns its record if it finds one. inFlight as in errorAfterRead.
 func (e *engine) lookAtKey(ctx context.Context, named *request.Named, id persist.ID, inFlight bool) (at operation.AtKey, rec persist.Record) {
 	at.Unended = e.recorded(ctx, func(other persist.ID) bool { return other == id }) != nil
 	running := e.shared.calls.Operation(id)
@@ -131,7 +131,7 @@ func (e *engine) lookAtKey(ctx context.Context, named *request.Named, id persist
 	return at, rec
 }
 
-// probe returns the record with this ID. Where it returns persist.ErrNotFound, nobody has begun one in an open transaction
+// probe returns the record with this ID. If it returns persist.ErrNotFound, nobody has begun one in an open transaction
 // either.
 func (e *engine) probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	prober, can := persist.As[persist.Prober](e.journal)
@@ -144,7 +144,7 @@ func (e *engine) probe(ctx context.Context, id persist.ID) (persist.Record, erro
 	return e.journal.Get(ctx, id) // the prober may be below
 }
 
-// errorOfBegin makes the error of a call whose operation the journal did not begin, because of err: operation.FailedBegin decides.
+// errorOfBegin makes the error of a call if the journal did not begin its operation, because of err: operation.FailedBegin decides.
 func (e *engine) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
 	begin := operation.FailedBegin{
 		Uncertain: errors.Is(err, persist.ErrUncertain), Keyless: op.named.Keyless, Random: op.named.Keyless && e.cfg.randomKeys, Shared: e.journalShared,
@@ -158,7 +158,7 @@ func (e *engine) errorOfBegin(ctx context.Context, name string, op *preparedRequ
 		return e.errorAfterRead(ctx, name, op.named, inFlight, err, why)
 	}
 	about := unclear(op.rec.Key)
-	if !begin.NamesKey(operation.SeesNothing) { // it depends on what stands there
+	if !begin.NamesKey(operation.SeesNothing) { // it depends on the record there
 		stands, err := e.journal.Get(context.WithoutCancel(ctx), op.rec.ID)
 		at := operation.SeesNothing
 		switch {
@@ -174,9 +174,9 @@ func (e *engine) errorOfBegin(ctx context.Context, name string, op *preparedRequ
 	return newError(name, about, err)
 }
 
-// lookForSimilar returns an unresolved or unreported operation under a key that NewKey made, which may be of the same
-// request, whose body or key is not known, also where it stands under no account; fallback if there is none. busy is ErrAccount if it
-// may be another's, and ErrInFlight if another process sends it: the key is not told then, see checkUnresolved.
+// lookForSimilar returns an unresolved or unreported operation under a key made by NewKey, possibly of the same request; fallback if there is
+// none. The request's body or key is not known. The look includes operations under no account. busy is ErrAccount if the operation may be
+// another's, and ErrInFlight if another process sends it: the key is not told then, see checkUnresolved.
 func (e *engine) lookForSimilar(ctx context.Context, named request.Named, fallback subject) (about subject, busy error) {
 	unassigned := unassignedOf(&named)
 	for _, account := range append([]string{named.Account}, unassigned...) {
@@ -198,17 +198,17 @@ func (e *engine) lookForSimilar(ctx context.Context, named request.Named, fallba
 	return fallback, nil
 }
 
-// sentElsewhere reports whether another process runs an operation. Its call may end it, and a generated key is forgotten with the answer
-// then: no error names that to a call without a key (invariant 17).
+// sentElsewhere reports whether another process runs an operation. Its call may end it, and then a generated key is forgotten with the
+// answer. No error names such a key to a call without a key (invariant 17).
 func (e *engine) sentElsewhere(rec *persist.Record) bool {
 	return !rec.State.Final() && e.journalShared && e.leasedElsewhere(rec)
 }
 
-// similar is lookForSimilar in one account: nil if there is none. Of a record that may appear later only its ID and to whom it
-// belongs are known. Errors: the journal's.
+// similar is lookForSimilar in one account: nil if there is none. Of a lost record, possibly appearing later, only the ID and the owner
+// are known. Errors: the journal's.
 func (e *engine) similar(ctx context.Context, named request.Named, account string) (*persist.Record, error) {
 	rec, err := e.similarGenerated(ctx, named, account, persist.Query{Account: account, AnyUnresolved: true})
-	if rec == nil && err == nil && !e.cfg.randomKeys { // NewKey may make keys of the business, which are not in that index
+	if rec == nil && err == nil && !e.cfg.randomKeys { // NewKey may make keys of the business; they are not in that index
 		states := []persist.State{persist.StatePending, persist.StateHeld}
 		named.Account = account
 		rec, err = e.similarAmong(ctx, persist.Query{Account: account, States: states}, named)
@@ -216,7 +216,7 @@ func (e *engine) similar(ctx context.Context, named request.Named, account strin
 	return rec, err
 }
 
-// similarGenerated is similar among the operations under generated keys, which query selects.
+// similarGenerated is similar among the operations under generated keys, selected by query.
 func (e *engine) similarGenerated(ctx context.Context, named request.Named, account string, query persist.Query) (*persist.Record, error) {
 	like := persist.Record{Origin: named.Origin, Method: named.Method, Target: named.Target}
 	if rec, found := e.shared.notes.Like(account, &like, e.now(), notKnown); found {
@@ -226,10 +226,10 @@ func (e *engine) similarGenerated(ctx context.Context, named request.Named, acco
 	return e.similarAmong(ctx, query, named)
 }
 
-// notKnown is the fingerprint of a request whose body is not known.
+// notKnown is the fingerprint of a request with an unknown body.
 func notKnown(string) ([]byte, bool) { return nil, false }
 
-// similarAmong is similar among the operations that query selects.
+// similarAmong is similar among the operations selected by query.
 func (e *engine) similarAmong(ctx context.Context, query persist.Query, named request.Named) (*persist.Record, error) {
 	for rec, err := range e.journal.List(context.WithoutCancel(ctx), query) {
 		if err == nil {

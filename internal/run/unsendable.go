@@ -14,28 +14,28 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// The bounds of what is told of operations that this client cannot act on.
+// The bounds of the reports about operations unserved by this client: it cannot act on them.
 const (
-	unservedCountMax = 1000    // operations that are counted for one need
-	unservedLookMax  = 100_000 // operations that are looked at, where the journal does not tell needs
-	lacksMax         = 8       // needs that are told each by itself, and of which a client remembers that it has met them
+	unservedCountMax = 1000    // operations counted for one need
+	unservedLookMax  = 100_000 // operations looked at, if the journal does not tell needs
+	lacksMax         = 8       // needs told each by itself, and lacks remembered by a client
 )
 
-// unserved are the pending operations for which this client lacks the same.
+// unserved are the pending operations with one and the same lack of this client.
 type unserved struct {
 	lack   operation.Lack
-	first  persist.Record // the oldest; of one that cannot be read, what stands in clear
+	first  persist.Record // the oldest; only its clear part, if it cannot be read
 	count  int            // unservedCountMax at most
 	origin string         // of all of them; empty: of several
 }
 
-// err returns the error that says what is lacking.
+// err returns the error with the lack.
 func (u *unserved) err() *Error {
 	about := unclear(u.first.Key)
 	return newError("run", about, u.lack.Err(), ErrConfig)
 }
 
-// metLacks are the needs that a client has met and does not meet. They are safe for concurrent use.
+// metLacks are the needs met by a client in operations, but not fulfilled by it. They are safe for concurrent use.
 type metLacks struct {
 	mu  sync.Mutex
 	all map[operation.Lack]bool
@@ -66,8 +66,8 @@ func (m *metLacks) any() bool {
 	return len(m.all) > 0
 }
 
-// unserved returns what is pending and not for this client, one for each need. It reads as many records as it counts, unless the journal does not
-// tell needs: then it looks at all that is pending.
+// unserved returns the pending operations not for this client, one element for each need. It reads as many records as it counts. If the
+// journal does not tell needs, it looks at all pending operations instead.
 func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 	var all []unserved
 	query := c.allPending(ctx)
@@ -79,7 +79,7 @@ func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(groups, func(a, b persist.DueTime) int { // so that each time the same needs are told by themselves
+	slices.SortFunc(groups, func(a, b persist.DueTime) int { // each time the same needs are told by themselves
 		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Needs, b.Needs))
 	})
 	for _, g := range groups {
@@ -101,7 +101,7 @@ func (c *Client) allPending(ctx context.Context) persist.Query {
 	return persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}
 }
 
-// addUnserved adds what the query selects and this client cannot act on. It counts up to unservedCountMax for each need.
+// addUnserved adds the operations selected by the query, if this client cannot act on them. It counts up to unservedCountMax for each need.
 func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.Query) ([]unserved, error) {
 	looked := 0
 	for rec, err := range c.cfg.Journal.List(ctx, query) {
@@ -155,12 +155,12 @@ func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ 
 	return append(all, unserved{lack, *rec, 1, rec.Origin}), false
 }
 
-// tellUnserved tells of what this client cannot act on: of each need that is not in told, which it enters there. Where nobody has set a Logger, slog.Default
-// gets each once: a Run that does nothing must not do so in silence.
+// tellUnserved tells of the operations unserved by this client: of each need not in told. It enters the need there. If nobody has set a Logger,
+// slog.Default gets each need once: a Run without work must not be silent.
 func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool) {
 	all, err := r.unserved(ctx)
 	if err == nil && len(all) == 0 && r.engine.lacking.any() {
-		// DueTimes leaves out what is claimed. A claim that does not know needs, of this client too, has it for a moment.
+		// DueTimes leaves out claimed operations. A claim without knowledge of needs, of this client too, has such an operation for a moment.
 		all, err = r.addUnserved(ctx, nil, r.allPending(ctx))
 	}
 	if err != nil && ctx.Err() == nil && r.draining.Err() == nil {
@@ -188,7 +188,7 @@ func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool)
 	}
 }
 
-// tellHourly tells of what this client cannot act on, now and every hour, and of a need at once when it is met first.
+// tellHourly tells of the operations unserved by this client, now and every hour, and of a need at once when it is met first.
 func (r *runner) tellHourly(ctx context.Context) {
 	told := map[operation.Lack]bool{}
 	hour := time.NewTicker(time.Hour)
@@ -204,7 +204,7 @@ func (r *runner) tellHourly(ctx context.Context) {
 	}
 }
 
-// ended returns the error of a Run whose context has ended: one for each need for which operations were left.
+// ended returns the error of a Run after the end of its context: one error for each need with operations left.
 func (r *runner) ended(ctx context.Context) (err error) {
 	if !r.engine.lacking.any() {
 		return nil
@@ -213,7 +213,7 @@ func (r *runner) ended(ctx context.Context) (err error) {
 	defer cancel()
 	all, failed := r.unserved(ctx)
 	if failed != nil {
-		return nil // what is left is not known
+		return nil // the operations left are not known
 	}
 	for i := range all[:min(len(all), lacksMax)] {
 		if left := all[i].err(); err == nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what is noted where the journal fails: records that may appear later, and answers that callers have and no record
-// has; and how an answer is recorded that is too large for the journal.
+// This file holds the notes made when the journal fails: of records perhaps appearing later, and of answers known to callers and missing
+// in their records. It also holds the recording of an answer too large for the journal.
 
-// errTooManyNotes refuses an operation of which nothing could be noted.
+// errTooManyNotes refuses an operation for lack of room for a note about it.
 var errTooManyNotes = errors.New("the journal has failed so often that there are too many operations of which it is not known whether it has them; " +
 	"nothing is begun before it shows that, or their windows are over")
 
@@ -45,7 +45,7 @@ func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing 
 	return existing, created, err
 }
 
-// mayBeSentUntil returns until when a record that is begun now may be sent, also by another process.
+// mayBeSentUntil returns the time until which a record begun now may be sent, also by another process.
 func mayBeSentUntil(rec *persist.Record) time.Time {
 	first := rec.Created
 	switch {
@@ -57,8 +57,8 @@ func mayBeSentUntil(rec *persist.Record) time.Time {
 	return first.Add(rec.Window)
 }
 
-// makesRoom is called where there are too many notes. It reports whether the operation may be begun all the same: the journal has it
-// already, or shows now what became of a few others.
+// makesRoom is called if there are too many notes. It reports whether the operation may be begun all the same: the journal has it already,
+// or a look at a few notes makes room now.
 func (e *engine) makesRoom(ctx context.Context, id persist.ID) bool {
 	if _, err := e.journal.Get(ctx, id); err == nil {
 		return true
@@ -66,15 +66,16 @@ func (e *engine) makesRoom(ctx context.Context, id persist.ID) bool {
 	return e.lookAgain(ctx, notesLookedAt) == nil && !e.shared.notes.Full(id)
 }
 
-// notesLookedAt is how many notes are looked at for one operation where there are too many.
+// notesLookedAt is the number of notes looked at for one operation if there are too many.
 const notesLookedAt = 8
 
-// lookAgain looks at most notes, and ends those of operations of which the journal shows what became of them. Errors: the journal's.
+// lookAgain looks at up to most notes of each kind. It ends a note if the journal shows a record noted as missing, or shows the operation
+// of a noted answer as final or gone. Errors: the journal's.
 func (e *engine) lookAgain(ctx context.Context, most int) error {
 	return e.shared.notes.Look(e.now(), most, func(id persist.ID) (persist.Record, error) { return e.journal.Get(ctx, id) })
 }
 
-// answered notes whether an answer that callers have could be recorded; err says why not.
+// answered notes the recording of an answer known to callers, or its failure err.
 func (e *engine) answered(rec *persist.Record, err error) {
 	if err == nil {
 		e.shared.notes.Recorded(rec.ID)
@@ -83,7 +84,7 @@ func (e *engine) answered(rec *persist.Record, err error) {
 	e.shared.notes.Unrecorded(rec.ID, err, mayBeSentUntil(rec))
 }
 
-// unrecorded returns an error if an answer that callers have is not recorded, and has not been since.
+// unrecorded returns an error if an answer known to callers is not recorded, and has not been since.
 func (e *engine) unrecorded(ctx context.Context) error {
 	if err := e.lookAgain(ctx, math.MaxInt); err != nil {
 		return err
@@ -96,8 +97,8 @@ func (e *engine) unrecorded(ctx context.Context) error {
 		n, first.Key, cause)
 }
 
-// writeSmaller calls write, which writes the record. While that is too large for the journal, it calls write again, without the body
-// of the record's answer, and then without the header, too: as after an answer over MaxResponseBytes, the server is asked again then.
+// writeSmaller calls write, to write the record. While the record is too large for the journal, it calls write again, without the body of
+// the record's answer, and then without the header, too. As after an answer over MaxResponseBytes, the server is asked again then.
 func (c *Config) writeSmaller(ctx context.Context, rec *persist.Record, write func() error) error {
 	err := write()
 	for errors.Is(err, persist.ErrTooLarge) && rec.Answer != nil && !(rec.Answer.BodyDropped && rec.Answer.Header == nil) {

@@ -8,9 +8,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the key of an operation that provably had no effect, whose record is forgotten.
+// This file holds the watch over the key of an operation provably without an effect. Its record is forgotten.
 
-// watch begins to watch the key that the record is about to free.
+// watch begins to watch the key about to be freed by the record.
 func (d ending) watch() {
 	if d.watched == nil {
 		watch := d.shared.begins.Watch(d.rec.ID)
@@ -18,7 +18,7 @@ func (d ending) watch() {
 	}
 }
 
-// endWatch ends the watch over a key that is not free. A free one is watched until callers have their result.
+// endWatch ends the watch over a key not free. A free key is watched until callers have their result.
 func (d ending) endWatch(free bool) {
 	if d.watched != nil && !free {
 		d.watched.End()
@@ -26,8 +26,8 @@ func (d ending) endWatch(free bool) {
 	}
 }
 
-// stillFree ends the watch over a key that this run has freed. Where another call has begun it anew since, while Config.Observe was told
-// of the end, say, the result says that instead of "no effect".
+// stillFree ends the watch over a key freed by this run. If another call has begun it anew since, for example while Config.Observe was told
+// of the end, the result says "unclear" instead of "no effect".
 func (r *run) stillFree(res *result) {
 	if r.watched == nil || !r.watched.End() {
 		return
