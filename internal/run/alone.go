@@ -59,7 +59,7 @@ func (l *leftAlone) served(rec *persist.Record) {
 	}
 }
 
-// wait returns how long a group is still left alone, and how many operations of it were given back last.
+// wait returns how long a group is still left alone, and the largest number of its operations given back at once, at most aloneBatchMax.
 func (l *leftAlone) wait(g group) (wait time.Duration, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,7 +27,7 @@ func (d ending) answersFirst() bool {
 // answeredMost bounds the number of answers given before their records are written, in this process. Each keeps its memory.
 const answeredMost = 256
 
-// answerFirst gives the answer to the waiting callers, and then records it. If that fails, the record stays pending, as in confirm.
+// answerFirst gives the answer to the waiting callers, and then records it. If that fails, the record stays pending.
 func (d ending) answerFirst() *result {
 	write := d.journal.Finish // if Config.Observe panics, or ends the goroutine: then only the record has the answer
 	told := false

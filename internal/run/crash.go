@@ -64,7 +64,7 @@ func crashOf(call *inflight.Call[*result], stack []byte) *crash {
 	return &crash{call.PanickedLate(), stack}
 }
 
-// err returns the error that names the crashed function.
+// err returns the cause for errors of the crashed call.
 func (c *crash) err() error { return crashCause(c.value) }
 
 // errGoexit is the cause of an error after somebody else's code ended its goroutine.

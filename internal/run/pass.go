@@ -26,7 +26,7 @@ type pass struct {
 	drain    context.CancelCauseFunc
 	silent   bool  // begun by Run: no caller gets the results
 	fed      bool  // every due record was handed to a worker
-	clockErr error // of the journal, which did not tell the time
+	clockErr error // of the journal, asked for the time and for the origins
 	query    persist.Query
 	jobs     chan *persist.Record // to run; of a fair Run only held records
 	lanes    *lanes.Lanes         // of the claims of a fair Run; nil for any other pass

@@ -74,7 +74,7 @@ func (p *Policy) sending() time.Duration { return p.MaxElapsed + p.AnswerTimeout
 //
 // backoff/v4 draws from [cur*(1-RF), cur*(1+RF)] and applies its jitter after
 // its cap. So half of the bounds with a randomization factor of 1 give the
-// uniform draw; nextDelay clamps it all the same. Elapsed time is bounded by
+// uniform draw; operation.ClampDelay clamps it all the same. Elapsed time is bounded by
 // the run: only the run knows the time of its begin.
 func newSchedule(p *Policy) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(

@@ -131,8 +131,8 @@ func (e *engine) lookAtKey(ctx context.Context, named *request.Named, id persist
 	return at, rec
 }
 
-// probe returns the record with this ID. If it returns persist.ErrNotFound, nobody has begun one in an open transaction
-// either.
+// probe returns the record with this ID. If the journal is a persist.Prober, persist.ErrNotFound means: nobody has begun one in an open
+// transaction either.
 func (e *engine) probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	prober, can := persist.As[persist.Prober](e.journal)
 	if !can {

@@ -67,7 +67,7 @@ func (m *metLacks) any() bool {
 }
 
 // unserved returns the pending operations not for this client, one element for each need. It reads as many records as it counts. If the
-// journal does not tell needs, it looks at all pending operations instead.
+// journal does not tell needs, it looks at the pending operations instead, at most unservedLookMax.
 func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 	var all []unserved
 	query := c.allPending(ctx)
