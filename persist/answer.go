@@ -10,7 +10,7 @@ import (
 type Answer struct {
 	// Status is the HTTP status.
 	Status int
-	// Header holds what was kept of the answer's header; nil if nothing was.
+	// Header is the kept part of the answer's header; nil if nothing was kept.
 	Header http.Header
 	// Body is the whole body, unless BodyDropped is set.
 	Body []byte
@@ -19,17 +19,17 @@ type Answer struct {
 	BodyDropped bool
 	// Replayed: the server marked it as the stored answer to an earlier send.
 	Replayed bool
-	// AlreadyDone: the server said that the operation had been done before.
+	// AlreadyDone: according to the server, the operation had been done before.
 	AlreadyDone bool
-	// Stored: the server gives this answer again for the same key, which protects the operation; false is the cautious value.
-	// It decides whether the server may be asked for the answer again, whether the record is made durable before anybody has
-	// the answer, and whether the answer may come before the record. The journal gives it again in any case.
+	// Stored: the server gives this answer again for the same key, and the key protects the operation; false is the cautious
+	// value. Three decisions depend on it. May the server be asked for the answer again? Is the record made durable before
+	// anybody has the answer? May the answer come before the record? The journal gives it again in any case.
 	Stored bool
 	// At is when the answer had been read.
 	At time.Time
 }
 
-// Effect returns what the final answer says: EffectRefused of a 4xx that does not say "done already", else EffectHappened.
+// Effect returns the effect stated by the final answer: EffectRefused for a 4xx without AlreadyDone, else EffectHappened.
 func (a *Answer) Effect() Effect {
 	if a.Status >= 400 && a.Status < 500 && !a.AlreadyDone {
 		return EffectRefused

@@ -5,25 +5,26 @@ import (
 	"strings"
 )
 
-// Credential is a keyed digest of a credential that a request carried.
+// Credential is a keyed digest of a credential in a request.
 type Credential struct {
-	// Name is that of the header or parameter, or of the part of one, that carried it; never empty, and none twice in a record.
+	// Name is the name of the credential's header or parameter, or of a part of one; never empty, and none twice in a record.
 	Name string
-	// Digest is a keyed digest of its value, never the value itself; never empty. What stands before its colon says with
-	// which key it was made.
+	// Digest is a keyed digest of its value, never the value itself; never empty. The part before its colon names the key of
+	// the digest.
 	Digest string
 }
 
-// Owners says whether two requests are of one owner, as far as their credentials tell. The zero value is the cautious one.
+// Owners is the result of CompareOwners: are two requests of one owner, as far as their credentials tell? The zero value is
+// the cautious one.
 type Owners uint8
 
-// What credentials tell of two requests.
+// The results of comparing the credentials of two requests.
 const (
-	// OwnersUnclear: one has credentials and the other none, or they have none of one name that can be compared.
+	// OwnersUnclear: one has credentials and the other none, or they have none of one name to compare.
 	OwnersUnclear Owners = iota
-	// SameOwner: the credentials of each name that both have are the same; or neither has any.
+	// SameOwner: the credentials of each common name are the same; or neither has any.
 	SameOwner
-	// OtherOwner: those of some name that both have differ.
+	// OtherOwner: those of some common name differ.
 	OtherOwner
 )
 
@@ -47,7 +48,7 @@ func CompareOwners(a, b []Credential) Owners {
 	return owners
 }
 
-// key says with which key the digest was made.
+// key returns the name of the digest's key.
 func (c *Credential) key() string {
 	key, _, _ := strings.Cut(c.Digest, ":")
 	return key

@@ -11,17 +11,17 @@ const (
 	FactMax     = 256 // bytes of a value, at least one
 )
 
-// FactSeal is the name of the fact that says how the records of a journal are kept: FactPlain, or what package seal writes. Whoever
-// begins the first record writes it.
+// FactSeal is the name of the fact about the sealing of a journal's records: FactPlain, or the value written by package seal.
+// Whoever begins the first record writes it.
 const FactSeal = "seal"
 
 // FactPlain is the value of FactSeal in a journal whose records are not sealed.
 const FactPlain = "plain"
 
-// FactOrigins is the name of the fact that says to which origins clients send with credentials that no journal keeps.
+// FactOrigins is the name of the fact about origins to which clients send with credentials kept by no journal.
 const FactOrigins = "origins"
 
-// FactNames are the names of the facts that oncehttp writes, for a copy of a journal.
+// FactNames returns the names of the facts written by oncehttp, for a copy of a journal.
 func FactNames() []string { return []string{FactSeal, FactOrigins} }
 
 // CheckFact returns ErrInvalid for a name, or a value that is not nil, past the bounds of facts.

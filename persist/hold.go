@@ -1,21 +1,21 @@
 package persist
 
-// HoldReason tells why a record is held.
+// HoldReason is the reason for the hold of a record.
 type HoldReason string
 
 // The reasons for holding a record.
 const (
 	HoldExpired     HoldReason = "expired"       // the server may have forgotten the key
 	HoldStoredError HoldReason = "stored error"  // the server keeps an error under the key
-	HoldRedirected  HoldReason = "redirected"    // the answer was a redirect that is not followed
-	HoldUnclear     HoldReason = "unclear"       // what the answer means is not known well enough
-	HoldUnread      HoldReason = "unread"        // who got the answer has other facts than the record's: a client of these that reads it as a success ends it
+	HoldRedirected  HoldReason = "redirected"    // the answer was a redirect, and was not followed
+	HoldUnclear     HoldReason = "unclear"       // the meaning of the answer is not known well enough
+	HoldUnread      HoldReason = "unread"        // other facts read the answer; a client with the record's facts that reads a success ends it
 	HoldNoKey       HoldReason = "no key"        // no key protects the request: another send may take effect twice
 	HoldDuplicate   HoldReason = "duplicate"     // a business reference of the request was used before, by whom is not known
 	HoldMismatch    HoldReason = "mismatch"      // the key belongs to another request, after an unknown outcome
-	HoldRestored    HoldReason = "restored"      // the journal was restored, or lost records: what was sent since is not known
+	HoldRestored    HoldReason = "restored"      // the journal was restored, or lost records: the sends since are not known
 	HoldUndo        HoldReason = "undo"          // abandoning it with Undo is under way, or failed; only an operator ends it: do it again
-	HoldRekey       HoldReason = "rekey"         // a Rekey of it, or that began it, is not finished; only the same Rekey goes on
-	HoldRekeyHeld   HoldReason = "rekey of held" // as HoldRekey, of what was held before, or whose journal was restored since: it is not sent again
+	HoldRekey       HoldReason = "rekey"         // a Rekey of it, or the Rekey that began it, is not finished; only the same Rekey goes on
+	HoldRekeyHeld   HoldReason = "rekey of held" // as HoldRekey, of a record held before, or its journal was restored since: not sent again
 	HoldCaller      HoldReason = "caller"        // a plain-HTTP caller was shown the answer and decides
 )

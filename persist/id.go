@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// ID is a record's identity: the account whose operation it is, and its key.
+// ID is a record's identity: the account of the operation, and its key.
 //
-// Account is a name; then "|value" for a scope inside it, where there is one; then, where
+// Account is a name; then "|value" for a scope inside it, if there is one; then, if
 // a profile scopes keys by headers, one "|Name=value" per header. All parts are
-// percent-encoded, so that '|' and '=' are only ever between them. [Account] builds it,
+// percent-encoded: '|' and '=' are only ever between them. [Account] builds it,
 // and [SplitAccount] takes it apart.
 type ID struct {
 	// Account is as [Account] builds it; empty is the unnamed account.
@@ -19,7 +19,7 @@ type ID struct {
 }
 
 // Account joins an account's name and its scopes, pairs of a name and a value in order,
-// into the account of an [ID]. The scope that oncehttp.ContextWithAccount gives has no
+// into the account of an [ID]. The scope given by oncehttp.ContextWithAccount has no
 // name; those of headers have the header's. No two lists give one account.
 func Account(name string, scopes ...[2]string) string {
 	var b strings.Builder
@@ -35,8 +35,8 @@ func Account(name string, scopes ...[2]string) string {
 	return b.String()
 }
 
-// SplitAccount is the inverse of [Account]. Of a text that Account did not build, parts
-// that are not percent-encoded rightly stay as they are.
+// SplitAccount is the inverse of [Account]. In a text not built by Account, parts
+// with a wrong percent-encoding stay as they are.
 func SplitAccount(account string) (name string, scopes [][2]string) {
 	name, rest, scoped := strings.Cut(account, "|")
 	for scoped {

@@ -9,23 +9,23 @@ import (
 type Limits struct {
 	_ struct{}
 
-	// Now is the time against which ages are measured. Zero: the present, by the clock of a
-	// [Claimer], else by that of this process.
+	// Now is the time for measuring ages. Zero: the present, by the clock of a
+	// [Claimer], else by the clock of this process.
 	Now time.Time
-	// Prune shortens what the records say. Without it a Sweep goes by each record alone (Record.KeepAnswer and
+	// Prune shortens the keeping times of the records. Without it a Sweep goes by each record alone (Record.KeepAnswer and
 	// Record.KeepKey), whoever calls it.
 	Prune bool
-	// KeepAnswer is how long after Finished an answer is kept where the record does not say so; less than its Window counts as
-	// that. With Prune it goes before what the record says, whatever that is. Zero: as the record says. Negative: not at all.
+	// KeepAnswer is how long after Finished an answer is kept if the record does not say so; less than its Window counts as
+	// the Window. With Prune it goes before the record's own value in any case. Zero: as the record says. Negative: not at all.
 	KeepAnswer time.Duration
-	// KeepKey is, with Prune, how long after Finished the tombstone of a chosen key is kept, and goes before what the record
-	// says. Zero: as the record says. Negative: no longer than the answer. Without Prune it counts for nothing.
+	// KeepKey is, with Prune, how long after Finished the tombstone of a chosen key is kept, and goes before the record's own
+	// value. Zero: as the record says. Negative: no longer than the answer. Without Prune it counts for nothing.
 	KeepKey time.Duration
 	// Max bounds the records changed by this call; zero is 10,000.
 	Max int
 }
 
-// ExtendKeeping lengthens KeepAnswer and KeepKey to these, where they are longer. Zero leaves each as it is.
+// ExtendKeeping lengthens KeepAnswer and KeepKey to these, if they are longer. Zero leaves each as it is.
 func (r *Record) ExtendKeeping(answer, key time.Duration) {
 	if answer > max(cmp.Or(r.KeepAnswer, r.Window), 0) {
 		r.KeepAnswer = answer
@@ -43,8 +43,8 @@ func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 	return cmp.Or(r.KeepAnswer, max(l.KeepAnswer, r.Window)), r.KeepKey
 }
 
-// SweepAt returns the earliest time at which a Sweep without Prune may change the record; ever is false if none will. A journal can
-// keep an index by it, which Finish, MarkReported, MarkDelivered and Sweep change.
+// SweepAt returns the earliest time at which a Sweep without Prune may change the record; ever is false if none will. A journal
+// can keep an index by it. Finish, MarkReported, MarkDelivered and Sweep change this time.
 func (r *Record) SweepAt() (at time.Time, ever bool) {
 	kept := r.KeepKey
 	switch {
@@ -62,8 +62,8 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 	return r.Finished.Add(max(kept, 0)), true
 }
 
-// Sweep says what a sweep under these limits does to r: drop reports that the
-// record goes whole; strip, that it becomes a tombstone, or the tombstone of a
+// Sweep returns the effect of a sweep under these limits on r. If drop is true,
+// the record goes whole. If strip is true, it becomes a tombstone, or the tombstone of a
 // chosen key: see Record.Strip.
 func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	if !r.State.Final() || r.Owed() {
@@ -83,10 +83,10 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited)
 }
 
-// Strip turns r into a tombstone: the key and what it named are remembered by
+// Strip turns r into a tombstone: the key and its request are remembered by
 // fingerprint, with the state, the times, the answer's status, KeptFields, Credentials, Scopes and Content.
 // The request and the answer are gone. A key that is KeyTold counts as chosen by
-// a caller from then on. Where the record is Unreported, this comes with a second
+// a caller from then on. If the record is Unreported, this comes with a second
 // Strip, once Limits.Sweep asks for it.
 func (r *Record) Strip() {
 	if r.Answer != nil {

@@ -4,11 +4,11 @@ import "fmt"
 
 // KeptField is one value of a request's body.
 type KeptField struct {
-	// Pointer says where it stood: a JSON pointer (RFC 6901), never empty. Of a form, /a/b is the field a[b].
+	// Pointer is the place of the value: a JSON pointer (RFC 6901), never empty. Of a form, /a/b is the field a[b].
 	Pointer string
 	// Value is the text of a string, number or boolean as the request spells it; numbers are not rounded.
 	Value string
-	// Omitted: what the request had there is not kept, since it was too long or of another kind, or was not looked for
+	// Omitted: the request's value there is not kept. It was too long or of another kind, or was not looked for
 	// in a very large body. Value is empty.
 	Omitted bool
 }

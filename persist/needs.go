@@ -17,24 +17,25 @@ const Format = 1
 // NeedsBytesMax bounds the text of a record's Needs, in bytes.
 const NeedsBytesMax = 640
 
-// Needs are what a client must have to act on a record: to claim, send, look up or rekey it. Everything else in a record says how to act,
-// and not who may. They are frozen by Begin but for the keys of a seal, which each write renews. Two of them are comparable
-// with ==, and equal where their texts are.
+// Needs are the requirements on a client acting on a record: to claim, send, look up or rekey it. Everything else in a record
+// tells how to act, and not who may. Needs are frozen by Begin but for the keys of a seal: each write renews these. Two
+// Needs are comparable with ==, and equal if their texts are.
 //
-// A value that is long stands as a digest: compare with IsCredential, IsRegion and IsProfile.
+// A long value stands as a digest: compare with IsCredential, IsRegion and IsProfile.
 type Needs struct {
-	Format     int    // the encoding that it is written in; 0 where the text is of a later version, too
-	SealKeys   string // ids of the keys that it is sealed with, with '+' between them; empty: none
+	Format     int    // the encoding of the record; 0 if the text is of a later version, too
+	SealKeys   string // ids of the keys used to seal it, with '+' between them; empty: none
 	Hidden     string // the rest, as package persist/seal keeps it; the fields below are zero then
-	Plain      bool   // it is not sealed, in a journal that was opened with keys
-	Authorize  bool   // credentials that no journal keeps
+	Plain      bool   // it is not sealed, in a journal opened with keys
+	Authorize  bool   // credentials kept by no journal
 	Credential string // of Record.Credential; empty: any
 	Region     string // of Record.Region; empty: any
 	Profile    string // of Record.Profile
 	Version    string // of Record.ProfileVersion
 }
 
-// Needs returns what a client must have to act on the record. Of a sealed record it is what the seal shows: see SealedNeeds.
+// Needs returns the requirements on a client acting on the record. For a sealed record it returns those shown by the seal: see
+// SealedNeeds.
 func (r *Record) Needs() Needs {
 	if r.Carrier == CarrierSealed {
 		if r.SealedNeeds == "" {
@@ -51,7 +52,7 @@ func (r *Record) Needs() Needs {
 // needMost is how long a value may be in a text, once it is escaped.
 const needMost = 48
 
-// needOf is a value as Needs have it: itself, or '~' and a part of its SHA-256 if it is long.
+// needOf returns a value as Needs have it: itself, or '~' and a part of its SHA-256 if it is long.
 func needOf(value string) string {
 	if len(value) <= needMost && !strings.HasPrefix(value, "~") && len(escapeNeed(value)) <= needMost {
 		return value
@@ -60,7 +61,7 @@ func needOf(value string) string {
 	return "~" + hex.EncodeToString(sum[:8])
 }
 
-// escapeNeed escapes what parts a text.
+// escapeNeed escapes the separators of a text.
 func escapeNeed(value string) string { return url.QueryEscape(value) }
 
 // IsCredential reports whether n asks for this Record.Credential, or for none.
@@ -115,8 +116,8 @@ func (n Needs) String() string {
 	return b.String()
 }
 
-// ParseNeeds returns the Needs that a text stands for. Of a later format, or where a word is not known, it returns the format alone,
-// and 0 for it if that is Format.
+// ParseNeeds returns the Needs of a text. For a later format, or for an unknown word, it returns the format alone, and 0 in
+// place of the format if that is Format.
 func ParseNeeds(text string) Needs {
 	first, rest, more := strings.Cut(text, " ")
 	format, err := strconv.Atoi(first)
@@ -135,7 +136,7 @@ func ParseNeeds(text string) Needs {
 	return n
 }
 
-// read sets what a word says. A word that is not known sets nothing.
+// read sets the need in a word. An unknown word sets nothing.
 func (n *Needs) read(word string) {
 	name, value, _ := strings.Cut(word, "=")
 	plain, err := url.QueryUnescape(value)
@@ -170,13 +171,13 @@ func (n Needs) SealKeyIDs() []string {
 	return slices.Collect(strings.SplitSeq(n.SealKeys, "+"))
 }
 
-// UnreadError is an error about one record that is intact and cannot be read here: ErrSealed or ErrNewer, with what stands in
-// clear. List yields it and goes on.
+// UnreadError is an error about one record. The record is intact and cannot be read here: ErrSealed or ErrNewer. The error has
+// the fields in clear. List yields it and goes on.
 type UnreadError struct {
-	// Record has what stands in clear: its ID, State, Seq, Revision, Created, Origin and times at least, and Needs gives its needs. It must not be written back,
-	// but by a Finish where it is sealed.
+	// Record has the fields in clear: its ID, State, Seq, Revision, Created, Origin and times at least, and Needs gives its needs.
+	// It must not be written back, but by a Finish if it is sealed.
 	Record Record
-	Needs  string // the text of what is needed, as DueTimes tells it
+	Needs  string // the text of the needs, as DueTimes returns it
 	Err    error  // the reason
 }
 
@@ -191,18 +192,19 @@ func (e *UnreadError) Error() string {
 // Unwrap returns the reason.
 func (e *UnreadError) Unwrap() error { return e.Err }
 
-// MatchUnread reports whether q selects a record that cannot be read here, by what stands in clear.
+// MatchUnread reports whether q selects a record that cannot be read here, by its fields in clear.
 func (q *Query) MatchUnread(e *UnreadError) bool {
 	rest := *q
 	rest.Needs = ""
 	return rest.Match(&e.Record) && (q.Needs == "" || q.Needs == e.Needs)
 }
 
-// OfOneRecord reports whether an error of List is about one record, behind which the listing goes on: ErrCorrupt, ErrSealed or ErrNewer.
+// OfOneRecord reports whether an error of List is about one record: ErrCorrupt, ErrSealed or ErrNewer. The listing goes on
+// behind this record.
 func OfOneRecord(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) }
 
-// Sealed is nil for a record that can be used as it is. For a sealed one it is an error that matches ErrSealed and
-// names the key.
+// Sealed returns nil for a record usable as it is. For a sealed record it returns an error that matches ErrSealed and names the
+// key.
 func (r *Record) Sealed() error {
 	if r.Carrier != CarrierSealed {
 		return nil

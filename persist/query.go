@@ -28,7 +28,7 @@ type Query struct {
 	DueBy time.Time
 	// Unresolved, if set, selects records with a generated key and this
 	// Fingerprint that are unfinished, or final and Unreported. Journals answer
-	// it from an index: it is asked before every operation that has no key of
+	// it from an index: it is asked before every operation without a key of
 	// its own.
 	Unresolved []byte
 	// AnyUnresolved selects the same records whatever their Fingerprint.

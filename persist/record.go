@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// State says whether an operation goes on or has ended, and how. The zero value is
+// State is the progress of an operation: it goes on, or has ended in one of several ways. The zero value is
 // the cautious one.
 type State uint8
 
 const (
 	// StatePending: the operation is intended, and may have been sent. It goes on.
 	StatePending State = iota
-	// StateHeld: as StatePending, but nothing is sent until it is settled; HoldReason says
-	// why. One exception: StateHeld for HoldCaller goes on when the same key is sent.
+	// StateHeld: as StatePending, but nothing is sent until it is settled; HoldReason is the
+	// reason. One exception: StateHeld for HoldCaller goes on when the same key is sent.
 	StateHeld
 	// StateConfirmed: the server's answer is known. Final.
 	StateConfirmed
 	// StateMismatched: the server said that the key belongs to another request, and
 	// nothing of this one was ever in doubt. Final.
 	StateMismatched
-	// StateSettled: a person or a Reconcile function said what happened. Final.
+	// StateSettled: a person or a Reconcile function stated the effect. Final.
 	StateSettled
 	// StateAbandoned: sending was given up; proves nothing of the effect. Final.
 	StateAbandoned
@@ -47,7 +47,7 @@ func (s State) mayHave(e Effect) bool {
 	return e == EffectUnknown
 }
 
-// String is the state's name in lower case.
+// String returns the state's name in lower case.
 func (s State) String() string {
 	if s >= stateCount {
 		return fmt.Sprintf("state(%d)", uint8(s))
@@ -58,7 +58,7 @@ func (s State) String() string {
 // MarshalText spells the state as String does.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Effect is what is known of an operation's effect. The zero value is the cautious one.
+// Effect is the known effect of an operation. The zero value is the cautious one.
 type Effect string
 
 // The effects. A record is settled as happened or absent, and confirmed as happened or refused.
@@ -69,7 +69,7 @@ const (
 	EffectAbsent   Effect = "absent"   // it did not take effect, and never will
 )
 
-// Pauses shape the pauses between runs that tried an operation in vain: First after as many attempts as Attempts, twice as long
+// Pauses shape the pauses between vain runs of an operation: First after as many attempts as Attempts, twice as long
 // after as many more, and so on, Most at most. The zero value stands for 6 attempts, 30 s and 15 min.
 type Pauses struct {
 	Attempts    int
@@ -88,78 +88,78 @@ type Record struct {
 	// Revision counts changes; the journal assigns it. Compare-and-set.
 	Revision uint64
 
-	// State says whether the operation goes on, and how it ended.
+	// State is the progress of the operation, or the way in which it ended.
 	State State
-	// HoldReason says why a Held record is held; empty in every other state.
+	// HoldReason is the reason for the hold of a Held record; empty in every other state.
 	HoldReason HoldReason
 
 	// Generated: the caller named no key; oncehttp made it. It is
 	// forgotten with its answer, unless it is KeyTold.
 	Generated bool
 	// Business: the generated key is made of the request, and is the same for each such request
-	// (oncehttp.KeyFromJSON). Whoever ends the operation sets KeyTold, so that it is kept
+	// (oncehttp.KeyFromJSON). Whoever ends the operation sets KeyTold: the key is kept
 	// as if a caller had chosen it. Frozen by Begin.
 	Business bool
 	// Results: its end and each new hold are owed to oncehttp.Config.OnResult, whoever writes them. Frozen by Begin.
 	Results bool
 	// OwedFrom is the time from which the record's state is owed to oncehttp.Config.OnResult; zero: nothing is owed. Update and
-	// Finish store it, [Results] clears it, and until then no Sweep changes the record. Only where Results is set. A pending record
+	// Finish store it, [Results] clears it, and until then no Sweep changes the record. Only if Results is set. A pending record
 	// owes nothing.
 	OwedFrom time.Time
 	// PlainHTTP: begun by a caller that sees plain HTTP (StandardClient).
 	PlainHTTP bool
 
-	// Enqueued: an Enqueue of this operation was acknowledged, so that it must be
-	// sent even if the call that sends it now gives it up. Begin or Update sets
-	// it. Journals store what they are given; it is the client that must neither
+	// Enqueued: an Enqueue of this operation was acknowledged: it must be
+	// sent even if the call now sending it gives it up. Begin or Update sets
+	// it. Journals store the given value. The client must neither
 	// clear it nor Forget the record while it is set.
 	Enqueued bool
 	// Unreported: a pass over the journal (Resume or Run) ended this operation,
-	// and no caller with its key was told how. Only of a final record with a
+	// and no caller with its key was told of the end. Only of a final record with a
 	// generated key. Finish stores it, MarkReported clears it. Until then a
 	// caller without a key who repeats the request must not send it.
 	Unreported bool
-	// KeyTold: an error may have told the generated key to a caller, who may come
+	// KeyTold: an error may have told the generated key to a caller, and the caller may come
 	// back with it at any time. Finish stores it. Sweep keeps such a key like one
-	// that a caller chose: see Strip. Only of a final record with a generated key.
+	// chosen by a caller: see Strip. Only of a final record with a generated key.
 	KeyTold bool
 
-	// Origin, Method, Target, Header and Body are the request that the key names.
+	// Origin, Method, Target, Header and Body are the request named by the key.
 	// Origin is scheme://host:port in lower case, the port always present.
 	Origin string
 	// Method is the HTTP method, as on the wire.
 	Method string
-	// Target is path and query as on the wire, without what Omitted names.
+	// Target is path and query as on the wire, without the parts named by Omitted.
 	Target string
-	// Header is what is sent with every attempt, without what Omitted names; nil
+	// Header is sent with every attempt, without the headers named by Omitted; nil
 	// once the record is swept.
 	Header http.Header
 	// Body is sent with every attempt; nil once the record is swept.
 	Body []byte
-	// Omitted names what was left out because it is, or looks like, a credential: headers by their names, query
-	// parameters with a '?' before the name. "userinfo" means that of the URL.
+	// Omitted names the parts left out because they are, or look like, a credential: headers by their names, query
+	// parameters with a '?' before the name. "userinfo" means the userinfo of the URL.
 	Omitted []string
-	// KeptFields are single values of Body that outlast it, so that a swept
-	// operation can still be held against what the server's books say; nil if
+	// KeptFields are single values of Body, kept longer than Body. So a swept
+	// operation can still be compared with the server's books. They are nil if
 	// none were asked for. At most KeptFieldsMax, of KeptFieldsBytesMax in all.
 	// Frozen by Begin; they are no part of the fingerprint.
 	KeptFields []KeptField
 
-	// Carrier says how the key travels: "header", "body", "form", "query", or "none" where it is not sent. It is frozen
-	// with the fields below, so that another version of a profile changes new
-	// records only. CarrierSealed marks a record that is sealed.
+	// Carrier tells how the key travels: "header", "body", "form", "query", or "none" if it is not sent. It is frozen
+	// with the fields below: another version of a profile changes new
+	// records only. CarrierSealed marks a sealed record.
 	Carrier string
 	// CarrierName is the name of the header, field or query parameter.
 	CarrierName string
-	// Protected: the API honours the key, or a unique business reference, for this request, so that another send with it
+	// Protected: the API honours the key, or a unique business reference, for this request: another send with it
 	// takes effect no second time. Frozen by Begin; false is the cautious value.
 	Protected bool
 	// WireKey is the key as spelled on the wire; empty where ServerToken is set.
 	WireKey string
-	// ServerToken: the key on the wire is Token, which the server hands out, and
-	// the record's own key only names the operation.
+	// ServerToken: the key on the wire is Token, handed out by the server.
+	// The record's own key only names the operation.
 	ServerToken bool
-	// Profile names the profile that the record was begun with.
+	// Profile names the profile used by Begin for the record.
 	Profile string
 	// ProfileVersion is the version of that profile.
 	ProfileVersion string
@@ -172,69 +172,69 @@ type Record struct {
 
 	// AskFirst: before it is sent again in doubt, the API is asked by a business reference, whoever sends it. Frozen by Begin.
 	AskFirst bool
-	// Pauses shape the pauses between runs that tried the operation in vain, whoever makes them. Frozen by Begin.
+	// Pauses shape the pauses between vain runs of the operation, whoever makes them. Frozen by Begin.
 	Pauses Pauses
 
-	// Credentials are keyed digests of the credentials that the request carried, one for each name; nil if it carried none.
-	// Frozen by Begin and kept by Sweep, so that a tombstone tells to whom it belongs. At most CredentialsMax.
+	// Credentials are keyed digests of the credentials carried by the request, one for each name; nil if it carried none.
+	// Frozen by Begin and kept by Sweep: a tombstone still tells its owner. At most CredentialsMax.
 	Credentials []Credential
 
-	// Scopes are the request headers that say whose keys these are, by the rules of the client that began the operation, with their
-	// values; nil if it knows of none. Frozen by Begin and kept by Sweep. At most ScopesMax.
+	// Scopes are the request headers naming the owner of the keys, with their values. The rules of the client that began the
+	// operation name these headers; nil if it knows of none. Frozen by Begin and kept by Sweep. At most ScopesMax.
 	Scopes []Scope
 
-	// Facts is a digest of the profile's facts by which answers are read (profile.Profile.FactsDigest). Under another digest of the same name
-	// and version, what a matcher or a 4xx alone would settle is held. Frozen by Begin; empty: not known.
+	// Facts is a digest of the profile's facts for reading answers (profile.Profile.FactsDigest). Under another digest of the same
+	// name and version, an operation is held if a matcher or a 4xx alone would settle it. Frozen by Begin; empty: not known.
 	Facts string
 
-	// Content is a keyed digest of method, origin, path and body, which every version of oncehttp makes alike: what differs in it is
-	// another request. Frozen by Begin and kept by Sweep; empty: not known. At most ContentBytesMax.
+	// Content is a keyed digest of method, origin, path and body. Every version of oncehttp makes it alike: a request with another
+	// Content is another request. Frozen by Begin and kept by Sweep; empty: not known. At most ContentBytesMax.
 	Content string
 
-	// Fingerprint is the SHA-256 of what the key names, 32 bytes.
+	// Fingerprint is the SHA-256 of everything named by the key, 32 bytes.
 	Fingerprint []byte
-	// Recipe says what the fingerprint is taken over: a version, with what the client that began the operation adds to the credentials,
-	// then the names of the headers that take part.
+	// Recipe describes the input of the fingerprint: a version, with the addition to the credentials by the client that began
+	// the operation, then the names of the headers taking part.
 	Recipe string
 
-	// Trace is the trace context of the call that began the operation, so that a later one can be linked to it: a traceparent of W3C in
-	// version 00 and, if there was one, a semicolon and the tracestate. It is made of whatever well-known headers the request had (B3,
-	// Sentry, Datadog), none of which is in Header. Nothing sends it. Frozen by Begin and dropped by Sweep; empty if there was none. At
-	// most TraceBytesMax.
+	// Trace is the trace context of the call that began the operation, for a link from a later call to it. It is a traceparent of
+	// W3C in version 00 and, if there was one, a semicolon and the tracestate. It is made from any well-known headers of the
+	// request (B3, Sentry, Datadog); none of these is in Header. Nothing sends it. Frozen by Begin and dropped by Sweep; empty if
+	// there was none. At most TraceBytesMax.
 	Trace string
 
 	// Created is when the operation was begun. This and all other times of a record are by
-	// the journal's clock where the journal is a [Claimer], else by that of the client.
+	// the journal's clock if the journal is a [Claimer], else by the client's.
 	Created time.Time
 	// Token is the key on the wire of a ServerToken record; empty until it was
 	// fetched. Update sets it together with MaybeSent. It may be taken back and
-	// replaced only while MaybeSent is not set and Sends is 0: journals store
-	// what they are given, and it is the client that must not change the token
+	// replaced only while MaybeSent is not set and Sends is 0. Journals store
+	// the given value: the client must not change the token
 	// of an operation that may have been sent.
 	Token string
-	// Replaces is the key of the operation in whose place a person began this one,
-	// because that one had no effect (Client.Rekey). Only Begin sets it.
+	// Replaces is the key of an operation without effect: a person began this one in
+	// its place (Client.Rekey). Only Begin sets it.
 	Replaces string
-	// Credential and Region pin where the operation belongs, beside its origin: the
+	// Credential and Region pin the place of the operation, beside its origin. Credential is the
 	// hash of the credential, as "sha256:" and 64 hexadecimal digits, never the
-	// credential itself, and the name of the region; empty where nobody gave
+	// credential itself. Region is the name of the region. Each is empty if nobody gave
 	// one. Only Begin sets them.
 	Credential, Region string
-	// SealedNeeds is, of a sealed record, the text of its Needs, which package persist/seal writes with each change; empty in
-	// every other.
+	// SealedNeeds is the text of a sealed record's Needs, written by package persist/seal with each change; empty in
+	// every other record.
 	SealedNeeds string
-	// MaybeSent is set, durably, before the first byte may leave. A record that
-	// is found with it set has an unknown outcome.
+	// MaybeSent is set, durably, before the first byte may leave. A record
+	// found with it set has an unknown outcome.
 	MaybeSent bool
 	// FirstSent is when the first send began; zero before.
 	FirstSent time.Time
-	// SendUntil is until when a send that has begun may still be on its way; zero where none has begun. The Begin or Update
+	// SendUntil is the end of the time in which a begun send may still be on its way; zero if none has begun. The Begin or Update
 	// that sets MaybeSent sets it, as does every other Update before a send and a claim that marks. It is never moved
 	// back: see [Record.ExtendSendUntil].
 	SendUntil time.Time
 	// NextAttempt is when Resume may go on; zero is at once.
 	NextAttempt time.Time
-	// SendBefore, if set, is when an operation that was never sent is held
+	// SendBefore, if set, is when a never sent operation is held
 	// instead of sent. From then on no claim marks it as maybe sent.
 	SendBefore time.Time
 	// Attempts counts the attempts of all processes so far, without those of runs that reached no server.
@@ -242,9 +242,9 @@ type Record struct {
 	// Sends counts how often the request was, or may have been, handed to the
 	// network: hops and repeated sends of one attempt, too.
 	Sends int
-	// Drives counts how often somebody set out to send the operation: each claim counts one up, and each call that goes on
-	// with the record, in the write that it makes anyway. A Begin that a send follows sets 1. Nothing else changes it, and it is
-	// never counted down. So who looked at the record knows whether somebody has driven it since.
+	// Drives counts how often somebody set out to send the operation. Each claim counts one up, and each call going on
+	// with the record, in the write that it makes anyway. A Begin before a send sets 1. Nothing else changes it, and it is
+	// never counted down. So a reader of the record can tell later if somebody has driven it since.
 	Drives int
 
 	// LeaseOwner names the process that drives the operation; empty is none.
@@ -252,45 +252,45 @@ type Record struct {
 	// LeaseUntil is when its lease ends by itself.
 	LeaseUntil time.Time
 
-	// Answer is the final answer of a Confirmed record; of a Held one the last that
-	// the server gave, which settles nothing.
+	// Answer is the final answer of a Confirmed record; of a Held one the server's last
+	// answer, and it settles nothing.
 	Answer *Answer
-	// Effect is what the one who settled it said, or what the answer of a Confirmed record says (Answer.Effect), which it
-	// outlasts. Empty in every other state.
+	// Effect is the statement of the one who settled the record, or the effect of a Confirmed record's answer (Answer.Effect). It
+	// outlasts the answer. Empty in every other state.
 	Effect Effect
 	// Finished is when the state became final; zero before.
 	Finished time.Time
 	// Swept: the answer and the request are gone, the key is remembered.
 	Swept bool
-	// Status is that of the answer which Sweep dropped; 0 while Answer is there, or
-	// where there was none.
+	// Status is the status of the answer dropped by Sweep; 0 while Answer is there, or
+	// if there was none.
 	Status int
 
 	// History is the latest attempts, oldest first, HistoryMax at most. It is
-	// written with the changes that the operation makes anyway, so that the
+	// written together with other changes of the operation only: the
 	// attempts of a process that died may be missing.
 	History []Attempt
-	// Note is what was said when the operation was settled or abandoned, at most
+	// Note is the text given when the operation was settled or abandoned, at most
 	// NoteBytesMax. It is shown to operators, and nothing reads it.
 	Note string
 }
 
-// Attempt is one try to send an operation, as operators look at it.
+// Attempt is one try to send an operation, for operators to look at.
 type Attempt struct {
 	// At is when it began.
 	At time.Time
 	// Took is how long it was, to its answer or error.
 	Took time.Duration
-	// Status is that of the answer; 0 if there was none.
+	// Status is the answer's; 0 if there was none.
 	Status int
 	// Sent: it was handed to the network, or may have been.
 	Sent bool
-	// Error is why there was no answer, in at most AttemptErrorBytesMax; it holds
+	// Error is the reason for a missing answer, in at most AttemptErrorBytesMax; it holds
 	// no body, no credential and no query string.
 	Error string
 }
 
-// The bounds of what is kept for operators.
+// The bounds of the data kept for operators.
 const (
 	// HistoryMax is how many attempts a record keeps.
 	HistoryMax = 16
@@ -303,14 +303,15 @@ const (
 // TraceBytesMax is how long Record.Trace may be: a traceparent, a semicolon, and a tracestate of 512 bytes.
 const TraceBytesMax = 55 + 1 + 512
 
-// CarrierSealed is the Carrier of a record that package persist/seal has sealed: only with its key can it be read,
-// sent or settled. CarrierName is then the id of that key.
+// CarrierSealed is the Carrier of a record sealed by package persist/seal: only with its key can it be read,
+// sent or settled. CarrierName is then the id of this key.
 const CarrierSealed = "sealed"
 
-// MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. now is the time of the claim. It does where
-// the record was never sent and has what its first send needs; a token with which it was never sent may be too old. Where the record
-// is not Protected it does not: after a crash nobody could say whether another send would be the second. Nor does it of a sealed
-// record, which does not show its token, nor at SendBefore and past it: after a crash, a mark would let the first send go out late.
+// MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. now is the time of the claim. It does if
+// the record was never sent and has everything for its first send; a token never used in a send may be too old. If the record
+// is not Protected, it does not: after a crash nobody could say if another send would be the second. It does not mark a sealed
+// record, since that does not show its token. It does not mark at SendBefore and past it: after a crash, a mark would let the
+// first send go out late.
 func (r *Record) MarkedByClaim(now time.Time) bool {
 	late := !r.SendBefore.IsZero() && !now.Before(r.SendBefore)
 	return !r.MaybeSent && !late && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Protected && r.Carrier != CarrierSealed
@@ -319,8 +320,8 @@ func (r *Record) MarkedByClaim(now time.Time) bool {
 // sealedNoteMax is how much longer a note may be once it is sealed.
 const sealedNoteMax = 128
 
-// AddAttempt appends a to the history, and drops the oldest where there are more
-// than HistoryMax. It never writes into an array that another record shares.
+// AddAttempt appends a to the history, and drops the oldest if there are more
+// than HistoryMax. It never writes into an array shared with another record.
 func (r *Record) AddAttempt(a Attempt) {
 	if len(a.Error) > AttemptErrorBytesMax {
 		a.Error = strings.ToValidUTF8(a.Error[:AttemptErrorBytesMax], "")
@@ -336,8 +337,8 @@ func (r *Record) ExtendSendUntil(t time.Time) {
 	}
 }
 
-// KeyOnWire is the key as spelled on the wire: WireKey, or the Token of a
-// ServerToken record, which is empty until it was fetched.
+// KeyOnWire returns the key as spelled on the wire: WireKey, or the Token of a
+// ServerToken record. The Token is empty until it was fetched.
 func (r *Record) KeyOnWire() string {
 	if r.ServerToken {
 		return r.Token
@@ -346,7 +347,7 @@ func (r *Record) KeyOnWire() string {
 }
 
 // FinalEffect returns the effect of a final record: EffectHappened (also after a 202), EffectRefused after a final 4xx,
-// EffectAbsent where it was settled so. It returns EffectUnknown while the record is unfinished, and where it was abandoned or
+// EffectAbsent if it was settled so. It returns EffectUnknown while the record is unfinished, and if it was abandoned or
 // mismatched.
 func (r *Record) FinalEffect() Effect {
 	switch {
@@ -360,7 +361,7 @@ func (r *Record) FinalEffect() Effect {
 	return EffectUnknown
 }
 
-// FinalStatus returns the status of the final answer, also of one that Sweep dropped; 0 if there is none.
+// FinalStatus returns the status of the final answer, also of one dropped by Sweep; 0 if there is none.
 func (r *Record) FinalStatus() int {
 	switch {
 	case !r.State.Final():
@@ -376,7 +377,7 @@ func (r *Record) Leased(owner string, now time.Time) bool {
 	return r.LeaseOwner != "" && r.LeaseOwner != owner && now.Before(r.LeaseUntil)
 }
 
-// Clone is a deep copy.
+// Clone returns a deep copy.
 func (r *Record) Clone() Record {
 	c := *r
 	c.Header = r.Header.Clone()

@@ -6,24 +6,25 @@ import (
 	"fmt"
 )
 
-// ErrTaken: the key of a record that was to be begun belongs to an operation that Run does not send, or to another request.
+// ErrTaken: a record was to be begun, and its key belongs to an operation not sent by Run, or to another request.
 // See [Record.CheckRepeat].
 var ErrTaken = errors.New("persist: the key is taken")
 
-// CheckRepeat says whether a transaction may be committed that began rec and was given r instead, which had been begun before.
-// It is nil if that is as good as if rec had been begun, as after a commit whose answer was lost: r is the same request, and
-// either is pending and enqueued, so that Run sends it, or has ended with the server's answer, or was settled as happened. That
-// answer is a success or a 202.
+// CheckRepeat is for a transaction that began rec and was given r instead, begun before. It returns nil if the transaction
+// may be committed. Then r is as good as rec would be, as after a commit with a lost answer. Such an r is the same request. Either it is
+// pending and enqueued, so that Run sends it, or it has ended with the server's answer, or it was settled as
+// happened. The server's answer is then a success or a 202.
 //
 // Otherwise roll back. The error matches ErrTaken and one verdict. ErrFinal: another request has the key and has ended, or the
 // same one was refused (Record.Answer) or mismatched. ErrNoEffect: the same request was settled as absent. ErrOutcomeUnknown:
-// the requests cannot be compared, since they were read with other SecretHeaders or SecretParameters; another request has the key;
-// or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do, which may forget it; Enqueue of the request, outside of a transaction, goes on with the last two. It is ErrOutcomeUnknown, too,
-// whatever r is, where r was begun with other credentials than rec, so that it may be another account's. Where r or rec is sealed, the
-// error is that of Record.Sealed, with ErrOutcomeUnknown: call it with what was unsealed.
+// the requests cannot be compared, since they were read with other SecretHeaders or SecretParameters. Or another request has the
+// key. Or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do, which may forget it.
+// Enqueue of the request, outside of a transaction, goes on with the last two. Whatever r is, it is ErrOutcomeUnknown, too, if r was
+// begun with other credentials than rec: r may be another account's. If r or rec is sealed, the error is that of Record.Sealed,
+// with ErrOutcomeUnknown: call CheckRepeat with the unsealed record.
 //
-// Begin comes first in such a transaction: a row that is inserted before fails it the second time, and nobody looks at r. Where
-// CheckRepeat is nil, that row stands already.
+// Begin comes first in such a transaction: a row inserted before it fails the transaction the second time, and nobody looks
+// at r. If CheckRepeat returns nil, this row stands already.
 func (r *Record) CheckRepeat(rec *Record) error {
 	if err := errors.Join(r.Sealed(), rec.Sealed()); err != nil {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
@@ -70,14 +71,14 @@ func (r *Record) CheckRepeat(rec *Record) error {
 	return fmt.Errorf("%w: %w %s: account %q, key %q", verdict, ErrTaken, why, r.Account, r.Key)
 }
 
-// isIncomparable reports whether the fingerprints of two records cannot tell their requests apart: they have different recipes, and their contents,
-// which every version compares, do not differ.
+// isIncomparable reports whether the fingerprints of two records cannot tell their requests apart: they have different recipes,
+// and their contents do not differ. Every version compares contents.
 func (r *Record) isIncomparable(rec *Record) bool {
 	return r.Recipe != rec.Recipe && !bytes.Equal(r.Fingerprint, rec.Fingerprint) && (r.Content == "" || rec.Content == "" || r.Content == rec.Content)
 }
 
-// mayBeAnothers reports whether r may be another account's than rec. Where their credentials cannot be compared, a key that a caller
-// chose tells more than they; one that was made does not.
+// mayBeAnothers reports whether r may be another account's than rec. If their credentials cannot be compared, a key chosen by
+// a caller tells more than they; a made key does not.
 func (r *Record) mayBeAnothers(rec *Record) bool {
 	switch CompareOwners(r.Credentials, rec.Credentials) {
 	case SameOwner:

@@ -2,11 +2,11 @@ package persist
 
 import "fmt"
 
-// Scope is a request header that says whose keys these are, such as Stripe-Account.
+// Scope is a request header naming the owner of the request's keys, such as Stripe-Account.
 type Scope struct {
-	// Name is that of the header; never empty, and none twice in a record.
+	// Name is the header's; never empty, and none twice in a record.
 	Name string
-	// Value is the header's, or a digest of it where it is a credential or long; empty where the request carries none.
+	// Value is the header's, or a digest of it if it is a credential or long; empty if the request carries none.
 	Value string
 }
 
@@ -40,8 +40,8 @@ func (r *Record) validateScopes() error {
 	return nil
 }
 
-// ScopedAccount returns Account with the values of Scopes, where the request carries any: the first operation of a key stands at the
-// account itself, whatever its scopes. It tells people of whom the operation is.
+// ScopedAccount returns Account with the values of Scopes, if the request carries any: the first operation of a key stands at
+// the account itself, whatever its scopes. It tells people the owner of the operation.
 func (r *Record) ScopedAccount() string {
 	name, scopes := SplitAccount(r.Account)
 	if len(scopes) > 0 && scopes[0][0] == "" {
@@ -61,8 +61,8 @@ func (r *Record) ScopedAccount() string {
 	return Account(name, scopes...)
 }
 
-// scopesOf says whether two records are of one scope: they are if the scopes that both name are the same, and those that one names
-// alone have no value. Others differ, or cannot be compared.
+// scopesOf compares the scopes of two records. They are the same if the scopes named by both are the same, and those named by
+// one alone have no value. Others differ, or cannot be compared.
 func (r *Record) scopesOf(other *Record) (same, differ bool) {
 	same = true
 	for _, pair := range [][2]*Record{{r, other}, {other, r}} {

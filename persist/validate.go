@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Validate reports the first rule that the record breaks. Journals call it
+// Validate reports the first rule broken by the record. Journals call it
 // before they write and after they read.
 func (r *Record) Validate() error {
 	return cmp.Or(r.validateIdentity(), r.validateState(), r.validateBounds())

@@ -5,7 +5,7 @@ import "errors"
 // The verdicts. Every error of oncehttp about one operation matches exactly one of them, and so does every error of
 // Record.CheckRepeat. Package oncehttp has them under the same names.
 var (
-	// ErrNoEffect: what the key names did not happen, and nothing is pending.
+	// ErrNoEffect: the operation of the key did not happen, and nothing is pending.
 	ErrNoEffect = errors.New("no effect")
 	// ErrFinal: the operation was decided before, and this call cannot have its answer.
 	ErrFinal = errors.New("decided before")

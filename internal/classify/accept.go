@@ -33,7 +33,7 @@ func namesHTML(line string) bool {
 	return false
 }
 
-// quality is the weight among the parameters of an entry of Accept; 1 where it says none that can be read.
+// quality returns the weight among the parameters of an entry of Accept; 1 if none can be read.
 func quality(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(parameter, "=")

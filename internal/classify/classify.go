@@ -1,6 +1,6 @@
-// Package classify says what an HTTP answer, or the lack of one, proves of an operation: whether the server
-// acted, whether another attempt with the same key may help, and when. It uses only the profile and its arguments:
-// every function is pure, and the time is an argument.
+// Package classify returns the verdict on an operation from an HTTP answer, or from the lack of one. Did the server act?
+// May another attempt with the same key help, and when? It uses only the profile and its arguments: every function is
+// pure, and the time is an argument.
 package classify
 
 import (
@@ -18,35 +18,35 @@ type Answer struct {
 	Status int
 	// Header is the answer's header. It is only read.
 	Header http.Header
-	// Body is as much of the body as was read, without its content coding; nil where that is unknown.
+	// Body is the part of the body that was read, without its content coding. It is nil if unknown.
 	Body []byte
-	// Whole says that Body is all of it.
+	// Whole: Body is the whole body.
 	Whole bool
-	// Unread says that there is a body, in a content coding that could not be taken off.
+	// Unread: there is a body, and its content coding could not be taken off.
 	Unread bool
-	// Framed says that a length or a framing marked the end of the body, and not the end of the connection alone.
+	// Framed: a length or a framing marked the end of the body, and not the end of the connection alone.
 	Framed bool
-	// SameOrigin says that the Location leads to the origin that was asked. It matters for a 303 only, whose
-	// Location may be a login page somewhere else; without one a 303 says nothing.
+	// SameOrigin: the Location leads to the origin of the request. It matters for a 303 only: its Location may be a login
+	// page somewhere else. Without a Location a 303 says nothing.
 	SameOrigin bool
 }
 
-// Facts are what is known of the operation beside the answer.
+// Facts are the known facts of the operation beside the answer.
 type Facts struct {
-	// InDoubt: an earlier attempt may have had an effect that no answer has settled. Then a final answer counts only if it
-	// speaks of that attempt, too.
+	// InDoubt: an earlier attempt may have had an effect, and no answer has settled it. Then a final answer counts only if it
+	// also speaks of the earlier attempt.
 	InDoubt bool
 	// Protected: another send of the operation takes no effect a second time.
 	Protected bool
 	// TakesHTML: the request asks for HTML; see AcceptsHTML.
 	TakesHTML bool
-	// GraphQL: the request is a GraphQL operation, so that errors may stand in a 200.
+	// GraphQL: the request is a GraphQL operation. Errors may stand in a 200.
 	GraphQL bool
 	// Repeated: the latest answer before this one had the same status and the same body.
 	Repeated bool
 }
 
-// Kind is what a verdict says of the operation. The zero value claims nothing.
+// Kind is the statement of a verdict about the operation. The zero value claims nothing.
 type Kind uint8
 
 // The kinds of verdict.
@@ -59,7 +59,7 @@ const (
 	KindMismatch             // the server says that the key belongs to another request
 )
 
-// String is the kind in lower case, "unknown" for a value that is none.
+// String returns the kind in lower case, and "unknown" for any other value.
 func (k Kind) String() string {
 	names := [...]string{"unknown", "not sent", "refused", "in flight", "final", "mismatch"}
 	if int(k) >= len(names) {
@@ -68,24 +68,24 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Reason says why an unknown outcome must be held, if it must.
+// Reason is the reason for a hold of an unknown outcome, if it must be held.
 type Reason uint8
 
 // The reasons.
 const (
 	ReasonNone        Reason = iota
 	ReasonStoredError        // the server keeps an error under the key and gives it again
-	ReasonRedirected         // the answer is a redirect that is not followed
-	ReasonUnclear            // what the answer means is not known well enough
-	ReasonUnread             // it was read by other facts than those of the operation
-	ReasonNoKey              // the API takes no key, so that another attempt may take effect twice
+	ReasonRedirected         // the answer is a redirect, and is not followed
+	ReasonUnclear            // the meaning of the answer is not known well enough
+	ReasonUnread             // the answer was read by facts other than those of the operation
+	ReasonNoKey              // the API takes no key: another attempt may take effect twice
 	ReasonDuplicate          // a business reference of the request was used before, by whom is not said
 )
 
-// Verdict is what an attempt proves. The zero value is the cautious one: an effect is possible, and another
+// Verdict is the conclusion from an attempt. The zero value is the cautious one: an effect is possible, and another
 // attempt is not known to help.
 type Verdict struct {
-	// Kind is what the answer says of the operation.
+	// Kind is the answer's statement about the operation.
 	Kind Kind
 	// Reason names the trouble; zero if there is none.
 	Reason Reason
@@ -96,18 +96,19 @@ type Verdict struct {
 	Hold bool
 	// Replayed: the server marked the answer as its stored answer to an earlier request.
 	Replayed bool
-	// AlreadyDone: the server says that the operation took effect before. The kind is KindFinal.
+	// AlreadyDone: according to the server, the operation took effect before. The kind is KindFinal.
 	AlreadyDone bool
-	// Refused: a verdict of the profile says that a 2xx refuses the operation. The kind is KindFinal.
+	// Refused: by a verdict of the profile, the 2xx refuses the operation. The kind is KindFinal.
 	Refused bool
-	// Stored, of a final answer: the server gives the same answer again when it is asked with the same key.
-	// Where it is false, whoever loses the answer may get another one.
+	// Stored, of a final answer: the server gives the same answer again to a request with the same key. If Stored is
+	// false, a caller may get another answer after losing this one.
 	Stored bool
-	// Flaw says why the answer may not be the API's, or not the whole one, so that its status alone proves nothing.
+	// Flaw is the reason for doubt in the answer: it may not be the API's, or not the whole one. Then its status alone
+	// proves nothing.
 	Flaw Flaw
 }
 
-// Classify says what an answer proves of an operation of which f is known.
+// Classify returns the verdict on an operation from an answer. f are the known facts of the operation.
 func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
 	r := reader{Answer: a, facts: f}
 	v := r.byMatchers(p)
@@ -124,7 +125,7 @@ func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
 	return v
 }
 
-// byMatchers returns the verdict of the first of the profile's matchers that the answer meets, else that of its status.
+// byMatchers returns the verdict of the first of the profile's matchers met by the answer, else the verdict of its status.
 // It is unknown if a matcher needs a body that was not read whole.
 func (r *reader) byMatchers(p *profile.Profile) Verdict {
 	for _, row := range []struct {
@@ -149,7 +150,7 @@ func (r *reader) byMatchers(p *profile.Profile) Verdict {
 	return r.byStatus(p)
 }
 
-// byStatus says what the status means where the profile's matchers say nothing.
+// byStatus returns the verdict of the status, if the profile's matchers say nothing.
 func (r *reader) byStatus(p *profile.Profile) Verdict {
 	status := r.Status
 	switch {
@@ -172,7 +173,7 @@ func (r *reader) byStatus(p *profile.Profile) Verdict {
 }
 
 // obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt;
-// it never makes an unknown outcome known. stop reports that the server said no.
+// it never makes an unknown outcome known. stop is true if the server said no.
 func (r *reader) obeyShouldRetry(p *profile.Profile, v *Verdict) (stop bool) {
 	if p.ShouldRetry.Header == "" || r.Status < 400 || v.AlreadyDone || v.Kind == KindMismatch || v.Hold {
 		return false
@@ -194,15 +195,15 @@ func (r *reader) obeyShouldRetry(p *profile.Profile, v *Verdict) (stop bool) {
 	return stop
 }
 
-// fromAPI reports whether an error looks like the API's own, so that a header which it lacks says something. What a gateway
-// answers lacks it, too: 502, 503 and 504, pages, and errors without a body.
+// fromAPI reports whether an error looks like the API's own: only then does the lack of a header mean something. The
+// answers of a gateway lack the header, too: 502, 503 and 504, pages, and errors without a body.
 func (r *reader) fromAPI() bool {
 	gateway := r.Status >= http.StatusBadGateway && r.Status <= http.StatusGatewayTimeout
 	return !gateway && len(bytes.TrimSpace(r.Body)) > 0 && !r.isPage()
 }
 
-// settles reports whether v counts although an earlier attempt is in doubt: it claims nothing of that attempt,
-// or the answer proves what became of it.
+// settles reports whether v counts although an earlier attempt is in doubt: v claims nothing of the earlier attempt,
+// or the answer proves its outcome.
 func (r *reader) settles(p *profile.Profile, v *Verdict) bool {
 	switch {
 	case v.Kind == KindUnknown, v.Kind == KindInFlight:
@@ -214,13 +215,13 @@ func (r *reader) settles(p *profile.Profile, v *Verdict) bool {
 	case v.Kind == KindRefused, fromAnyLayer(r.Status):
 		return false
 	case p.Carrier.Place == profile.Nowhere, !r.facts.Protected:
-		return false // without a key that counts no answer is stored for the earlier attempt
+		return false // without a protecting key no answer is stored for the earlier attempt
 	}
 	return v.Replayed || r.matchAny(p.Stored.Client) == hit
 }
 
-// fromAnyLayer lists the statuses that something in front of the API may give, so that they say nothing of an
-// earlier attempt, replay mark or not.
+// fromAnyLayer reports whether something in front of the API may give the status. Such a status says nothing of an
+// earlier attempt, with a replay mark or without.
 func fromAnyLayer(status int) bool {
 	switch status {
 	case 401, 403, 405, 407, 413, 414, 415, 421, 426, 431, 451:
@@ -229,15 +230,15 @@ func fromAnyLayer(status int) bool {
 	return false
 }
 
-// stillUnknown returns the verdict on an answer that does not settle an operation in doubt. 401, 403 and 407 come
+// stillUnknown returns the verdict on an answer if it does not settle an operation in doubt. 401, 403 and 407 come
 // from authentication; sending again at once cannot succeed.
 func stillUnknown(status int, v Verdict) Verdict {
 	refused := status == 401 || status == 403 || status == 407
 	return Verdict{Kind: KindUnknown, Again: !refused, Replayed: v.Replayed, Flaw: v.Flaw}
 }
 
-// stored reports whether the server gives this final answer again for the same key, which must protect. Success is taken for
-// stored unless the profile denies it: without that no key would protect anything.
+// stored reports whether the server gives this final answer again for the same key, which must protect. Success counts as
+// stored unless the profile denies it: otherwise no key would protect anything.
 func (r *reader) stored(p *profile.Profile, v *Verdict) bool {
 	switch {
 	case v.Kind != KindFinal || !r.facts.Protected || fromAnyLayer(r.Status):
@@ -250,8 +251,8 @@ func (r *reader) stored(p *profile.Profile, v *Verdict) bool {
 	return r.matchAny(p.Stored.Client) == hit
 }
 
-// Once changes the verdict on an attempt at an operation that no key protects: only an attempt that was not sent may be made
-// again, and what is unknown is held.
+// Once changes the verdict on an attempt at an operation without a protecting key. Only an unsent attempt may be made
+// again. An unknown outcome is held, and one in flight counts as unknown.
 func Once(v Verdict) Verdict {
 	switch v.Kind {
 	case KindNotSent:

@@ -12,19 +12,19 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Flaw says why an answer may not be the API's own, but that of something in front of it, or may lack its end. The zero
-// value is FlawNone.
+// Flaw is the reason for doubt in an answer: it may come from something in front of the API, or may lack its end. The
+// zero value is FlawNone.
 type Flaw uint8
 
 // The flaws.
 const (
 	FlawNone  Flaw = iota
-	FlawPage       // an HTML document that nobody asked for
+	FlawPage       // an unrequested HTML document
 	FlawEmpty      // a 4xx without a body
 	FlawCut        // JSON that ends early
 )
 
-// String names the flaw for people; empty for FlawNone.
+// String returns a name of the flaw for people; empty for FlawNone.
 func (f Flaw) String() string {
 	names := [...]string{"", "an HTML page", "no body", "JSON that ends early"}
 	if int(f) >= len(names) {
@@ -33,9 +33,9 @@ func (f Flaw) String() string {
 	return names[f]
 }
 
-// success is the verdict on a 2xx: final, unless it has a flaw, or its outcome stands in its body. A flawed one is asked for again where the connection may have
-// cut it off, or where a profile that names an API says that its key protects. A second equal one is held, and so is the first
-// where nobody knows that another send is safe.
+// success returns the verdict on a 2xx: final, unless it has a flaw, or its outcome stands in its body. A flawed answer is
+// requested again in two cases, if the key protects: the connection may have cut it off, or the profile names an API.
+// A second equal answer is held. The first is held, too, if another send is not known to be safe.
 func (r *reader) success(p *profile.Profile) Verdict {
 	flaw := r.successFlaw(p)
 	switch {
@@ -54,8 +54,8 @@ func (r *reader) success(p *profile.Profile) Verdict {
 	return Verdict{Kind: KindUnknown, Again: true, Flaw: flaw}
 }
 
-// refusal is the verdict on a 4xx that is final by its status alone. One that something in front of the API may have given
-// says no more than that this send was refused.
+// refusal returns the verdict on a 4xx that is final by its status alone. If something in front of the API may have given
+// the 4xx, it proves only the refusal of this send.
 func (r *reader) refusal(p *profile.Profile) Verdict {
 	flaw := r.refusalFlaw()
 	if flaw == FlawNone || slices.Contains(p.Own.Bare, r.Status) {
@@ -64,7 +64,7 @@ func (r *reader) refusal(p *profile.Profile) Verdict {
 	return Verdict{Kind: KindRefused, Flaw: flaw}
 }
 
-// SuccessFlaw is the flaw of a 2xx. An empty one has none: many APIs answer so.
+// SuccessFlaw returns the flaw of a 2xx. An empty one has none: many APIs answer so.
 func SuccessFlaw(p *profile.Profile, a Answer, f Facts) Flaw {
 	r := reader{Answer: a, facts: f}
 	return r.successFlaw(p)
@@ -94,8 +94,8 @@ func (r *reader) refusalFlaw() Flaw {
 }
 
 // isPage reports whether the body is an HTML document, by its first bytes: a page may come with the Content-Type of the API.
-// Elements that other XML has, too, count only where neither the Content-Type nor an XML declaration says that it is XML. Of a
-// body that could not be decoded only the Content-Type is known.
+// Elements shared with other XML count only if neither the Content-Type nor an XML declaration says XML. If a body could
+// not be decoded, only its Content-Type is known.
 func (r *reader) isPage() bool {
 	if r.Unread {
 		return isHTML(r.Header.Get("Content-Type"))
@@ -112,13 +112,14 @@ func (r *reader) isPage() bool {
 	return kind == "text/html" || isHTML(said) && slices.ContainsFunc(htmlAlone, func(tag string) bool { return startsElement(body, tag) })
 }
 
-// htmlAlone are elements with which a page may begin that [http.DetectContentType] does not know. Other XML hardly begins with them, and
-// is rarely called HTML.
+// htmlAlone are elements at the start of some pages, unknown to [http.DetectContentType]. Other XML hardly begins with
+// them, and is rarely called HTML.
 var htmlAlone = []string{"<meta", "<center", "<noscript", "<span", "<img", "<hr", "<h2", "<h3", "<h4", "<h5", "<h6"}
 
-// fromUTF16 returns the head of a text that begins with a byte order mark of UTF-16, with "?" for all but ASCII; another text as it is.
+// fromUTF16 returns the head of a text that begins with a byte order mark of UTF-16, with "?" for all but ASCII. It returns
+// any other text as it is.
 func fromUTF16(text []byte) []byte {
-	var high int // where the high byte of a unit is
+	var high int // index of the high byte in a unit
 	switch {
 	case bytes.HasPrefix(text, []byte("\xff\xfe")):
 		high = 1
@@ -139,8 +140,8 @@ func fromUTF16(text []byte) []byte {
 	return head
 }
 
-// skipProlog returns a document without what may stand before its first element: a byte order mark, blank space, comments,
-// and an XML declaration, which XHTML has. declared reports that there is one.
+// skipProlog returns a document without its prolog: a byte order mark, blank space, comments, and an XML declaration, as
+// in XHTML. declared is true if there is a declaration.
 func skipProlog(body []byte) (rest []byte, declared bool) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	for {
@@ -160,7 +161,7 @@ func skipProlog(body []byte) (rest []byte, declared bool) {
 	}
 }
 
-// startsElement reports whether a body begins with a tag, given without what closes it, case aside.
+// startsElement reports whether a body begins with a tag, given without its closing character, case aside.
 func startsElement(body []byte, tag string) bool {
 	if len(body) <= len(tag) || !strings.EqualFold(string(body[:len(tag)]), tag) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// byVerdicts is the verdict on a 2xx whose outcome stands in its body.
+// byVerdicts returns the verdict on a 2xx with its outcome in its body.
 func (r *reader) byVerdicts(p *profile.Profile) Verdict {
 	switch r.proof(p.Verdicts) {
 	case profile.ProvesSucceeded:
@@ -23,7 +23,8 @@ func (r *reader) byVerdicts(p *profile.Profile) Verdict {
 	return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear}
 }
 
-// proof returns the most cautious outcome that the body proves; unknown if it proves none, was not read whole, or is not one JSON value.
+// proof returns the most cautious outcome proved by the body. It is unknown if the body proves none, was not read whole,
+// or is not one JSON value.
 func (r *reader) proof(list []profile.Verdict) profile.Proof {
 	if !r.Whole || r.Unread || !json.Valid(r.Body) {
 		return profile.ProvesUnknown
@@ -42,7 +43,7 @@ func (r *reader) proof(list []profile.Verdict) profile.Proof {
 	return profile.ProvesUnknown
 }
 
-// meets reports whether the body has a value that the verdict is about. One that is there twice has none.
+// meets reports whether the body has exactly one value at the verdict's pointer, and the verdict covers this value.
 func (r *reader) meets(v *profile.Verdict) bool {
 	if len(jsonpointer.Texts(r.Body, v.Pointer)) != 1 {
 		return false

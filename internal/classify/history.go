@@ -1,6 +1,6 @@
 package classify
 
-// History is what all attempts of one operation prove together, also those of earlier processes. Call Add with the
+// History joins the verdicts on all attempts of one operation, also those of earlier processes. Call Add with the
 // verdict on each attempt, in order. The zero value is an operation of which nothing was handed to the network. Only
 // one goroutine may use it.
 type History struct {
@@ -9,23 +9,22 @@ type History struct {
 	counts  bool    // latest is set, and no attempt after it put the operation in doubt
 }
 
-// Doubt says that an earlier attempt, which this History has not seen, may have had an effect.
+// Doubt notes an earlier attempt, unseen by this History, with a possible effect.
 func (h *History) Doubt() { h.inDoubt, h.counts = true, false }
 
-// Refused says that earlier attempts, which this History has not seen, were sent, and that the server refused the last of
-// them.
+// Refused notes earlier attempts, unseen by this History: they were sent, and the server refused the last of them.
 func (h *History) Refused() { h.setLatest(Verdict{Kind: KindRefused}) }
 
-// InDoubt reports whether some attempt may have had an effect that no answer has settled.
+// InDoubt reports whether some attempt may have had an effect not settled by any answer.
 func (h *History) InDoubt() bool { return h.inDoubt }
 
-// Add takes the verdict on the latest attempt, which for an answer was made with InDoubt, and returns what is
-// known of the operation now. kept reports that the answer to an earlier attempt still counts, and not this one:
+// Add takes the verdict on the latest attempt, and returns the verdict on the operation now. The verdict on an answer
+// must be made with InDoubt. kept is true if the answer to an earlier attempt still counts, and not this one:
 //
-//   - In doubt, an attempt that was not sent leaves the outcome unknown.
-//   - After a final answer that the server allowed to try again, an attempt that was not sent or that the server
-//     refused changes nothing; another final answer replaces it; anything else makes the outcome unknown.
-//   - After a refusal, an attempt that was not sent leaves it refused: the refused one was sent.
+//   - In doubt, an unsent attempt leaves the outcome unknown.
+//   - After a final answer that the server allowed to try again, an unsent or refused attempt changes nothing. Another
+//     final answer replaces it. Anything else makes the outcome unknown.
+//   - After a refusal, an unsent attempt leaves it refused: the refused one was sent.
 func (h *History) Add(v Verdict) (known Verdict, kept bool) {
 	switch v.Kind {
 	case KindNotSent:
@@ -51,7 +50,7 @@ func (h *History) Add(v Verdict) (known Verdict, kept bool) {
 	return v, false
 }
 
-// addNotSent is Add for an attempt that was not sent: it says nothing of those that were.
+// addNotSent is Add for an unsent attempt: it says nothing of the sent ones.
 func (h *History) addNotSent(v Verdict) (known Verdict, kept bool) {
 	switch {
 	case h.inDoubt:
@@ -62,10 +61,10 @@ func (h *History) addNotSent(v Verdict) (known Verdict, kept bool) {
 	return v, false
 }
 
-// setLatest makes v the verdict that counts until a later attempt says more.
+// setLatest lets v count until a later attempt says more.
 func (h *History) setLatest(v Verdict) { h.latest, h.counts = v, true }
 
-// keep returns the verdict that counts, with Again as the last attempt has it.
+// keep returns the counting verdict, with Again of the last attempt.
 func (h *History) keep(again bool) Verdict {
 	h.latest.Again = again
 	return h.latest

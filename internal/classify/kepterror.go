@@ -7,8 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// KeptError returns a number for what a 500 says that the API may keep under the key; zero for any other answer. What a gateway answers is none,
-// nor is a page or an empty body, and no error of an API that says that it keeps none.
+// KeptError returns a number for the content of a 500 that the API may keep under the key; zero for any other answer. It
+// is zero, too, for a gateway's answer, a page, an empty body, and any error of an API declared to keep none.
 func KeptError(p *profile.Profile, a Answer) uint64 {
 	r := reader{Answer: a}
 	if a.Status != http.StatusInternalServerError || p.Stored.ServerError == profile.No || !a.Whole || a.Unread || !r.fromAPI() {

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// reader is an answer whose body is decoded as JSON when a matcher first asks for it.
+// reader is an answer. Its body is decoded as JSON when a matcher first asks for it.
 type reader struct {
 	Answer
 	facts    Facts
@@ -22,10 +22,10 @@ type match uint8
 const (
 	miss       match = iota
 	hit              // every condition holds
-	unreadable       // the body that would decide is too large to be kept, or has an unknown coding
+	unreadable       // the deciding body is too large to be kept, or has an unknown coding
 )
 
-// matchAny is hit if one matcher hits; otherwise unreadable if one of them could not be decided.
+// matchAny returns hit if one matcher hits; otherwise unreadable if one of them could not be decided.
 func (r *reader) matchAny(list []profile.Matcher) match {
 	result := miss
 	for i := range list {
@@ -39,7 +39,7 @@ func (r *reader) matchAny(list []profile.Matcher) match {
 	return result
 }
 
-// match holds the answer against one matcher. The body is looked at last, since it may not be whole.
+// match compares the answer with one matcher. The body comes last, since it may not be whole.
 func (r *reader) match(m *profile.Matcher) match {
 	switch {
 	case len(m.Status) > 0 && !slices.Contains(m.Status, r.Status):
@@ -58,7 +58,7 @@ func (r *reader) match(m *profile.Matcher) match {
 	return hit
 }
 
-// json is the body as JSON; nil if it is none.
+// json returns the body as JSON; nil if it is none.
 func (r *reader) json() any {
 	if !r.decoded {
 		r.document, r.decoded = jsonpointer.Decode(r.Body), true

@@ -10,20 +10,20 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Finding is what a lookup by business reference found. The zero value claims nothing.
+// Finding is the result of a lookup by business reference. The zero value claims nothing.
 type Finding uint8
 
 // The findings.
 const (
 	FindingUnclear Finding = iota // the lookup does not tell
 	FindingNone                   // no resource has the reference
-	FindingSame                   // exactly one has, and it is what the request asked for
-	FindingOther                  // one has that differs from the request, or several have
+	FindingSame                   // exactly one has, and it is the requested one
+	FindingOther                  // one has, and differs from the request; or several have
 )
 
-// ByReference says what the answer to a lookup by p's Reference proves of the request whose body has the values that asked
-// returns by their pointers. Where a value that must be equal is missing on either side, nothing is proved, nor where a 404
-// may be that of something in front of the API.
+// ByReference returns the finding from the answer to a lookup by p's Reference. asked returns the values in the request's
+// body by their pointers. Nothing is proved if a value to be compared is missing on either side, or if a 404 may come
+// from something in front of the API.
 func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) Finding {
 	ref, r := p.Reference, reader{Answer: a}
 	switch {
@@ -48,7 +48,7 @@ func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) F
 	return compare(ref.Same, asked, resource)
 }
 
-// compare compares all values that must be equal.
+// compare compares all values of same: they must be equal.
 func compare(same []profile.Same, request func(pointer string) any, resource any) Finding {
 	if len(same) == 0 {
 		return FindingUnclear
@@ -78,7 +78,7 @@ func isScalar(value any) bool {
 }
 
 // equal compares two scalars. A number equals another spelling of itself, also as a string: 100, 100.0 and "100.00". known is
-// false where a number has an exponent, or more than decimalBytesMax bytes, so that it is not compared by value.
+// false if a number has an exponent, or more than decimalBytesMax bytes: then it is not compared by value.
 func equal(a, b any) (same, known bool) {
 	x, y := scalarText(a), scalarText(b)
 	_, aText := a.(string)
@@ -107,7 +107,7 @@ func scalarText(value any) string {
 	return text
 }
 
-// decimalBytesMax bounds numbers that are compared by value.
+// decimalBytesMax bounds the length of numbers compared by value.
 const decimalBytesMax = 64
 
 // decimal reads a plain decimal number, without an exponent.

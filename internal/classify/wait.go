@@ -11,9 +11,9 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Wait is the longest wait that an answer's headers and JSON body ask for, read at now. It is zero if they ask for none,
-// or if what they say is past, malformed, negative or too large for a Duration (RFC 9110 section 10.2.3). A body that
-// was not read whole says nothing.
+// Wait returns the longest wait in an answer's headers and JSON body, read at now. It is zero if they ask for none, or if
+// their values are past, malformed, negative or too large for a Duration (RFC 9110 section 10.2.3). A body that was not
+// read whole says nothing.
 func Wait(hints []profile.Hint, a Answer, now time.Time) time.Duration {
 	var longest time.Duration
 	body := reader{Answer: a}
@@ -37,8 +37,8 @@ func Wait(hints []profile.Hint, a Answer, now time.Time) time.Duration {
 	return longest
 }
 
-// wait is what the body says at pointer; empty if it says nothing there. Of a number with a fraction, such as 1.5, which
-// JSON allows and a header does not, it is the next whole one.
+// wait returns the body's text at pointer; empty if there is none. A number with a fraction, such as 1.5, is rounded up:
+// JSON allows it, and a header does not.
 func (r *reader) wait(pointer string) []string {
 	if !r.Whole {
 		return nil
@@ -59,8 +59,8 @@ func (r *reader) wait(pointer string) []string {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// wholeNumber reads digits as a number of units. A number too large for a Duration, 292 years of seconds, is
-// nothing that a server could mean: no hint.
+// wholeNumber reads digits as a number of units. A number too large for a Duration, 292 years of seconds, is no hint: no
+// server could mean it.
 func wholeNumber(s string, unit time.Duration) time.Duration {
 	if !isDigits(s) {
 		return 0

@@ -9,12 +9,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Call is one run of an operation, and the callers who wait for its result. Its methods are safe for concurrent
+// Call is one run of an operation, with the callers waiting for its result. Its methods are safe for concurrent
 // use; Run is called once.
 type Call[R any] struct {
 	table    *Table[R]
 	record   *persist.Record
-	previous *Call[R] // the call of the same operation that was given up or answered and is not over yet; nil if none
+	previous *Call[R] // the call of the same operation, given up or answered and not over yet; nil if none
 	patience time.Duration
 	work     Work
 	values   guest
@@ -29,35 +29,36 @@ type Call[R any] struct {
 	everPlain bool
 	inDoubt   bool
 	ended     bool
-	firstLeft bool // the caller that started it has left
-	left      bool // a caller has left, which was told that the outcome is unknown
+	firstLeft bool // the caller that started the call has left
+	left      bool // a caller has left, and was told of an unknown outcome
 	waits     bool // for the end of previous: nothing was run yet
 	abandoned bool // everybody left while it waited: it runs nothing
 	recording bool // see Recording
 	users     int  // of the result: the run, and the callers that are not gone
 
-	// Written before done is closed, which says that the result is there.
+	// Written before done is closed; once done is closed, the result is there.
 	result   R
 	panicked any
 	late     any           // see PanickedLate
-	ending   chan struct{} // of a call that was answered: closed when it is over; else nil
+	ending   chan struct{} // of an answered call: closed when it is over; else nil
 	done     chan struct{}
 }
 
-// Work is the call as those see it who would wait for it.
+// Work returns the work of the call, to be waited for by others.
 func (c *Call[R]) Work() *Work { return &c.work }
 
-// Values is a context with the values of the caller that started the call, but the call in the place of whatever they name
-// (Work.Context). It never ends.
+// Values returns a context with the values of the caller that started the call, but with the call in place of the work in
+// them (Work.Context). It never ends.
 func (c *Call[R]) Values() context.Context { return &c.values }
 
-// Context is as Values, but ends when the call is given up; its cause says why.
+// Context returns a context as Values does, but this one ends when the call is given up. Its cause is the reason.
 func (c *Call[R]) Context() context.Context { return c.ctx }
 
-// Draining ends when the call must not wait for another attempt any more. An attempt that is on the wire goes on.
+// Draining returns a context. It ends when the call must not wait for another attempt any more. An attempt on the wire
+// goes on.
 func (c *Call[R]) Draining() context.Context { return c.draining }
 
-// PlainHTTP reports whether a caller that sees plain HTTP is among those who wait, and whether one ever was.
+// PlainHTTP reports whether a caller that sees plain HTTP is among the waiting ones, and whether one ever was.
 func (c *Call[R]) PlainHTTP() (is, was bool) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -67,7 +68,7 @@ func (c *Call[R]) PlainHTTP() (is, was bool) {
 	return is, c.everPlain
 }
 
-// Deadline is the latest deadline of those who wait; zero if one of them has none.
+// Deadline returns the latest deadline of the waiting callers; zero if one of them has none.
 func (c *Call[R]) Deadline() time.Time {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -83,37 +84,38 @@ func (c *Call[R]) Deadline() time.Time {
 	return latest
 }
 
-// SetInDoubt says whether the operation was of unknown outcome before the call.
+// SetInDoubt notes whether the operation was of unknown outcome before the call.
 func (c *Call[R]) SetInDoubt(inDoubt bool) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
 	c.inDoubt = inDoubt
 }
 
-// SetSends says how many sends the call has made, with those that are being made.
+// SetSends sets the number of sends of the call, with those being made.
 func (c *Call[R]) SetSends(n int) { c.sends.Store(int64(n)) }
 
-// Sends returns how many sends the call has made, as SetSends said last.
+// Sends returns the number of sends of the call, as set last by SetSends.
 func (c *Call[R]) Sends() int { return int(c.sends.Load()) }
 
 // GiveUp ends the call's Context, as if all callers had left because of cause.
 func (c *Call[R]) GiveUp(cause error) { c.cancel(cause) }
 
-// Panicked is what the call panicked with, once it is over.
+// Panicked returns the value of the call's panic, once the call is over.
 func (c *Call[R]) Panicked() any { return c.panicked }
 
 // PanickedLate returns the value of a panic after Answer. It is for the caller of Run, once Run has returned.
 func (c *Call[R]) PanickedLate() any { return c.late }
 
-// Deserted reports whether nobody learns of a panic of the call, which is over: its first caller has left, or has its answer.
+// Deserted reports whether nobody learns of a panic of the call: its first caller has left, or has its answer. The call is
+// over.
 func (c *Call[R]) Deserted() bool {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
 	return c.firstLeft || c.ending != nil
 }
 
-// Recording says that the run is about to record how the operation ended. It reports whether the caller that started the call
-// has left before, and so was told less than that. From then on this caller stays until the result is there.
+// Recording announces the recording of the operation's end by the run. It reports whether the caller that started the call
+// has left before, and so was told less than the end. From then on this caller stays until the result is there.
 func (c *Call[R]) Recording() (firstLeft bool) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -121,9 +123,9 @@ func (c *Call[R]) Recording() (firstLeft bool) {
 	return c.firstLeft
 }
 
-// Answer gives everybody who waits the result before the call is over. It is called by what Run runs, once at most. The call
-// keeps its place until that returns: nobody joins it, and the next call of the operation waits for its end, as does whoever
-// calls Table.Ended. What is returned or panics afterwards reaches no caller: see PanickedLate.
+// Answer gives everybody waiting the result before the call is over. It is called by the function run in Run, once at most.
+// The call keeps its place until this function returns: nobody joins it. The next call of the operation waits for its
+// end, as does a caller of Table.Ended. A result or a panic after Answer reaches no caller: see PanickedLate.
 func (c *Call[R]) Answer(result R) {
 	c.result, c.ending = result, make(chan struct{})
 	c.table.mu.Lock()
@@ -133,12 +135,12 @@ func (c *Call[R]) Answer(result R) {
 	close(c.done)
 }
 
-// Crash is the cause of a result where what was run has panicked, or has ended its goroutine.
+// Crash is the cause of a result if the run has panicked, or has ended its goroutine.
 type Crash struct {
 	Value any // of the panic; nil: runtime.Goexit
 }
 
-// Error says which of the two it was. It has nothing of the value, which may hold a secret.
+// Error names one of the two. It has nothing of the value: the value may hold a secret.
 func (c *Crash) Error() string {
 	if c.Value == nil {
 		return "runtime.Goexit was called"
@@ -147,7 +149,7 @@ func (c *Crash) Error() string {
 }
 
 // Run runs the call in the current goroutine, once no earlier call of the same operation is left, and gives
-// everybody its result. Where run panics or ends the goroutine, crashed makes the result, of a *Crash; a panic goes on in the
+// everybody its result. If run panics or ends the goroutine, crashed makes the result from a *Crash; a panic goes on in the
 // caller that started the call.
 func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 	ended := false
@@ -180,8 +182,8 @@ func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 	ended = true
 }
 
-// awaitPrevious waits for the call that was given up or answered, and for those for whose end that has not waited: no two runs
-// of one operation. Errors: ErrGuest, ErrCircle; then the call must not run.
+// awaitPrevious waits for the previous call, given up or answered, and for any call before it not awaited by the previous
+// one: no two runs of one operation. Errors: ErrGuest, ErrCircle; then the call must not run.
 func (c *Call[R]) awaitPrevious() error {
 	never := context.Background()
 	for c.previous != nil {
@@ -208,7 +210,7 @@ func (c *Call[R]) awaitPrevious() error {
 	return nil
 }
 
-// begin ends the wait for the call before. It returns false if nobody is left for whom to run.
+// begin ends the wait for the call before. It returns false if the call has nobody left to run for.
 func (c *Call[R]) begin() bool {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -216,7 +218,7 @@ func (c *Call[R]) begin() bool {
 	return !c.abandoned
 }
 
-// abandon sees to it that the call runs nothing, for the last caller that leaves. It returns false if the call has begun.
+// abandon lets the call run nothing, for the last caller to leave. It returns false if the call has begun.
 func (c *Call[R]) abandon() bool {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -252,7 +254,7 @@ func (c *Call[R]) letGo() {
 	}
 }
 
-// over reports whether the result is there: it counts, even where a caller's context ends at the same moment.
+// over reports whether the result is there. Such a result counts, even if a caller's context ends at the same moment.
 func (c *Call[R]) over() bool {
 	select {
 	case <-c.done:

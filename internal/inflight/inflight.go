@@ -1,6 +1,6 @@
-// Package inflight knows which operations are being run in this process, and who waits for each: a caller joins
-// a call that is under way with its operation, or starts one; it leaves when its own context ends; the call is
-// given up when nobody waits any more. It does not know what a call does.
+// Package inflight keeps the calls of operations under way in this process, and the callers waiting for each. A caller
+// joins a call under way with its operation, or starts one; it leaves when its own context ends. The call is given up
+// when nobody waits any more. The package does not know the work of a call.
 package inflight
 
 import (
@@ -26,37 +26,37 @@ func NewTable[R any](release func(R)) *Table[R] {
 	return &Table[R]{release: release, calls: make(map[persist.ID]*Call[R]), ending: make(map[*Call[R]]bool)}
 }
 
-// Entry describes a caller that joins or starts a call.
+// Entry describes a caller for Enter, and the call to be started by it.
 type Entry struct {
-	// Record is of the operation. A call that is started keeps it.
+	// Record is the operation's. A call started by this caller keeps it.
 	Record *persist.Record
-	// Context is the caller's. It leaves when Context ends; a call that it starts has the Context's values.
+	// Context is the caller's. The caller leaves when Context ends; a call started by it has the Context's values.
 	Context context.Context
-	// Draining ends when a call that this caller starts must not wait for another attempt any more.
+	// Draining ends when a call started by this caller must not wait for another attempt any more.
 	Draining context.Context
 	// PlainHTTP: the caller sees plain HTTP.
 	PlainHTTP bool
-	// Client is the caller's, whose functions a call that it starts will call.
+	// Client is the caller's. A call started by this caller calls the functions of Client.
 	Client any
-	// Patience is how long a wait lets a call be in one function of a user. Zero: for ever.
+	// Patience is the longest stay of a call in one function of a user that a wait tolerates. Zero: no bound.
 	Patience time.Duration
 	// InDoubt: the operation may be of unknown outcome from before. Call.SetInDoubt tells more.
 	InDoubt bool
 }
 
-// Arrival says what Enter did with a caller.
+// Arrival is the result of Enter for a caller.
 type Arrival uint8
 
 const (
-	Refused Arrival = iota // a call is under way that it may not join
-	Circle                 // the call that it would wait for waits for it
-	Joined                 // it waits for a call that another caller started
-	Started                // it started a call, and must see to it that Call.Run is called
+	Refused Arrival = iota // a call is under way, and the caller may not join it
+	Circle                 // the call to be waited for waits for the caller
+	Joined                 // the caller waits for a call started by another caller
+	Started                // the caller started a call, and must see to a call of Call.Run
 )
 
-// Enter lets a caller join the call that is under way with its operation, or start one. caller is nil if it is
-// refused or would close a circle. same reports whether the request of a call under way is the caller's own; without it the caller joins
-// nobody. A call that was given up, or answered, is not joined: the next one waits for its end in Run.
+// Enter lets a caller join the call under way with its operation, or start one. caller is nil if it is refused or would
+// close a circle. same reports whether the request of a call under way is the caller's own. Without same, the caller joins
+// nobody. A call already given up, or answered, is not joined: the next one waits for its end in Run.
 func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
 	by := From(e.Context) // before the lock: the methods of a context are a user's code
 	deadline, bounded := e.Context.Deadline()
@@ -92,7 +92,7 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 	return caller, Started
 }
 
-// endless returns a context with the values of ctx that never ends. It asks ctx nothing.
+// endless returns a context without an end, with the values of ctx. It asks ctx nothing.
 func endless(ctx context.Context) context.Context {
 	if ctx == context.Background() { // it costs nothing
 		return ctx
@@ -100,7 +100,7 @@ func endless(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// admit takes a caller in, which by waits for. Under table.mu.
+// admit adds a caller to the call. by is the work that waits for the call through this caller; nil: none. Under table.mu.
 func (c *Call[R]) admit(e Entry, by *Work) *Caller[R] {
 	caller := &Caller[R]{call: c, ctx: e.Context, by: by, patience: e.Patience, plain: e.PlainHTTP, next: c.callers}
 	c.callers = caller
@@ -108,7 +108,8 @@ func (c *Call[R]) admit(e Entry, by *Work) *Caller[R] {
 	return caller
 }
 
-// Running reports whether a call is under way with the operation. inDoubt: the operation was in doubt before, or a caller has left that call unsure.
+// Running reports whether a call is under way with the operation. inDoubt is true if the operation was in doubt before, or
+// a caller has left that call unsure.
 func (t *Table[R]) Running(id persist.ID) (running, inDoubt bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +117,7 @@ func (t *Table[R]) Running(id persist.ID) (running, inDoubt bool) {
 	return call != nil, call != nil && (call.inDoubt || call.left)
 }
 
-// Operation returns the operation of the call that is under way with this ID; nil if there is none.
+// Operation returns the operation of the call under way with this ID; nil if there is none.
 func (t *Table[R]) Operation(id persist.ID) *persist.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +127,7 @@ func (t *Table[R]) Operation(id persist.ID) *persist.Record {
 	return nil
 }
 
-// Ended waits for the end of the calls that were answered before, of the operations that pick selects, with patience as in Entry.
+// Ended waits for the end of the calls answered before, of the operations selected by pick, with patience as in Entry.
 // Errors: the cause of ctx, ErrCircle, ErrGuest.
 func (t *Table[R]) Ended(ctx context.Context, patience time.Duration, pick func(persist.ID) bool) error {
 	t.mu.Lock()
@@ -151,14 +152,14 @@ func (t *Table[R]) Ended(ctx context.Context, patience time.Duration, pick func(
 	return nil
 }
 
-// Ending is how many calls were answered and are not over.
+// Ending returns the number of calls answered and not over.
 func (t *Table[R]) Ending() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.ending)
 }
 
-// Len is how many calls are in flight.
+// Len returns the number of calls in flight.
 func (t *Table[R]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -187,7 +188,7 @@ type Caller[R any] struct {
 	bounded  bool      // ctx has a deadline
 
 	until    context.Context // see Until; nil: no other end
-	by       *Work           // in whose function it waits for another's call; nil: in none
+	by       *Work           // the work that waits for another's call through this caller; nil: none
 	patience time.Duration
 
 	// Under table.mu.
@@ -195,14 +196,14 @@ type Caller[R any] struct {
 	gone bool       // it uses the result no more
 }
 
-// Call is the call that the caller is in.
+// Call returns the caller's call.
 func (c *Caller[R]) Call() *Call[R] { return c.call }
 
 // Joined reports whether another caller started the call.
 func (c *Caller[R]) Joined() bool { return !c.first }
 
-// Done says that the caller uses the result no more. It is called after Wait has returned one, or when the caller that has run
-// the call itself needs it no more. A second Done does nothing.
+// Done ends the caller's use of the result. It is called after Wait has returned one, or, by a caller that has run the call
+// itself, when it needs the result no more. A second Done does nothing.
 func (c *Caller[R]) Done() {
 	c.call.table.mu.Lock()
 	gone := c.gone
@@ -215,11 +216,11 @@ func (c *Caller[R]) Done() {
 }
 
 // Wait returns the result of the call. If the caller's context ends first, the caller leaves, and err is the
-// context's cause. Where the caller has joined, and the call stays in a function of the user for longer than its patience, it
-// leaves too, and err is ErrGuest. Whoever leaves last gives the call up and waits for its result all the same, to learn what
-// became of it, but for a call that still waits for the one before: that runs nothing then. So does the caller that started the
-// call, once Call.Recording was called. A panic of the call
-// goes on in the caller that started it.
+// context's cause. A joined caller also leaves if the call stays in a function of the user for longer than the caller's
+// patience; then err is ErrGuest. The last caller to leave gives the call up, and waits for its result all the same, to
+// learn the outcome. It does not wait if the call still waits for the one before: then the call runs nothing. The caller
+// that started the call waits for the result, too, once Call.Recording was called. A panic of the call goes on in the
+// caller that started it.
 func (c *Caller[R]) Wait() (result R, err error) {
 	if err := c.Await(); err != nil {
 		return result, err
@@ -230,7 +231,7 @@ func (c *Caller[R]) Wait() (result R, err error) {
 	return c.call.result, nil
 }
 
-// Await is Wait without the result: it returns nil once that is there, also after a panic.
+// Await is Wait without the result: it returns nil once the result is there, also after a panic.
 func (c *Caller[R]) Await() error {
 	patience := c.patience
 	if c.first {
@@ -256,20 +257,20 @@ func (c *Caller[R]) Await() error {
 	return nil
 }
 
-// Until lets a caller that has joined leave when ctx ends, with the cause of that, as when its own context ends; if it is the last one,
-// it does not wait for the result. It is called before Wait.
+// Until lets a joined caller leave when ctx ends, with the cause of ctx, as when its own context ends. If the caller is the
+// last one, it does not wait for the result. Until is called before Wait.
 func (c *Caller[R]) Until(ctx context.Context) { c.until = ctx }
 
-// Leave takes the caller out of the call, which is given up if nobody is left.
+// Leave takes the caller out of the call. The call is given up if nobody is left.
 func (c *Caller[R]) Leave() {
 	if !c.leave() {
 		c.Done()
 	}
 }
 
-// leave is Leave for a caller that may still use the result. stays reports that it waits for that: nobody else is left and the
-// call is given up, or it started the call and its end is being recorded. It stays in the list, so that PlainHTTP and Deadline
-// still see it.
+// leave is Leave for a caller that may still use the result. stays is true if the caller waits for the result: nobody else
+// is left and the call is given up, or it started the call and the end is being recorded. Then it stays in the list, so
+// PlainHTTP and Deadline still see it.
 func (c *Caller[R]) leave() (stays bool) {
 	call, cause := c.call, context.Cause(c.ctx)
 	if cause == nil && c.until != nil {

@@ -8,42 +8,42 @@ import (
 	"time"
 )
 
-// ErrCircle is the error of a wait for work that waits for the one who would wait.
+// ErrCircle is the error of a wait for work, if the work itself waits for the one about to wait.
 var ErrCircle = errors.New("it is waited for by the function that this call is made in")
 
-// ErrGuest is the error of a wait that was given up: the work stays in a function of the user.
+// ErrGuest is the error of a wait given up because the work stays in a function of the user.
 var ErrGuest = errors.New("it is in a function of the Config, or waits for its turn behind one, and that has not returned in time")
 
-// Work is under way, and calls functions of the user: a call, a pass over what is due, or one Authorize. The contexts of those
-// functions carry it, so that a call that is made in one of them is known to be waited for by the work. The zero value has no
+// Work is under way, and calls functions of the user: a call, a pass over the due operations, or one Authorize. The contexts
+// of those functions carry it: a call made in one of them is then known to be waited for by the work. The zero value has no
 // parent. It is safe for concurrent use.
 //
-// Several tables may have work that waits for each other, so that there is no lock over all of it: whoever would wait says so
-// first and looks for a circle then. Of those that would close one together at least one sees it.
+// Several tables may have work that waits for each other, so there is no lock over all of it. Each waiter first notes its
+// wait, and then looks for a circle. Of those closing one together at least one sees it.
 type Work struct {
 	parent *Work  // waits for this
-	client any    // whose functions it calls
-	pass   bool   // it goes through what is due
+	client any    // the owner of the functions that it calls
+	pass   bool   // it goes through the due operations
 	naming bool   // it makes a key
-	origin string // that it authorizes a request for; else ""
+	origin string // origin of the request to be authorized; else ""
 
 	mu      sync.Mutex
 	over    bool
 	waiters []*Work   // beside the parent; one may be in it several times
-	since   time.Time // since when it is in a function of the user; zero: it is not
+	since   time.Time // start of its stay in a function of the user; zero: it is in none
 }
 
-// NewPass returns the work of a client that goes through what is due, begun with this context.
+// NewPass returns the work of a client's pass over the due operations, begun with this context.
 func NewPass(ctx context.Context, client any) *Work {
 	return &Work{parent: From(ctx), client: client, pass: true}
 }
 
-// NewStream returns the work of a client that makes a request that is no operation, begun with this context.
+// NewStream returns the work of a client's request that is no operation, begun with this context.
 func NewStream(ctx context.Context, client any) *Work {
 	return &Work{parent: From(ctx), client: client}
 }
 
-// NewNaming returns the work of a client that makes the key of a request, begun with this context.
+// NewNaming returns the work of a client making the key of a request, begun with this context.
 func NewNaming(ctx context.Context, client any) *Work {
 	return &Work{parent: From(ctx), client: client, naming: true}
 }
@@ -53,7 +53,7 @@ func (w *Work) Authorizing(origin string) *Work {
 	return &Work{parent: w, client: w.client, origin: origin}
 }
 
-// End says that the work is over. Its contexts carry nothing any more, those of an Authorize the work around it.
+// End ends the work. Then its contexts carry nothing any more; those of an Authorize carry the work around it.
 func (w *Work) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +67,7 @@ func (w *Work) ended() bool {
 	return w.over
 }
 
-// Visit says that the work is in a function of the user from now on, until Return.
+// Visit notes the start of a stay in a function of the user. The stay lasts until Return.
 func (w *Work) Visit() {
 	now := time.Now()
 	w.mu.Lock()
@@ -75,14 +75,14 @@ func (w *Work) Visit() {
 	w.since = now
 }
 
-// Return says that the function has returned.
+// Return notes the return of the function.
 func (w *Work) Return() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.since = time.Time{}
 }
 
-// patient returns how much longer a wait goes on that lets the work be in one function for so long; zero or less: no longer.
+// patient returns the longest further wait, if the work may stay in one function for patience. Zero or less: no longer.
 func (w *Work) patient(patience time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,8 +92,8 @@ func (w *Work) patient(patience time.Duration) time.Duration {
 	return patience - time.Since(w.since)
 }
 
-// wait waits until over is closed. Errors: the cause of ctx, if that ends before; ErrGuest, if the work stays in one function for
-// longer than patience. Zero: there is no such bound.
+// wait waits until over is closed. Errors: the cause of ctx, if ctx ends before; ErrGuest, if the work stays in one function
+// for longer than patience. A patience of zero is no bound.
 func (w *Work) wait(ctx context.Context, patience time.Duration, over <-chan struct{}) error {
 	var looks <-chan time.Time
 	var timer *time.Timer
@@ -123,7 +123,7 @@ func (w *Work) wait(ctx context.Context, patience time.Duration, over <-chan str
 	}
 }
 
-// Passes reports whether the work, or an ancestor, goes through what is due.
+// Passes reports whether the work, or an ancestor, goes through the due operations.
 func (w *Work) Passes() bool {
 	for ; w != nil; w = w.parent {
 		if w.pass && !w.ended() {
@@ -153,8 +153,8 @@ func (w *Work) Authorizes(origin string) bool {
 	return false
 }
 
-// await says that by waits for the work from now on, until leave. It returns ErrCircle, and by does not wait, if the work waits
-// for by. Without by it does nothing.
+// await notes by as a waiter for the work, until leave. If the work waits for by, it returns ErrCircle, and by does not
+// wait. Without by it does nothing.
 func (w *Work) await(by *Work) error {
 	if by == nil {
 		return nil
@@ -169,7 +169,7 @@ func (w *Work) await(by *Work) error {
 	return nil
 }
 
-// leave says that by waits no more.
+// leave ends the wait of by.
 func (w *Work) leave(by *Work) {
 	if by == nil {
 		return
@@ -181,7 +181,7 @@ func (w *Work) leave(by *Work) {
 	}
 }
 
-// awaitedBy reports whether other is the work, or waits for it, at first or at second hand.
+// awaitedBy reports whether other is the work, or waits for it, directly or through others.
 func (w *Work) awaitedBy(other *Work) bool {
 	seen := []*Work{w}
 	for i := 0; i < len(seen); i++ {
@@ -197,7 +197,7 @@ func (w *Work) awaitedBy(other *Work) bool {
 	return false
 }
 
-// awaiting returns those who wait for the work.
+// awaiting returns the direct waiters for the work, with its parent.
 func (w *Work) awaiting() []*Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,11 +208,11 @@ func (w *Work) awaiting() []*Work {
 	return all
 }
 
-// RequestKey is the key of a context's value that names the one request which is made with the context. A context that carries
-// work has no such value of the contexts around it.
+// RequestKey is the key of a context's value. The value names the one request made with the context. A context with work
+// has no such value of the contexts around it.
 type RequestKey struct{}
 
-// hidden reports whether a key is that of a value which contexts for functions of the user do not have.
+// hidden reports whether contexts for functions of the user lack the value of the key.
 func hidden(key any) bool { return key == RequestKey{} }
 
 // WithoutKey returns ctx without a RequestKey.
@@ -226,7 +226,7 @@ func WithoutKey(ctx context.Context) context.Context {
 // keyless is a context without a RequestKey.
 type keyless struct{ context.Context }
 
-// Value returns what the context around it has.
+// Value returns the value of the context around it, but nil for a hidden key.
 func (k keyless) Value(key any) any {
 	if hidden(key) {
 		return nil
@@ -237,7 +237,7 @@ func (k keyless) Value(key any) any {
 // workKey is the key of work in a context.
 type workKey struct{}
 
-// From returns the work that a context carries; nil if there is none, or it is over.
+// From returns the work carried by a context; nil if there is none, or it is over.
 func From(ctx context.Context) *Work {
 	w, _ := ctx.Value(workKey{}).(*Work)
 	for w != nil && w.ended() {
@@ -252,13 +252,13 @@ func From(ctx context.Context) *Work {
 // Context returns ctx for a function of the user: it carries the work, and no RequestKey.
 func (w *Work) Context(ctx context.Context) context.Context { return &guest{ctx, w} }
 
-// guest is a context that carries work.
+// guest is a context with work.
 type guest struct {
 	context.Context
 	work *Work
 }
 
-// Value returns the work, and what the context around it has.
+// Value returns the work, nil for a hidden key, and else the value of the context around it.
 func (g *guest) Value(key any) any {
 	switch {
 	case key == workKey{}:

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/coding"
 )
 
-// How much of an answer that is given up is read to save its connection, and for how long.
+// The bounds of the read from a given-up answer, to save its connection: bytes, and time.
 const (
 	drainBytes = 64 << 10
 	drainTime  = time.Second
@@ -50,7 +50,7 @@ func (b *Body) read(p []byte) (int, error) {
 	return b.body.Read(p)
 }
 
-// Close closes the body and releases what belongs to it.
+// Close closes the body and releases its exchange.
 func (b *Body) Close() error {
 	defer b.x.end()
 	if b.handing != nil {
@@ -60,7 +60,7 @@ func (b *Body) Close() error {
 	return b.body.Close()
 }
 
-// Cancel ends the body: reading it fails with the cause, as with a context that ended.
+// Cancel ends the body: reading it fails with the cause, as with an ended context.
 func (b *Body) Cancel(cause error) { b.x.cancel(cause) }
 
 // Drain closes a body. It first reads up to 64 KiB, for a second at most, so that the connection can be used again. A
@@ -78,7 +78,7 @@ func Drain(body io.ReadCloser) {
 	_ = body.Close()
 }
 
-// read reads as much of the answer's body as is kept. An answer that was cut off is an error: its status alone proves
+// read reads the kept part of the answer's body. An answer that was cut off is an error: its status alone proves
 // nothing.
 func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	if isEventStream(resp) {
@@ -105,8 +105,8 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	return Result{Answer: answer}
 }
 
-// Recorded returns an answer that was recorded, with its status, its headers and its body, which is whole or was not kept. from is the URL that it
-// counts as one of.
+// Recorded returns a recorded answer, with its status, its headers and its body. The body is whole or was not kept. The
+// answer counts as one of the URL from.
 func Recorded(from *url.URL, status int, header http.Header, body []byte, whole bool) *Answer {
 	a := &Answer{Head: &http.Response{StatusCode: status, Header: header}, From: from, Body: body, Whole: whole, Framed: true}
 	a.Text, a.TextWhole = coding.Decode(header, body, whole, recordedTextMax)
@@ -116,14 +116,14 @@ func Recorded(from *url.URL, status int, header http.Header, body []byte, whole 
 // recordedTextMax bounds the decoded text of a recorded answer.
 const recordedTextMax = 16 << 20
 
-// isEventStream reports whether an answer is a success that is told in events, for as long as the server likes.
+// isEventStream reports whether an answer is a success told in events, for as long as the server likes.
 func isEventStream(resp *http.Response) bool {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	return resp.StatusCode/100 == 2 && strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
 }
 
-// eventStream is an answer of which nothing but the head is read: its body may never end. The events are no JSON that a matcher
-// could read.
+// eventStream returns an answer with nothing read but its head: its body may never end. The events are no JSON for a
+// matcher to read.
 func eventStream(x *exchange, resp *http.Response) *Answer {
 	x.timer.Stop()
 	x.unbounded.Store(true)
@@ -165,7 +165,7 @@ func (s *Sender) checkComplete(resp *http.Response, kept []byte) error {
 }
 
 // endsWithConnection reports whether nothing but the end of the connection marks the end of the body (RFC 9112
-// section 6.3): then a connection that broke looks like one that was closed.
+// section 6.3). Then a broken connection looks like a closed one.
 func endsWithConnection(resp *http.Response) bool {
 	return resp.ProtoMajor == 1 && resp.ContentLength == -1 && len(resp.TransferEncoding) == 0 && !resp.Uncompressed
 }

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// connections are the addresses to which a transport asked for connections, as httptrace names them. Events come from
+// connections are the addresses of the connections that a transport asked for, as named by httptrace. Events come from
 // several goroutines.
 type connections struct {
 	mu  sync.Mutex
 	ats []string
 }
 
-// connectionsMax is how many different addresses are kept. Where there were more, the last one kept is empty, which is nobody's.
+// connectionsMax bounds the number of different addresses kept. If there were more, the last one kept is empty: no address.
 const connectionsMax = 8
 
 // add notes an address.
@@ -30,17 +30,17 @@ func (c *connections) add(at string) {
 	}
 }
 
-// all returns the addresses that were noted.
+// all returns the noted addresses.
 func (c *connections) all() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.ats)
 }
 
-// address is where a request connects to. The zero value is nowhere.
+// address is the end point of a request's connection. The zero value is nowhere.
 type address struct{ host, port string }
 
-// hostPort returns the address of a URL, with the port of its scheme where it has none.
+// hostPort returns the address of a URL, with the port of its scheme if the URL has none.
 func hostPort(u *url.URL) address {
 	port := u.Port()
 	if port == "" {
@@ -49,8 +49,8 @@ func hostPort(u *url.URL) address {
 	return address{strings.TrimSuffix(u.Host, ":"+u.Port()), port}
 }
 
-// is reports whether httptrace names this address so: host and port, or the host alone, as a transport that is not
-// net/http's may. Case does not matter.
+// is reports whether httptrace names this address so: host and port, or the host alone, as a transport other than
+// net/http's may do. Case does not matter.
 func (a address) is(at string) bool {
 	return a.host != "" && (strings.EqualFold(at, a.host+":"+a.port) || strings.EqualFold(at, a.host))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// exchange is one request under way: its context, the clock that ends it, and what httptrace shows of it. The trace
+// exchange is one request under way: its context, the clock that ends it, and the events seen by httptrace. The trace
 // events come from goroutines of the transport, also after RoundTrip returned.
 type exchange struct {
 	ctx    context.Context
@@ -18,16 +18,16 @@ type exchange struct {
 	until  time.Time     // bounds them all, until unbounded; zero: no bound
 	timer  *time.Timer
 
-	// unbounded reports that until no longer counts: the answer is judged, and its caller reads on. A clock that ran out at
-	// that moment may still ask.
+	// unbounded is true once until no longer counts: the answer is judged, and its caller reads on. A clock that ran out at
+	// this moment may still ask.
 	unbounded atomic.Bool
 
-	target    address // of the request that was handed to the transport
+	target    address // of the request handed to the transport
 	transport http.RoundTripper
 	sent      *http.Request
 
 	trace httptrace.ClientTrace
-	asked connections  // that were asked for
+	asked connections  // those asked for
 	got   atomic.Int32 // connections; more than one if net/http sent again by itself, or the transport asked for others
 }
 
@@ -48,7 +48,7 @@ func (x *exchange) end() {
 // arm bounds the wait that begins now.
 func (x *exchange) arm() { x.timer.Reset(x.left()) }
 
-// left is how long the exchange may wait from now on.
+// left returns the longest possible wait of the exchange from now on.
 func (x *exchange) left() time.Duration {
 	if !x.bounded() {
 		return x.wait
@@ -59,7 +59,7 @@ func (x *exchange) left() time.Duration {
 // bounded reports whether until counts.
 func (x *exchange) bounded() bool { return !x.until.IsZero() && !x.unbounded.Load() }
 
-// expire ends the exchange at one of its bounds, and says at which.
+// expire ends the exchange at one of its bounds, with the error for this bound.
 func (x *exchange) expire() {
 	if x.bounded() && !time.Now().Before(x.until) {
 		x.cancel(ErrAnswerTimeout)
@@ -68,14 +68,14 @@ func (x *exchange) expire() {
 	x.cancel(ErrAttemptTimeout)
 }
 
-// traced is the context of the exchange's request: what net/http does with it is noted.
+// traced returns the context of the exchange's request. With it, the connections for the request are noted.
 func (x *exchange) traced() context.Context {
 	x.trace.GetConn = x.asked.add
 	x.trace.GotConn = func(httptrace.GotConnInfo) { x.got.Add(1) }
 	return httptrace.WithClientTrace(x.ctx, &x.trace)
 }
 
-// roundTrip hands req, whose context is traced, to the transport. Its result obeys the contract of a RoundTripper,
+// roundTrip hands req to the transport; the context of req is traced. The result obeys the contract of a RoundTripper,
 // whatever the transport does: either an error, or a response with headers and a body.
 func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
 	x.target, x.transport, x.sent = hostPort(req.URL), transport, req
@@ -97,7 +97,7 @@ func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*h
 	return resp, nil
 }
 
-// reason is why the exchange failed: err, or what ended its context if err only says that it was ended.
+// reason returns the reason of the exchange's failure: err, or the cause of its context's end if err is just the end.
 func (x *exchange) reason(err error) error {
 	if cause := context.Cause(x.ctx); cause != nil && errors.Is(err, context.Canceled) {
 		return cause
@@ -105,10 +105,10 @@ func (x *exchange) reason(err error) error {
 	return err
 }
 
-// provedUnsent reports whether the request's own connection was asked for and not had: one was asked for, all that were are
-// those to its target, or to the proxy that net/http's own transport takes to it, and none was had. A transport may ask for
-// others under the same context, such as one to an audit log; they prove nothing, and neither does a transport that shows
-// no events.
+// provedUnsent reports whether the request's own connection was asked for and not had. One connection was asked for at
+// least, and none was had. All of them were to the request's target, or to the proxy of net/http's own transport for it.
+// A transport may ask for others under the same context, such as one to an audit log: they prove nothing, and neither does
+// a transport without events.
 func (x *exchange) provedUnsent() bool {
 	if x.got.Load() > 0 {
 		return false
@@ -122,7 +122,7 @@ func (x *exchange) provedUnsent() bool {
 	return len(asked) > 0
 }
 
-// proxy returns where an *http.Transport connects to in place of the target; the zero address for any other transport.
+// proxy returns the address of an *http.Transport's proxy for the target; the zero address for any other transport.
 func (x *exchange) proxy() address {
 	own, ok := x.transport.(*http.Transport)
 	if !ok || own.Proxy == nil {
@@ -135,8 +135,8 @@ func (x *exchange) proxy() address {
 	return hostPort(proxy)
 }
 
-// sends is how many sends the exchange made: one for each connection that net/http took, since it may have sent the
-// request on each of them; at least one unless it is proved that nothing was sent.
+// sends returns the number of sends by the exchange. It is one for each connection taken by net/http, since that may have
+// sent the request on each of them. It is at least one unless unsent is true.
 func (x *exchange) sends(unsent bool) int {
 	if unsent {
 		return 0

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Stream makes one send of a request whose body, and whose answer's body, are not kept but streamed. It waits for the
-// answer's headers for at most timeout, counted from the moment at which the request's body is sent; the answer's body
+// Stream makes one send of a request. Its body and the answer's body are not kept but streamed. Stream waits for the
+// answer's headers for at most timeout, counted from the moment when the request's body is sent. The answer's body
 // has no time limit. prepare returns the request; if it returns an error too, the request's body is closed.
 //
-// Before that, the end of cut ends it, too, with the cause of that.
+// Until Stream returns, the end of cut ends the send, too, with the cause of cut.
 //
-// Beside an error, unsent says that it is proved that nothing was sent, and fatal that another send would fail alike.
+// Beside an error, unsent is true if it is proved that nothing was sent, and fatal if another send would fail alike.
 func Stream(ctx, cut context.Context, transport http.RoundTripper, timeout time.Duration, prepare func(context.Context) (*http.Request, error)) (resp *http.Response, unsent, fatal bool, err error) {
 	x := begin(ctx, timeout, time.Time{})
 	defer context.AfterFunc(cut, func() { x.cancel(context.Cause(cut)) })()
@@ -76,7 +76,7 @@ func (u *upload) answered() {
 	u.x.timer.Stop()
 }
 
-// flowing is an answer's body that releases its exchange when it is closed.
+// flowing is an answer's body. Its Close releases its exchange.
 type flowing struct {
 	io.ReadCloser
 	x *exchange

@@ -1,7 +1,6 @@
-// Package wire makes one attempt at sending a request: it hands the request to the transport, bounds every wait,
-// reports whether it is proved that nothing was sent, reads the answer as far as it is kept, and follows redirects
-// within the origin. It knows nothing of keys, records and retries: its input is values and an interface,
-// its output a Result.
+// Package wire makes one attempt at sending a request. It hands the request to the transport, bounds every wait, reads the
+// answer as far as it is kept, and follows redirects within the origin. It also reports whether it is proved that nothing
+// was sent. It knows nothing of keys, records and retries: its input is values and an interface, its output a Result.
 package wire
 
 import (
@@ -30,17 +29,17 @@ type Limits struct {
 }
 
 var (
-	// ErrAttemptTimeout is why an attempt ended whose headers, or the next part of whose body, did not come within
-	// Limits.AttemptTimeout. Something may have been sent, unless Result.Unsent says otherwise.
+	// ErrAttemptTimeout ends an attempt if the headers of its answer, or the next part of the body, did not come within
+	// Limits.AttemptTimeout. Something may have been sent, unless Result.Unsent is set.
 	ErrAttemptTimeout error = timeout("no answer within Retry.AttemptTimeout")
-	// ErrAnswerTimeout is why an attempt ended whose answer was not read within Limits.AnswerTimeout.
+	// ErrAnswerTimeout ends an attempt if its answer was not read within Limits.AnswerTimeout.
 	ErrAnswerTimeout error = timeout("no whole answer within Retry.AnswerTimeout")
 
 	errSwitched   = errors.New("answered 101 Switching Protocols, which is no answer")
 	errNoResponse = errors.New("the transport returned neither a response nor an error")
 )
 
-// timeout is an error that is a timeout as those of package net are.
+// timeout is a timeout error, like those of package net.
 type timeout string
 
 func (t timeout) Error() string { return string(t) }
@@ -49,47 +48,48 @@ func (timeout) Temporary() bool { return true }
 
 // Sender makes the attempts of one operation, one after the other. It is used by one goroutine.
 type Sender struct {
-	// Transport sends. It must not send again by itself: each of its sends must be one that it was asked for.
+	// Transport sends. It must not send again by itself: it makes one send for each request handed to it.
 	Transport http.RoundTripper
 	// Limits bound each attempt.
 	Limits Limits
-	// Requests makes what is sent.
+	// Requests makes the requests to be sent.
 	Requests Requests
 }
 
 // Requests makes the requests of an operation.
 type Requests interface {
-	// Admit waits until a send may begin. It is asked before each send, also before one that follows a redirect, which hop
-	// says; Dismiss follows it when that send is over. The wait counts for none of the Limits. It ends with ctx at the latest.
+	// Admit waits until a send may begin. It is asked before each send, also before one after a redirect: then hop is true.
+	// Dismiss follows it when the send is over. The wait counts for none of the Limits. It ends with ctx at the latest.
 	// An error prevents the send.
 	Admit(ctx context.Context, hop bool) error
-	// Dismiss ends what Admit began.
+	// Dismiss ends the admission begun by Admit.
 	Dismiss()
-	// Handing is called when a request is about to be handed to the Transport, and Handed once that has returned; likewise for each
-	// Read and Close of an answer's body, as far as that is kept, and while the caller's context is asked.
+	// Handing is called when a request is about to be handed to the Transport, and Handed once the Transport has returned.
+	// Both are called likewise for each Read and Close of an answer's body, as far as the body is kept, and while the
+	// caller's context is asked.
 	Handing()
 	Handed()
 	// Prepare returns the request of one send to target, complete with its credentials. It is asked before each
-	// send, also before one that follows a redirect; its request must be that send's own, and its context must be
-	// send. ctx is the same without the trace of the send, for whatever else Prepare asks for. Both end with the
+	// send, also before one after a redirect. Its request must be that send's own, and the request's context must be
+	// send. ctx is the same without the trace of the send, for anything else requested by Prepare. Both end with the
 	// send. An error prevents the send.
 	Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error)
-	// Follow returns where a 307 or 308 from a target leads, given its Location, or nil if it must not be followed.
+	// Follow returns the target of a 307 or 308 from a target, given its Location, or nil if it must not be followed.
 	Follow(from *url.URL, location string) *url.URL
 }
 
-// Result is what one attempt learned. Either Answer or Err is set.
+// Result is the result of one attempt. Either Answer or Err is set.
 type Result struct {
-	// Answer is the server's answer; nil where Err says why there is none.
+	// Answer is the server's answer; nil if there is none.
 	Answer *Answer
-	// Err is why there is no answer: the transport's error, Prepare's, or what ended the attempt. Its text may spell
-	// out the URL.
+	// Err is the reason for a missing answer: the transport's error, Prepare's, or the cause of the attempt's end. Its text
+	// may spell out the URL.
 	Err error
 	// Unsent: it is proved that nothing of this attempt was sent.
 	Unsent bool
 	// Fatal: another attempt would fail alike.
 	Fatal bool
-	// Sends is how many sends on the wire the attempt made, as far as httptrace shows, and at least one for each
+	// Sends is the number of the attempt's sends on the wire, as far as httptrace shows, and at least one for each
 	// request that may have left.
 	Sends int
 }
@@ -104,21 +104,21 @@ type Answer struct {
 	Hopped bool
 	// Body is the body as far as it is kept: Limits.BodyBytes and one byte more, if there is more.
 	Body []byte
-	// Whole says that Body is all that the server sent. A stream of events is never whole, and Body has nothing of it.
+	// Whole: Body is everything sent by the server. A stream of events is never whole, and Body has nothing of it.
 	Whole bool
-	// Text is Body without its content coding, for whoever reads it: Body itself where it has none. Text is nil where the
+	// Text is Body without its content coding, for any reader of the body: Body itself if it has no coding, and nil if the
 	// coding is unknown.
 	Text []byte
-	// TextWhole says that Text is all of it: Body is whole, could be decoded, and is at most Limits.BodyBytes when decoded. It is
-	// true of a stream of events, which has no text.
+	// TextWhole: Text is complete. Body is whole, could be decoded, and is at most Limits.BodyBytes when decoded. It is true
+	// of a stream of events, although that has no text.
 	TextWhole bool
-	// Framed says that a length or a framing marked the end of the body, and not the end of the connection alone.
+	// Framed: a length or a framing marked the end of the body, and not the end of the connection alone.
 	Framed bool
-	// Rest is what follows Body if that is not whole. Whoever has the answer must Close or Drain it.
+	// Rest is the rest after Body if Body is not whole. The holder of the answer must Close or Drain it.
 	Rest *Body
 }
 
-// Drain gives up the rest of the answer, if there is any. That of a stream of events may have no end.
+// Drain gives up the rest of the answer, if there is any. The rest of a stream of events may have no end.
 func (r *Result) Drain() {
 	if r.Answer == nil || r.Answer.Rest == nil {
 		return
@@ -131,9 +131,9 @@ func (r *Result) Drain() {
 	r.Answer.Rest = nil
 }
 
-// Send makes one attempt at target: one send, and one more for each redirect that is followed, each with a request of
-// its own. All of them together are bounded by AnswerTimeout, their waits to be admitted aside. It ends at the latest when ctx does; then the error is the
-// context's cause. None of these bounds holds for a Transport or a Prepare that does not heed its context.
+// Send makes one attempt at target: one send, and one more for each followed redirect, each with a request of its own.
+// AnswerTimeout bounds all of them together, their waits to be admitted aside. Send ends at the latest when ctx does; then
+// the error is the context's cause. None of these bounds holds for a Transport or a Prepare that does not heed its context.
 func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 	left := s.Limits.AnswerTimeout
 	result := s.sendAdmitted(ctx, target, false, &left)
@@ -157,7 +157,7 @@ func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 	return result
 }
 
-// locate makes a relative Location absolute: the caller, who resolves it, does not know where a redirect led.
+// locate makes a relative Location absolute: the caller resolves it, and does not know the target of a redirect.
 func locate(a *Answer) {
 	location := a.Head.Header.Get("Location")
 	if location == "" {
@@ -168,7 +168,7 @@ func locate(a *Answer) {
 	}
 }
 
-// sendAdmitted is sendOnce once the send is admitted. It takes the time that the send takes from left.
+// sendAdmitted is sendOnce once the send is admitted. It takes the duration of the send from left.
 func (s *Sender) sendAdmitted(ctx context.Context, target *url.URL, hop bool, left *time.Duration) Result {
 	if err := s.Requests.Admit(ctx, hop); err != nil {
 		return Result{Err: err, Unsent: true, Fatal: true}
@@ -179,7 +179,7 @@ func (s *Sender) sendAdmitted(ctx context.Context, target *url.URL, hop bool, le
 	return s.sendOnce(ctx, target, began.Add(*left))
 }
 
-// hop returns where a 307 or 308 leads, or nil if it is none or must not be followed.
+// hop returns the target of a 307 or 308, or nil if the answer is none or must not be followed.
 func (s *Sender) hop(r *Result) *url.URL {
 	if r.Answer == nil {
 		return nil
@@ -190,8 +190,8 @@ func (s *Sender) hop(r *Result) *url.URL {
 	return s.Requests.Follow(r.Answer.From, r.Answer.Head.Header.Get("Location"))
 }
 
-// sendOnce hands one request to the transport and reads the answer, until the deadline. The time that Prepare takes
-// is bounded by AttemptTimeout, too, but does not count for the wait for the headers.
+// sendOnce hands one request to the transport and reads the answer, until the deadline. The time for Prepare is bounded by
+// AttemptTimeout, too, but does not count for the wait for the headers.
 func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time) Result {
 	x := begin(ctx, s.Limits.AttemptTimeout, until)
 	s.Requests.Handing() // the caller's context is asked for a trace of the caller's, by a method of its own
@@ -233,7 +233,7 @@ func (s *Sender) hand(x *exchange, req *http.Request) (*http.Response, error) {
 	return x.roundTrip(s.Transport, req)
 }
 
-// hinted returns err, with net/http's own words where a server that speaks HTTP was asked in TLS.
+// hinted returns err, with net/http's own words if a server speaking HTTP was asked in TLS.
 func hinted(err error) error {
 	var header tls.RecordHeaderError
 	if errors.As(err, &header) && string(header.RecordHeader[:]) == "HTTP/" {
@@ -242,12 +242,12 @@ func hinted(err error) error {
 	return err
 }
 
-// hopeless reports whether another send would fail as err says: by the certificate, by the scheme, or by the request itself.
+// hopeless reports whether another send would fail like err: by the certificate, by the scheme, or by the request itself.
 func hopeless(err error) bool {
 	return untrusted(err) || errors.Is(err, http.ErrSchemeMismatch) || impossible(err)
 }
 
-// impossible reports whether err is net/http's refusal of a request that a Transport above it has spoilt. It has words only.
+// impossible reports whether err is net/http's refusal of a request spoilt by a Transport above it. Such an error has words only.
 func impossible(err error) bool {
 	for _, words := range []string{"net/http: invalid header field", "net/http: invalid trailer", "net/http: invalid method", "unsupported protocol scheme", "http: no Host in request URL"} {
 		if strings.Contains(err.Error(), words) {

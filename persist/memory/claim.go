@@ -38,7 +38,7 @@ func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string
 	})
 }
 
-// claim is Claim, and ClaimToSend where mark is not nil, which marks a record that is claimed at now.
+// claim is Claim; with a mark, it is ClaimToSend. mark marks a record claimed at now.
 func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, mark func(rec *persist.Record, now time.Time)) ([]persist.Record, time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, time.Time{}, err

@@ -50,8 +50,8 @@ func (j *Journal) unlink(e *entry) {
 	e.next = nil
 }
 
-// drop removes a record whole. Its place in order is given up once half of the
-// places are, so that removing a million records stays linear.
+// drop removes a record whole. The places of dropped records in order are given up together, once they are half
+// of all places: removing a million records stays linear.
 func (j *Journal) drop(e *entry) {
 	j.unlink(e)
 	delete(j.owed, e)

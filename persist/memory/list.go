@@ -11,11 +11,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// step is how many records are looked at in one hold of the lock.
+// step is the number of records looked at in one hold of the lock.
 const step = 256
 
-// List implements [persist.Journal]. Records begun after the call are left out,
-// so that a loop whose body begins records ends.
+// List implements [persist.Journal]. Records begun after the call are left out:
+// a loop ends even if its body begins records.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	ended := ctx.Err() != nil // a nil ctx panics here, with nothing held
 	j.mu.Lock()
@@ -28,8 +28,7 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return j.listed(ctx, q, last)
 }
 
-// noneUnresolved reports that the index of unresolved records has none that q
-// selects.
+// noneUnresolved reports whether an index shows at once that q selects nothing.
 func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	if len(q.Unresolved) == 32 {
 		return j.unresolved[[32]byte(q.Unresolved)] == nil
@@ -37,8 +36,8 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	return q.AnyUnresolved && len(j.unresolved) == 0 || q.Owed && len(j.owed) == 0
 }
 
-// listed is apart, and stays so, that nothing is allocated where there is nothing
-// to list.
+// listed is a function of its own, and stays one: nothing is allocated if there is
+// nothing to list.
 //
 //go:noinline
 func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter.Seq2[persist.Record, error] {
@@ -59,8 +58,8 @@ func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter
 	}
 }
 
-// page returns the matching records among the next step, and after which one to
-// go on.
+// page returns the matching records among the next step, and the Seq to go on
+// after.
 func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64) (found []persist.Record, next uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
@@ -88,8 +87,8 @@ func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64
 	return found, next, nil
 }
 
-// candidates are the entries after a Seq that q may select, oldest first. They are the
-// journal's own slice, or one made of the index. The caller holds mu.
+// candidates returns the entries after a Seq that q may select, oldest first. They are the
+// journal's own slice, or a new one made from the index. The caller holds mu.
 func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	bySeq := func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) }
 	entries := j.order
@@ -144,7 +143,7 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 }
 
 // sweepStep sweeps the next step of records, at most left of them, and returns
-// after which one to go on.
+// the Seq to go on after.
 func (j *Journal) sweepStep(ctx context.Context, l *persist.Limits, now time.Time, after uint64, left int) (n int, next uint64, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, false, err
@@ -154,7 +153,7 @@ func (j *Journal) sweepStep(ctx context.Context, l *persist.Limits, now time.Tim
 	if !j.open {
 		return 0, 0, false, errClosed()
 	}
-	// A copy, because drop moves what is in order.
+	// A copy, because drop moves the entries of order.
 	entries := j.candidates(&persist.Query{}, after)
 	entries = slices.Clone(entries[:min(step, len(entries))])
 	for _, e := range entries {
@@ -173,7 +172,7 @@ func (j *Journal) sweepStep(ctx context.Context, l *persist.Limits, now time.Tim
 	return n, next, len(entries) == step, nil
 }
 
-// sweepOne does to one record what the limits say, and reports whether that changed
+// sweepOne applies the limits to one record, and reports whether that changed
 // anything. The caller holds mu.
 func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed bool, err error) {
 	if e.dropped || !e.state.Final() {

@@ -29,10 +29,10 @@ var (
 // Journal keeps records in memory. [New] makes one. All methods are safe for
 // concurrent use; a cancelled context ends any of them before it begins.
 //
-// Records are held encoded, so that nothing is ever shared with a caller and a
+// Records are held encoded: nothing is ever shared with a caller, and a
 // record costs few allocations.
 //
-// A Journal that New did not return is closed: the methods of a zero one return
+// A Journal not returned by New is closed: the methods of a zero one return
 // [persist.ErrClosed], those of a nil one panic.
 type Journal struct {
 	persist.Attachment
@@ -47,10 +47,10 @@ type Journal struct {
 	unresolved map[[32]byte]*entry // by fingerprint, a list through entry.next, see entry.unresolved
 	owed       map[*entry]struct{} // the entries of owed results
 	order      []*entry            // by seq; dropped ones stay until half of them are dropped
-	gone       int                 // how many of order are dropped
+	gone       int                 // number of dropped entries in order
 }
 
-// entry is one record: its two encoded parts, and what a query asks first.
+// entry is one record: its two encoded parts, and the fields first needed by a query.
 type entry struct {
 	id          persist.ID
 	seq, rev    uint64
@@ -78,7 +78,7 @@ func New() *Journal {
 	return j
 }
 
-// Begin implements [persist.Journal]. The record is encoded before mu is taken, so that
+// Begin implements [persist.Journal]. The record is encoded before mu is taken: so
 // callers disturb each other little.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := ready(ctx, &rec, false); err != nil {
@@ -106,12 +106,12 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	return rec, true, nil
 }
 
-// scratchMax is how large a record may be that is encoded on the stack first,
-// since its size beforehand is a bound, which small records are far below.
+// scratchMax bounds the size of a record to be encoded on the stack first. The size
+// known beforehand is an upper bound, and small records are far below it.
 const scratchMax = 2048
 
-// sized returns an empty slice with room for size bytes: scratch, which is on the
-// caller's stack, if that is large enough.
+// sized returns an empty slice with room for size bytes: scratch, on the
+// caller's stack, if it is large enough.
 func sized(scratch *[scratchMax]byte, size int) []byte {
 	if size > scratchMax {
 		return make([]byte, 0, size)
@@ -120,7 +120,7 @@ func sized(scratch *[scratchMax]byte, size int) []byte {
 }
 
 // begin encodes a record whole into the entry: a new one, or a tombstone. Both parts of a small record lie in the
-// entry's own room, so that it is one allocation.
+// entry's own room: one allocation.
 func (e *entry) begin(rec *persist.Record) {
 	var scratch [scratchMax]byte
 	b := sized(&scratch, codec.IntentSize(rec, codec.Inline)+codec.ProgressSize(rec, codec.Inline))
@@ -295,7 +295,7 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// current returns the unfinished record that rec was read from. The caller holds mu.
+// current returns the entry of the unfinished record from the caller's read. The caller holds mu.
 // Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrClosed.
 func (j *Journal) current(rec *persist.Record) (*entry, error) {
 	e, err := j.standing(rec)
@@ -320,13 +320,13 @@ func (j *Journal) standing(rec *persist.Record) (*entry, error) {
 	return e, nil
 }
 
-// stale is the error for a record that is another than the caller has read.
+// stale returns the error for a record other than the one in the caller's read.
 func stale(rec *persist.Record, e *entry) error {
 	return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, e.state, e.rev)
 }
 
-// set gives the entry another progress, of which it keeps a copy, and notes what a query
-// asks first.
+// set gives the entry a copy of another progress, and notes the fields first needed by a
+// query.
 func (e *entry) set(rec *persist.Record, progress []byte) {
 	e.rev, e.state, e.nextAttempt, e.sendUntil = rec.Revision, rec.State, rec.NextAttempt, rec.SendUntil
 	e.swept, e.unreported, e.owedFrom = rec.Swept, rec.Unreported, rec.OwedFrom
@@ -341,7 +341,7 @@ func (e *entry) record() (persist.Record, error) {
 	return rec, errors.Join(err, err2)
 }
 
-// ready is what every writing method asks before it looks at the journal.
+// ready makes the checks of Begin, Update and Finish before they look at the journal.
 func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -355,10 +355,10 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
-// errClosed is the error of every method after Close.
+// errClosed returns the error of every method after Close.
 func errClosed() error { return fmt.Errorf("persist/memory: %w", persist.ErrClosed) }
 
-// notFound is the error for an ID that no record has.
+// notFound returns the error for an ID without a record.
 func notFound(id persist.ID) error {
 	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
 }
