@@ -32,8 +32,8 @@ import (
 
 // Main runs the command of this process, and exits.
 func Main() {
-	// A reader that goes away (a pager, head) is an error of the write, and no
-	// reason to die in the middle of an attempt.
+	// If a reader (a pager, head) goes away, the write fails. The process must not
+	// die in the middle of an attempt because of it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	place.QuietRedis()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -42,8 +42,8 @@ func Main() {
 	os.Exit(Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Run runs the command without a process of its own, and returns the exit status. When ctx ends, sends that are under way come to
-// their end, and nothing more is begun.
+// Run runs the command without a process of its own, and returns the exit status. When ctx ends, running sends come to their end,
+// and nothing more is begun.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd := Root(terminal.Streams{In: stdin, Out: stdout, Err: stderr})
 	cmd.SetArgs(args)
@@ -107,7 +107,7 @@ is unknown, pending or still to do: run the same command again. 3 outranks 1. Fo
 	return cmd
 }
 
-// flagError says what is wrong with a flag, and where the flags are listed.
+// flagError returns the fault of a flag, with the command for the list of flags.
 func flagError(cmd *cobra.Command, err error) error {
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
 		err = fmt.Errorf("--%s %q: %w", wrong.GetFlag().Name, words.Clip(wrong.GetValue()), settings.WantedValue(wrong.GetFlag(), wrong.Unwrap()))
@@ -115,7 +115,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// helpCommand is cobra's, but for topics that there are not: those fail.
+// helpCommand is cobra's, except for unknown topics: they fail.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND or TOPIC]",
@@ -132,7 +132,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// version is that of the module, with the revision where the build knows it.
+// version returns the version of the module, with the revision if the build knows it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

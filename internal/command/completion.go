@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// completeFlags gives the shells the values of flags that take one of a few words, below cmd as well.
+// completeFlags gives the shells the values of flags with a short list of words, below cmd as well.
 func completeFlags(cmd *cobra.Command) {
 	for name, words := range flagWordsOf() {
 		if cmd.LocalFlags().Lookup(name) == nil {
@@ -36,7 +36,7 @@ func completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// flagWordsOf are the words that flags take. A profile may be a file, too, of which the shell knows nothing here.
+// flagWordsOf returns the words of flags. A profile may be a file, too; the shell is told nothing of files here.
 func flagWordsOf() map[string]func() []string {
 	return map[string]func() []string{
 		"profile": profile.Names,

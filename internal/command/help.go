@@ -15,7 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// ReaderLeft reports whether a command that only looks has failed because nobody reads its output any more, as with a pager or head.
+// ReaderLeft reports whether a read-only command has failed because nobody reads its output any more, as with a pager or head.
 func ReaderLeft(cmd *cobra.Command, err error) bool {
 	if cmd == nil || !errors.Is(err, syscall.EPIPE) || errors.As(err, new(*net.OpError)) || errors.As(err, new(*place.Fault)) { // of a journal's server
 		return false
@@ -42,7 +42,7 @@ func versionCommand(s terminal.Streams) *cobra.Command {
 	}
 }
 
-// findHelp is the command or topic of oncehttp help: one that is named in full, or the only one of that name below another.
+// findHelp returns the command or topic of oncehttp help: one named in full, or the only one of that name below another.
 func findHelp(root *cobra.Command, args []string) (*cobra.Command, error) {
 	found, rest, err := root.Find(args)
 	if err == nil && len(rest) == 0 {

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// helpTopics are pages of oncehttp help that belong to no single command.
+// helpTopics returns the pages of oncehttp help about no single command.
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "results", Short: "What became of an operation, in one word", Long: resultsTopic},

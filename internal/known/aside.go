@@ -8,9 +8,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Aside are operations that one client alone cannot send now, for a reason that is no fact about them: its Authorize fails, or its
-// time limits do not fit any more. Their records stay as they are, and this client leaves them alone for a while. The zero value has
-// none. It is safe for concurrent use.
+// Aside keeps the operations one client alone cannot send now, for a reason of its own and no fact about them: its
+// Authorize fails, or its time limits do not fit any more. Their records stay as they are, and this client leaves them
+// alone for a while. The zero value has none. It is safe for concurrent use.
 type Aside struct {
 	mu  sync.Mutex
 	all map[persist.ID]aside
@@ -22,7 +22,7 @@ type aside struct {
 	until    time.Time
 }
 
-// asideMost bounds how many operations are kept. Of more, some are tried again sooner.
+// asideMost bounds the number of operations kept. Of more, some are tried again sooner.
 const asideMost = 10_000
 
 // Note keeps an operation: for least after the first time, twice as long each further time, most at most.
@@ -42,14 +42,14 @@ func (a *Aside) Note(id persist.ID, now time.Time, least, most time.Duration) {
 	a.all[id] = aside{failures, now.Add(pauses.After(failures, least, most))}
 }
 
-// Drop forgets an operation, which was sent.
+// Drop forgets an operation after its send.
 func (a *Aside) Drop(id persist.ID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.all, id)
 }
 
-// Until returns until when the operation is left alone; zero if it may be tried.
+// Until returns the time until which the operation is left alone; zero if it may be tried.
 func (a *Aside) Until(id persist.ID, now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()

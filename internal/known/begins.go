@@ -6,20 +6,20 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Begins are the records that are being begun. The zero value is ready; it is safe for concurrent use.
+// Begins are the records of the Begins under way. The zero value is ready; it is safe for concurrent use.
 type Begins struct {
 	mu  sync.Mutex
 	now map[persist.ID]begins
 }
 
-// begins is what is known of one operation.
+// begins is the knowledge of one operation.
 type begins struct {
 	underWay int
 	watches  int
-	made     uint64 // how many Begins have ended with a record
+	made     uint64 // the number of Begins ended with a record
 }
 
-// Enter notes that a Begin of the operation starts. Leave follows when it is over.
+// Enter notes the start of a Begin of the operation. Leave follows when it is over.
 func (b *Begins) Enter(id persist.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,7 +28,7 @@ func (b *Begins) Enter(id persist.ID) {
 	b.set(id, at)
 }
 
-// Leave ends what Enter began. made: the journal has a record of the operation.
+// Leave ends the Begin noted by Enter. made: the journal has a record of the operation.
 func (b *Begins) Leave(id persist.ID, made bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,7 +40,7 @@ func (b *Begins) Leave(id persist.ID, made bool) {
 	b.set(id, at)
 }
 
-// set notes what is known of the operation, or forgets it if that is nothing any more. The caller holds mu.
+// set notes the knowledge of the operation, or forgets it if there is nothing to know any more. The caller holds mu.
 func (b *Begins) set(id persist.ID, at begins) {
 	if at.underWay == 0 && at.watches == 0 {
 		delete(b.now, id)

@@ -5,8 +5,9 @@ import "sync"
 // clearedMost bounds Cleared.
 const clearedMost = 4_096
 
-// Cleared are requests of which a look has shown that nothing is unresolved, in a journal that only this process uses, so that it need
-// not be asked again until something may be. The zero value is ready; it is safe for concurrent use.
+// Cleared are requests without anything unresolved, as shown by a look, in a journal used by this process only. So the
+// journal need not be asked again until something may be unresolved. The zero value is ready; it is safe for concurrent
+// use.
 type Cleared[K comparable] struct {
 	mu     sync.Mutex
 	at     map[K]bool
@@ -20,15 +21,15 @@ func (c *Cleared[K]) Has(request K) bool {
 	return c.at[request]
 }
 
-// Doubts returns how often there was a doubt, for Clear.
+// Doubts returns the number of doubts so far, for Clear.
 func (c *Cleared[K]) Doubts() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.doubts
 }
 
-// Clear notes that a look has found nothing unresolved of the request. doubts is what Doubts returned before the look: if there was one
-// since, of whatever request, the look proves nothing.
+// Clear notes a look without anything unresolved of the request. doubts is the result of Doubts before the look. If
+// there was a doubt since, about any request, the look proves nothing.
 func (c *Cleared[K]) Clear(request K, doubts uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +42,7 @@ func (c *Cleared[K]) Clear(request K, doubts uint64) {
 	c.at[request] = true
 }
 
-// Doubt notes that an operation of the request may be unresolved from now on.
+// Doubt notes an operation of the request, possibly unresolved from now on.
 func (c *Cleared[K]) Doubt(request K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Crashes are operations whose run ended in a panic, or a runtime.Goexit, and until when this process leaves each alone. The zero value
-// has none. It is safe for concurrent use.
+// Crashes are operations with a run ended by a panic or a runtime.Goexit. This process leaves each of them alone until
+// its time. The zero value has none. It is safe for concurrent use.
 type Crashes struct {
 	mu    sync.Mutex
 	until map[persist.ID]time.Time
 }
 
-// crashesMost bounds how many operations are kept. Of more, some are tried again sooner.
+// crashesMost bounds the number of operations kept. Of more, some are tried again sooner.
 const crashesMost = 10_000
 
 // Note keeps an operation until that time.
@@ -30,7 +30,7 @@ func (c *Crashes) Note(id persist.ID, until, now time.Time) {
 	c.until[id] = until
 }
 
-// makeRoom drops those whose time is over, and one more if that is none. The caller holds mu.
+// makeRoom drops the operations after their time, and one more if there are none. The caller holds mu.
 func (c *Crashes) makeRoom(now time.Time) {
 	for id, until := range c.until {
 		if !until.After(now) {
@@ -45,7 +45,7 @@ func (c *Crashes) makeRoom(now time.Time) {
 	}
 }
 
-// Until returns until when the operation is left alone; zero if it may be tried.
+// Until returns the time until which the operation is left alone; zero if it may be tried.
 func (c *Crashes) Until(id persist.ID, now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

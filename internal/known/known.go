@@ -1,9 +1,10 @@
-// Package known keeps what one process knows of operations, and their journal may not show: which keys are being begun now, which
-// records may yet appear after a Begin without an answer, and which answers callers have that no record has. So a caller without a
-// key is not told to repeat such an operation under another one, and nobody is told that it had no effect. It also lets callers
-// without a key share a look at the journal.
+// Package known keeps one process's knowledge of operations, as far as their journal may not show it. It knows the keys
+// of Begins under way. It knows the records with a possible later appearance after a Begin without an answer, and the
+// answers given to callers and missing in the records. So a caller without a key is not told to repeat such an
+// operation under another one, and nobody is told that it had no effect. It also lets callers without a key share a
+// look at the journal.
 //
-// It runs no operation, and asks a journal only through functions that it is given. All that it keeps has an end and a bound.
+// It runs no operation, and asks a journal only through given functions. All its notes have an end and a bound.
 package known
 
 import (
@@ -16,27 +17,27 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Most is how many notes there are at most, beside those of Begins that are under way meanwhile: see [Notes.Full]. They take some
-// 50 MB.
+// Most is the maximum number of notes, not counting those of Begins under way meanwhile: see [Notes.Full]. They take
+// some 50 MB.
 const Most = 100_000
 
-// Notes are what the journal does not say, since it failed: records that may appear later, and answers that callers have and that
-// could not be recorded. A note ends once the journal shows what became of its record, or at its time, when the record is sent no
-// more. The zero value is ready; it is safe for concurrent use. No method takes longer where there are more notes, but for Look
-// and Answers.
+// Notes are facts missing in the journal after its failure: records with a possible later appearance, and answers given
+// to callers and not recorded. A note ends as soon as the journal shows the result of its record, or at its time. From
+// then on the record is not sent any more. The zero value is ready; it is safe for concurrent use. No method takes
+// longer with more notes, except Look and Answers.
 type Notes struct {
-	// Most is how many notes there are at most; zero is the constant of that name. Not to be changed while it is in use.
+	// Most is the maximum number of notes; zero is the constant of this name. Not to be changed while it is in use.
 	Most int
 
 	mu      sync.Mutex
 	lost    map[persist.ID]*lost
 	same    map[content][]persist.ID // of lost records under generated keys
 	alike   map[place]map[persist.ID]bool
-	recipes map[string]map[string]int // by account: of how many of them
+	recipes map[string]map[string]int // by account: of each, the number of records
 	answers map[persist.ID]answer
 }
 
-// lost is a record that may appear later.
+// lost is a record with a possible later appearance.
 type lost struct {
 	until     time.Time
 	generated bool
@@ -45,19 +46,20 @@ type lost struct {
 	place     place
 }
 
-// content is that of a request, by a recipe.
+// content identifies the content of a request, by a recipe.
 type content struct{ account, recipe, fingerprint string }
 
-// place is where requests of one recipe go.
+// place is the destination of the requests of one recipe.
 type place struct{ account, recipe, origin, method, path string }
 
-// answer is one that could not be recorded.
+// answer is an answer not recorded because of an error.
 type answer struct {
 	cause error
 	until time.Time
 }
 
-// Lost notes that a Begin of rec ended without an answer, so that the record may appear later. Nothing of it is sent after until.
+// Lost notes the end of a Begin of rec without an answer: the record may appear later. Nothing of it is sent after
+// until.
 func (n *Notes) Lost(rec *persist.Record, until time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,7 +89,7 @@ func (n *Notes) Lost(rec *persist.Record, until time.Time) {
 	n.recipes[rec.Account][rec.Recipe]++
 }
 
-// Shown notes that the journal shows the record.
+// Shown notes the record's appearance in the journal.
 func (n *Notes) Shown(id persist.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,7 +123,7 @@ func (n *Notes) forget(id persist.ID) {
 	}
 }
 
-// without returns a copy of ids that lacks one.
+// without returns a copy of ids without one of them.
 func without(ids []persist.ID, id persist.ID) []persist.ID {
 	rest := make([]persist.ID, 0, len(ids))
 	for _, other := range ids {
@@ -149,9 +151,9 @@ func (n *Notes) lives(id persist.ID, now time.Time) bool {
 	return note != nil
 }
 
-// Like returns a lost record of an account under a generated key that may be of the same request as rec, and has another key.
-// fingerprintBy is the request's fingerprint by another recipe; where it is not known, records of the same place count as of the
-// same request. Of what it returns only the ID, Generated and Credentials are known.
+// Like returns a lost record of an account under a generated key, if it may be of the same request as rec and has
+// another key. fingerprintBy returns the request's fingerprint by another recipe. If this is not known, records of the
+// same place count as of the same request. Of the result only the ID, Generated and Credentials are known.
 func (n *Notes) Like(account string, rec *persist.Record, now time.Time, fingerprintBy func(recipe string) (sum []byte, known bool)) (like persist.Record, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -175,13 +177,13 @@ func (n *Notes) Like(account string, rec *persist.Record, now time.Time, fingerp
 	return persist.Record{}, false
 }
 
-// record is what is known of a lost record. The caller holds mu.
+// record returns the known fields of a lost record. The caller holds mu.
 func (n *Notes) record(id persist.ID) persist.Record {
 	return persist.Record{ID: id, Generated: n.lost[id].generated, Credentials: n.lost[id].owner}
 }
 
-// Unrecorded notes that callers have the answer to an operation which could not be recorded because of cause. After until the
-// operation is sent no more.
+// Unrecorded notes an answer given to callers and not recorded because of cause. After until the operation is sent no
+// more.
 func (n *Notes) Unrecorded(id persist.ID, cause error, until time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -191,14 +193,14 @@ func (n *Notes) Unrecorded(id persist.ID, cause error, until time.Time) {
 	n.answers[id] = answer{cause, until}
 }
 
-// Recorded notes that the answer to an operation is recorded.
+// Recorded notes the recording of the answer to an operation.
 func (n *Notes) Recorded(id persist.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.answers, id)
 }
 
-// Answers returns how many answers are not recorded, and of the first of them, by key, the operation and the cause.
+// Answers returns the number of answers not recorded, and of the first of them, by key, the operation and the cause.
 func (n *Notes) Answers() (count int, first persist.ID, cause error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -210,16 +212,16 @@ func (n *Notes) Answers() (count int, first persist.ID, cause error) {
 	return len(n.answers), first, cause
 }
 
-// Full reports whether there are so many notes that an operation without one is not to be begun: what became of it could not be noted.
+// Full reports whether there are too many notes to begin an operation without one: its result could not be noted.
 func (n *Notes) Full(id persist.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.lost)+len(n.answers) >= cmp.Or(n.Most, Most) && n.lost[id] == nil
 }
 
-// Look looks at most notes of each kind, and ends those that have come to their time or whose records the journal, asked by get,
-// shows: a lost one that is there, an unrecorded one that is final or gone. A record that is damaged is there and not final. Look ends
-// with any other error of get.
+// Look looks at most notes of each kind. It ends a note at its time, or if the journal, asked by get, shows its record:
+// a lost one now there, an unrecorded one now final or gone. A damaged record is there and not final. Look ends with
+// any other error of get.
 func (n *Notes) Look(now time.Time, most int, get func(persist.ID) (persist.Record, error)) error {
 	lost, answers := n.living(now, most)
 	for _, id := range lost {
@@ -244,8 +246,7 @@ func (n *Notes) Look(now time.Time, most int, get func(persist.ID) (persist.Reco
 	return nil
 }
 
-// living returns most operations with notes of each kind whose time has not come, and ends the notes of those that it meets whose
-// time has.
+// living returns most operations with live notes of each kind. It ends each note met after its time.
 func (n *Notes) living(now time.Time, most int) (lost, answers []persist.ID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

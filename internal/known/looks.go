@@ -5,25 +5,26 @@ import (
 	"sync"
 )
 
-// Looks lets callers that look at the same thing at the same time share a look. The zero value is ready; it is safe for concurrent use.
+// Looks lets simultaneous callers with the same key share a look. The zero value is ready; it is safe for concurrent
+// use.
 type Looks[K comparable, V any] struct {
 	mu sync.Mutex
 	at map[K]*queue[V]
 }
 
-// queue is the looks at one thing: the one that is under way, and the one that follows for those that came meanwhile.
+// queue is the looks at one thing: the look under way, and the next one, for callers arrived meanwhile.
 type queue[V any] struct {
 	current, next *look[V]
 }
 
-// look is one for all who wait for it.
+// look is one look for all its waiting callers.
 type look[V any] struct {
 	over  chan struct{}
 	value V
 	err   error
 }
 
-// Share returns the result of a look at key that begins after the call, its own or that of another caller.
+// Share returns the result of a look at key begun after the call, its own or another caller's.
 func (l *Looks[K, V]) Share(key K, f func() (V, error)) (V, error) {
 	l.mu.Lock()
 	if l.at == nil {
@@ -68,5 +69,5 @@ func (l *Looks[K, V]) run(key K, own *look[V], f func() (V, error)) (V, error) {
 	return own.value, own.err
 }
 
-// errLookEnded is for those who wait for a look that panicked.
+// errLookEnded is for callers waiting for a look ended by a panic.
 var errLookEnded = errors.New("the look at the journal was ended by a panic")

@@ -7,14 +7,13 @@ import (
 	"github.com/oncehttp/oncehttp/internal/pauses"
 )
 
-// Origins remembers which origins take no connections. The zero value remembers
-// none. It is safe for concurrent use.
+// Origins remembers the origins taking no connections. The zero value remembers none. It is safe for concurrent use.
 type Origins struct {
 	mu   sync.Mutex
 	down map[string]*origin
 }
 
-// origin is one that takes no connections.
+// origin is an origin taking no connections.
 type origin struct {
 	failures int       // in a row
 	until    time.Time // not tried before
@@ -22,12 +21,11 @@ type origin struct {
 	by       any       // that caller; nil if nobody does
 }
 
-// originsMax bounds what is remembered. An origin beyond it is tried at any time.
+// originsMax bounds the remembered origins. An origin beyond it is tried at any time.
 const originsMax = 4096
 
-// Failed notes that the origin took no connection at now, and gives when it may be
-// tried again: after least, the next time after twice as long, most at most. A
-// failure before that time changes nothing.
+// Failed notes a failed connection to the origin at now, and returns the time of the next possible try: after least, the next
+// time after twice as long, most at most. A failure before that time changes nothing.
 func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +48,7 @@ func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) 
 	return at.until
 }
 
-// Reached forgets that the origin failed. was reports whether it had.
+// Reached forgets the origin's failures. was reports whether there were any.
 func (o *Origins) Reached(name string) (was bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,7 +64,7 @@ func (o *Origins) Failing(name string) bool {
 	return o.down[name] != nil
 }
 
-// Wait is how long the origin should not be tried; zero if it may be tried now.
+// Wait returns the time for which the origin should not be tried; zero if it may be tried now.
 func (o *Origins) Wait(name string, now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,8 +74,7 @@ func (o *Origins) Wait(name string, now time.Time) time.Duration {
 	return 0
 }
 
-// Open reports whether caller may go on to the origin: it has not failed since Try, or
-// this is the caller that tries it again.
+// Open reports whether caller may go on to the origin: it has not failed since Try, or this caller tries it again.
 func (o *Origins) Open(name string, caller any) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,9 +82,8 @@ func (o *Origins) Open(name string, caller any) bool {
 	return at == nil || at.by == caller
 }
 
-// Try reports whether caller, which is not nil, may try the origin at now. Of those who
-// ask about one that failed, one in each period is told yes; the others wait for what it
-// learns, for as long as a try takes.
+// Try reports whether caller, not nil, may try the origin at now. If the origin has failed, one caller in each period
+// may try it. The others wait for its result, for the duration of a try at most.
 func (o *Origins) Try(name string, caller any, now time.Time, try time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

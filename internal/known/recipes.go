@@ -12,9 +12,9 @@ const (
 	recipesEach     = 16    // recipes of one account
 )
 
-// Recipes keeps by which recipes (persist.Record.Recipe) the operations may be recorded that a request without a key must not repeat,
-// in a journal that only this process uses: those of its own operations, and for each account those that were there before. The
-// zero value is ready; it is safe for concurrent use.
+// Recipes keeps the recipes (persist.Record.Recipe) of a journal used by this process only. A request without a key
+// must not repeat an operation recorded by one of them. They are the recipes of the process's own operations, and for
+// each account those of earlier operations. The zero value is ready; it is safe for concurrent use.
 type Recipes struct {
 	mu      sync.Mutex
 	own     []string
@@ -22,7 +22,7 @@ type Recipes struct {
 	read    map[string][]string
 }
 
-// Use notes that an operation by this recipe may be begun from now on.
+// Use notes a recipe for operations begun from now on.
 func (r *Recipes) Use(recipe string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +49,7 @@ func (r *Recipes) Of(account string) (recipes []string, known bool) {
 	return recipes, known && !r.overrun
 }
 
-// Read notes which recipes the operations of an account have in the journal.
+// Read notes the recipes of an account's operations in the journal.
 func (r *Recipes) Read(account string, recipes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

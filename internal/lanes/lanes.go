@@ -9,9 +9,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Lanes hold the claimed operations of a Run: a queue for each origin, and the number of its operations that run. A worker takes from the
-// origin with the fewest running operations. No origin has more than its share of the workers, so that a slow one does not delay the others. Half of the
-// running operations may send at a time; meanwhile the journal writes the others. Lanes are safe for concurrent use.
+// Lanes hold the claimed operations of a Run: a queue for each origin, and the number of its running operations. A
+// worker takes from the origin with the fewest running operations. No origin has more than its share of the workers, so
+// a slow one does not delay the others. Half of the running operations may send at a time; meanwhile the journal writes
+// the others. Lanes are safe for concurrent use.
 type Lanes struct {
 	workers int           // all workers
 	limit   int           // of running operations of one origin
@@ -29,7 +30,8 @@ type Lanes struct {
 
 // Turns bound the sends of operations at the same time.
 type Turns interface {
-	// Enter waits until an operation of an origin may send. Leave follows, unless it returns an error, which is the cause of ctx.
+	// Enter waits until an operation of an origin may send. Leave follows, except after an error. The error is the
+	// cause of ctx.
 	Enter(ctx context.Context, origin string) error
 	// Leave notes the answer of an entered operation.
 	Leave(origin string)
@@ -60,7 +62,7 @@ type lane struct {
 	parked  int        // of these: they wait for a limiter, most without an operation
 	blocked bool       // the queue was given back, and nothing has moved since
 	turn    *sync.Cond // on Lanes.mu: for waits in Enter
-	waiting int        // how many wait for turn, and were not woken
+	waiting int        // the number of waits for turn, without those already woken
 }
 
 // queuedRecord is a record between Put and Take.
@@ -123,7 +125,8 @@ func (l *Lanes) next() (best *lane) {
 	return best
 }
 
-// Enter implements Turns. Half of the running operations may send, so that the journal writes the beginning and the end of the others meanwhile.
+// Enter implements Turns. Half of the running operations may send, so the journal writes the beginning and the end of
+// the others meanwhile.
 func (l *Lanes) Enter(ctx context.Context, origin string) error {
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
@@ -134,7 +137,7 @@ func (l *Lanes) Enter(ctx context.Context, origin string) error {
 	defer l.mu.Unlock()
 	at := l.of[origin]
 	for ctx.Err() == nil && !l.maySend(at) {
-		l.wakeNext() // who was woken in vain hands on what woke it
+		l.wakeNext() // a wait woken in vain passes the wake-up on
 		at.waiting++
 		at.turn.Wait()
 	}
@@ -152,8 +155,8 @@ func (l *Lanes) maySend(at *lane) bool {
 	return l.sending < max(l.workers/2, 1) && at.sending < max(l.share/2, 1)
 }
 
-// wakeNext wakes one waiting operation that may send, of the origin with the fewest sending ones. Each end of a send lets one other begin, so
-// one is enough. The caller holds mu.
+// wakeNext wakes one waiting operation with the right to send, of the origin with the fewest sending ones. Each end of
+// a send lets one other begin, so one is enough. The caller holds mu.
 func (l *Lanes) wakeNext() {
 	var next *lane
 	for _, at := range l.of {

@@ -15,18 +15,20 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// ErrChanged is a function that should add credentials and changed what the key names.
+// ErrChanged is the error of a function for adding credentials if it changed the request named by the key.
 var ErrChanged = errors.New("Authorize changed what it must not")
 
-// Authorize lets sign add credentials to req, a request of New for rec under profile p. sign gets a copy whose context
-// is ctx, without a trace: a token that is fetched with it must not pass for the request. It may set headers, and the
-// query parameters that rec.Omitted names; everything else of the query must stay byte for byte. Then these are taken
-// over into req. If method, URL, Host, body, the key, a header of the fingerprint or of the account differ afterwards,
-// if another key header came, or a header that cannot be sent, the error matches ErrChanged, and req must not be sent.
+// Authorize lets sign add credentials to req, a request of New for rec under profile p. sign gets a copy with the context ctx,
+// without a trace: a token fetched with ctx must not pass for the request. sign may set headers, and the query parameters named
+// by rec.Omitted. Everything else of the query must stay byte for byte. Then these are taken over into req.
+//
+// If the error matches ErrChanged, req must not be sent. Authorize returns it if method, URL, Host, body, the key, or a header
+// of the fingerprint or of the account differ afterwards. The same holds if another key header was added, or a header refused
+// by checkHeader.
 func Authorize(ctx context.Context, req *http.Request, rec *persist.Record, p *profile.Profile, sign func(*http.Request) error) error {
 	shown := req.Clone(ctx)
 	spelled := carrierSpelling(rec)
-	respell(shown.Header, spelled, http.CanonicalHeaderKey(spelled)) // so that a signer's Get finds it
+	respell(shown.Header, spelled, http.CanonicalHeaderKey(spelled)) // for a signer's Get
 	if req.Body != nil {
 		recorded := rec.Body // sign may keep GetBody longer than rec stays as it is
 		shown.Body = bytesBody(recorded)
@@ -48,7 +50,7 @@ func Authorize(ctx context.Context, req *http.Request, rec *persist.Record, p *p
 	return nil
 }
 
-// unchanged says what of a request differs after Authorize; nil if nothing does that must not.
+// unchanged returns an error with the name of a forbidden change to a request after Authorize; nil if there is none.
 func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile) error {
 	switch {
 	case shown.Method != req.Method:
@@ -83,8 +85,9 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 	return checkHeader(shown.Header)
 }
 
-// otherAccount returns the name of a header that selects another account than the record's; "" if none does. A header that
-// is a credential, too, is not in the record's header, but its scopes have a digest of it: it must come, with that value.
+// otherAccount returns the name of a header selecting another account than the record's; "" if there is none. If a header is a
+// credential, too, it is not in the record's header, but the record's scopes have a digest of it. The request must have it
+// then, with this value.
 func otherAccount(h http.Header, rec *persist.Record) string {
 	for _, scope := range rec.Scopes {
 		if !operation.SameScope(joinedLines(h, scope.Name), scope.Value) {
@@ -97,7 +100,7 @@ func otherAccount(h http.Header, rec *persist.Record) string {
 // isOnly reports whether a header has this one line and no other.
 func isOnly(lines []string, line string) bool { return len(lines) == 1 && lines[0] == line }
 
-// withoutOmitted spells a URL without the query parameters that the record names as left out.
+// withoutOmitted spells a URL without the query parameters in the record's Omitted.
 func withoutOmitted(u *url.URL, rec *persist.Record) string {
 	rest := *u
 	rest.RawQuery, _ = dropParameters(u.RawQuery, func(name string) bool { return contains(rec.Omitted, omittedParameter+name) })
@@ -112,8 +115,8 @@ func respell(h http.Header, from, to string) {
 	}
 }
 
-// sameBody reports whether the body that sign left behind is the recorded one. A signer may read the body it was given,
-// and may put another reader in its place, but not other bytes.
+// sameBody reports whether the body left behind by sign is the recorded one. A signer may read its given body, and may put
+// another reader in its place, but not other bytes.
 func sameBody(given, now io.ReadCloser, want []byte) bool {
 	if now == given {
 		return true

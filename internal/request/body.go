@@ -16,9 +16,11 @@ import (
 var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 
 // readBody reads the whole body, at most limit bytes. If Body was read or closed before, it reads the body of GetBody. If
-// ContentLength is positive, the length must match. If the request's context ends first it returns an error, and another
-// goroutine may still be reading. The caller closes req.Body with closeBody, and gives it this error. Without GetBody and length a
-// body of no byte is empty if plain is true, as it is to net/http, else an error: it may have been read before.
+// ContentLength is positive, the length must match. If the request's context ends first, it returns an error, and another
+// goroutine may still be reading. The caller closes req.Body with closeBody, and gives it this error.
+//
+// A body of no byte, without GetBody and length, is empty if plain is true, as it is to net/http. Else it is an error, since it
+// may have been read before.
 func (r *Reader) readBody(req *http.Request, limit int64, plain bool) ([]byte, error) {
 	if !mayBlock(req) {
 		body, err := readBytes(req, limit, plain)
@@ -35,7 +37,7 @@ func bodyTrouble(err error) error {
 	}
 	var known *Error
 	switch {
-	case errors.As(err, &known): // of readWithin, or of a body that CarriesKey read before
+	case errors.As(err, &known): // of readWithin, or of a body read before by CarriesKey
 		return known
 	case errors.Is(err, errTooLarge):
 		return &Error{BodyTooLarge, err}
@@ -81,8 +83,8 @@ func isOver(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, http.ErrBodyReadAfterClose) || errors.Is(err, fs.ErrClosed)
 }
 
-// readOnce reads r to its end. size is what its length must be, or at most zero where that is not known. Beside an
-// error the bytes show how far it came.
+// readOnce reads r to its end. size is the required length, or at most zero if the length is not known. Beside an error the
+// bytes show how far it came.
 func readOnce(r io.Reader, size, limit int64) ([]byte, error) {
 	if size <= 0 {
 		return readUnsized(r, limit)
@@ -99,8 +101,8 @@ func readOnce(r io.Reader, size, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// readUnsized reads a body of unknown length in chunks and joins them once, so that the peak is twice the body and
-// not the three times of a buffer that doubles.
+// readUnsized reads a body of unknown length in chunks and joins them once. So the peak is twice the body, and not three times
+// as with a doubling buffer.
 func readUnsized(r io.Reader, limit int64) ([]byte, error) {
 	var chunks [][]byte
 	var total int64
@@ -120,8 +122,8 @@ func readUnsized(r io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
-// fill reads until b is full or r gives an error, which it returns as it is. io.ReadFull makes io.ErrUnexpectedEOF of
-// an end within b, which is also what the body of an inbound request gives when its sender went away.
+// fill reads until b is full or r gives an error. It returns this error as it is. io.ReadFull makes io.ErrUnexpectedEOF of an
+// end within b; the body of an inbound request gives the same error if its sender went away.
 func fill(r io.Reader, b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var more int
@@ -131,11 +133,11 @@ func fill(r io.Reader, b []byte) (n int, err error) {
 	return n, err
 }
 
-// bytesBody returns bytes as a request's body. net/http knows that this pair of types is in memory, and sends it in one
-// write with the headers.
+// bytesBody returns bytes as a request's body. net/http knows this pair of types as a body in memory, and sends it in one write
+// with the headers.
 func bytesBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
-// failedBody is a body whose reading failed.
+// failedBody is a body after a failed read.
 type failedBody struct{ err error }
 
 func (b failedBody) Read([]byte) (int, error) { return 0, b.err }

@@ -8,10 +8,10 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// What a request says of itself, for a caller of plain HTTP.
+// This file reads signs of an operation in a request, for a caller of plain HTTP.
 
-// Carries reports whether a request carries a key where the profile has it. A body is read only if it is JSON, or a form, as the
-// carrier wants, and its length is known and within MaxBodyBytes. Use same instead of req afterwards, as with CarriesKey.
+// Carries reports whether a request carries a key in the profile's carrier. A body is read only if it is JSON, or a form, as
+// the carrier wants, and its length is known and within MaxBodyBytes. Use same instead of req afterwards, as with CarriesKey.
 func (r *Reader) Carries(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
 	switch {
 	case len(carriedKeys(req, p)) > 0:
@@ -35,12 +35,12 @@ func mayHold(h http.Header, place profile.Place) bool {
 
 const formType = "application/x-www-form-urlencoded"
 
-// IsJSON reports whether a media type is that of JSON, by its name.
+// IsJSON reports whether a media type is JSON, by its name.
 func IsJSON(kind string) bool {
 	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
 }
 
-// AtEndpoint reports whether a request is one at which the API honours keys, by the endpoints of the profile and KeyHonoured.
+// AtEndpoint reports whether the API honours keys for a request, by the endpoints of the profile and KeyHonoured.
 func (r *Reader) AtEndpoint(req *http.Request, p *profile.Profile) bool {
 	if len(p.Endpoints) == 0 && len(r.KeyHonoured) == 0 || p.Carrier.Place == profile.Nowhere || !isHTTP(req.URL) {
 		return false
@@ -58,7 +58,7 @@ func (r *Reader) ownPath(target string) string {
 	return path
 }
 
-// UnusedKeyHeader returns the name of a header of the request in which other APIs take keys, and this profile does not; empty if
+// UnusedKeyHeader returns the name of a header of the request used for keys by other APIs, but not by this profile; empty if
 // there is none.
 func UnusedKeyHeader(req *http.Request, p *profile.Profile) string {
 	if names := strangeKeyHeaders(req.Header, p); len(names) > 0 {

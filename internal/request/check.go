@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// check refuses what cannot be recorded and sent again, and what the transport would refuse only after the
-// operation was journaled, when nothing proves any more that it was not sent.
+// check refuses requests if they cannot be recorded and sent again. It also refuses requests if the transport would refuse them
+// only after the operation was journaled: nothing proves any more then that it was not sent.
 func (r *Reader) check(req *http.Request) error {
 	if err := checkParts(req); err != nil {
 		return &Error{Invalid, err}
@@ -41,9 +41,8 @@ func checkParts(req *http.Request) error {
 	return checkHeader(req.Header)
 }
 
-// CheckMethod refuses what is no method, and a standard method that is not in upper case: methods are
-// case-sensitive (RFC 9110 section 9.1), so that "post" is another method than POST, which no API means and no
-// rule for POST would protect.
+// CheckMethod refuses an invalid method, and a standard method not in upper case. Methods are case-sensitive (RFC 9110 section
+// 9.1), so "post" is another method than POST. No API means it, and no rule for POST would protect it.
 func CheckMethod(method string) error {
 	switch upper := strings.ToUpper(method); {
 	case !isToken(method):
@@ -54,8 +53,8 @@ func CheckMethod(method string) error {
 	return nil
 }
 
-// Misspelled returns the method that a name of a method is a slip of the pen from: one letter more, less or other, or two that
-// changed places. Empty: it is a standard method, or is like none that has an effect.
+// Misspelled returns the method probably meant by a misspelled name of a method: one letter is added, missing or wrong, or two
+// neighbours changed places. It returns an empty string for a standard method, and for a name unlike any method with an effect.
 func Misspelled(method string) string {
 	upper := strings.ToUpper(method)
 	if isStandard(upper) {
@@ -69,7 +68,7 @@ func Misspelled(method string) string {
 	return ""
 }
 
-// oneSlip reports whether a and b, which differ, do so in one letter, or in the order of two neighbours.
+// oneSlip reports whether a and b differ in one letter only, or in the order of two neighbours only. They must not be equal.
 func oneSlip(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -98,7 +97,7 @@ func isStandard(method string) bool {
 	return false
 }
 
-// checkHeader refuses what no header can be, and a protocol upgrade.
+// checkHeader refuses an invalid header, and a protocol upgrade.
 func checkHeader(h http.Header) error {
 	for name, lines := range h {
 		switch {
@@ -116,11 +115,11 @@ func checkHeader(h http.Header) error {
 	return nil
 }
 
-// isControl: what RFC 9110 section 5.5 keeps out of a header's value. net/http refuses such a request only after it has
-// a connection.
+// isControl reports whether RFC 9110 section 5.5 keeps a character out of a header's value. net/http refuses such a request
+// only after it has a connection.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// HeaderBytes is the size of headers on the wire, with ": " and the end of each line.
+// HeaderBytes returns the size of headers on the wire, with ": " and the end of each line.
 func HeaderBytes(h http.Header) int64 {
 	var size int64
 	for name, lines := range h {
@@ -134,7 +133,8 @@ func HeaderBytes(h http.Header) int64 {
 // UsableHeader reports whether a key can travel in a header of this name.
 func UsableHeader(name string) bool { return isToken(name) && !hopByHop(name) }
 
-// hopByHop headers belong to a connection (RFC 9110 section 7.6.1) or to the framing, which net/http writes itself.
+// hopByHop reports whether a header belongs to a connection (RFC 9110 section 7.6.1) or to the framing. net/http writes the
+// framing itself.
 func hopByHop(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Content-Length",
@@ -157,18 +157,18 @@ func isHTTP(u *url.URL) bool {
 	return u != nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
 }
 
-// plainHost reports whether the host is possible in a URL. url.Parse checks that; a URL that was put together by hand
-// may have another, and its recorded origin could be read back as a different one.
+// plainHost reports whether the host is possible in a URL. url.Parse checks this. A URL put together by hand may have an
+// impossible host, and its recorded origin could be read back as a different one.
 func plainHost(u *url.URL) bool {
 	return !strings.ContainsFunc(u.Host, endsHost) && (!strings.Contains(u.Hostname(), ":") || u.Host[0] == '[')
 }
 
-// endsHost reports whether r must not be in a host with port: it would end the host or begin another part of the URL.
-// ':' and '[ ]' are plainHost's to check.
+// endsHost reports whether r must not be in a host with port. It would end the host or begin another part of the URL. ':' and
+// '[ ]' are plainHost's to check.
 func endsHost(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`/?#@\%"<>`, r) }
 
-// plainTarget reports whether path and query are one word that starts with a slash, so that they neither run into
-// the host nor break the request line.
+// plainTarget reports whether path and query are one word with a slash at its start. So they neither run into the host nor
+// break the request line.
 func plainTarget(s string) bool {
 	return s[0] == '/' && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '#' })
 }

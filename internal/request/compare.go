@@ -10,20 +10,20 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Likeness is what a comparison of two requests says. The zero value is the cautious one.
+// Likeness is the result of a comparison of two requests. The zero value is the cautious one.
 type Likeness uint8
 
 // The likenesses.
 const (
-	CannotTell Likeness = iota // they may differ in what one of them leaves out as a credential, or the recipe is not known
+	CannotTell Likeness = iota // they may differ in a credential left out by one of them, or the recipe is not known
 	SameRequest
 	OtherRequest
 )
 
-// Compare compares s with the request that an existing record names, by the rules of that record. Where those of s are others,
-// the requests are SameRequest only if the rules of s find no difference either, and OtherRequest only
-// if there is one beside what the rules of s leave out as a credential. What differs in Record.Content is OtherRequest whoever
-// compares, and what is of another scope by the rules of both, too.
+// Compare compares s with the request of an existing record, by the rules of that record. If the rules of s are others, the
+// requests are SameRequest only if the rules of s find no difference either. They are OtherRequest only if they differ in more
+// than the credentials left out by the rules of s. Requests with another Record.Content are OtherRequest for every client, and
+// so are requests of another scope by the rules of both.
 func (s *Snapshot) Compare(standing *persist.Record) Likeness {
 	own, known := s.by(standing.Recipe)
 	switch {
@@ -54,8 +54,8 @@ func (s *Snapshot) compareBy(own, standing *persist.Record) Likeness {
 	return OtherRequest
 }
 
-// Unclear says why s cannot be compared with the request that an existing record names: the names that count by the rules of one
-// of them only, or what a later version has written. It repeats no value.
+// Unclear says why s cannot be compared with the request of an existing record. It gives the names counted by the rules of one
+// of them only, or the data written by a later version. It repeats no value.
 func (s *Snapshot) Unclear(standing *persist.Record) error {
 	if err := Newer(standing); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (s *Snapshot) by(recipe string) (own persist.Record, known bool) {
 	return own, known
 }
 
-// FingerprintBy returns the fingerprint of s by another record's recipe. known is false if that does not find every record of
-// this recipe that may be the same: a later version, or one that counts what s leaves out.
+// FingerprintBy returns the fingerprint of s by another record's recipe. known is false if the fingerprint may miss a record of
+// this recipe with the same request. Then the recipe is of a later version, or counts values left out by s.
 func (s *Snapshot) FingerprintBy(recipe string) (sum []byte, known bool) {
 	if recipe == s.Record.Recipe {
 		return s.Record.Fingerprint, true
@@ -103,15 +103,15 @@ func (s *Snapshot) FingerprintBy(recipe string) (sum []byte, known bool) {
 	return fingerprint(&own)
 }
 
-// target is the target of a record to u under these rules.
+// target returns the target of a record to u under these rules.
 func (r *rules) target(u *url.URL, rec *persist.Record) string {
 	secrets := Secrets{Parameters: r.parameters}
 	target, _ := secrets.splitTarget(u.RequestURI(), recordCarrier(rec))
 	return target
 }
 
-// uncompared reports whether s counts something that the rules of a record leave out, and in which the requests differ or, where it
-// was a credential, may differ: what a swept record had is not known.
+// uncompared reports whether s counts a value left out by the rules of a record, and the requests differ in it. If the value
+// was a credential, it is enough if they may differ: the values of a swept record are not known.
 func (s *Snapshot) uncompared(standing *persist.Record) bool {
 	if standing.Recipe == s.Record.Recipe {
 		return false
@@ -128,7 +128,7 @@ func (s *Snapshot) uncompared(standing *persist.Record) bool {
 		switch {
 		case contains(standing.Omitted, name):
 			return true
-		case standing.Swept: // of another profile it was, where it is carried at all, mostly a header that does not count
+		case standing.Swept: // under another profile the header, if carried at all, mostly did not count
 			if carried != "" || standing.Profile == s.Record.Profile {
 				return true
 			}
@@ -139,7 +139,7 @@ func (s *Snapshot) uncompared(standing *persist.Record) bool {
 	return false
 }
 
-// counted returns the parameters and headers that a recipe counts and s leaves out as credentials.
+// counted returns the parameters and headers counted by a recipe and left out by s as credentials.
 func (s *Snapshot) counted(recipe string) (parameters, headers []string) {
 	mine, _ := parseRecipe(s.Record.Recipe)
 	theirs, _ := parseRecipe(recipe)
@@ -151,8 +151,9 @@ func (s *Snapshot) counted(recipe string) (parameters, headers []string) {
 	return without(mine.parameters, theirs.parameters), headers
 }
 
-// differs reports whether own, the record of s by the recipe of an existing one that has another fingerprint, differs from
-// that in more than s leaves out as a credential. Of a swept record that can be said only where neither has any of that.
+// differs reports whether own differs from standing in more than the credentials left out by s. own is the record of s by the
+// recipe of standing, and has another fingerprint. A swept record differs for certain only if neither has any of these
+// credentials.
 func (s *Snapshot) differs(own, standing *persist.Record) bool {
 	parameters, headers := s.counted(standing.Recipe)
 	counted := len(headers) > 0
@@ -167,7 +168,7 @@ func (s *Snapshot) differs(own, standing *persist.Record) bool {
 	return !bytes.Equal(a, b)
 }
 
-// leaveOut is rec without these parameters and headers.
+// leaveOut returns rec without these parameters and headers.
 func leaveOut(rec persist.Record, parameters, headers []string) *persist.Record {
 	secrets := Secrets{Parameters: parameters}
 	rec.Target, _ = secrets.splitTarget(rec.Target, recordCarrier(&rec))
@@ -187,7 +188,7 @@ func hasParameter(target, name string) bool {
 	return len(dropped) > 0
 }
 
-// without returns the names that are not among others, case aside.
+// without returns the names missing among others, case aside, each once.
 func without(names, others []string) []string {
 	var rest []string
 	for _, name := range names {

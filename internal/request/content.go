@@ -7,16 +7,16 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the digest of a request that every version makes alike, so that each can tell another request from a record's,
-// whatever recipe that has.
+// This file holds the digest of a request. Every version makes it alike. So each version can tell another request from a
+// record's request, whatever the record's recipe.
 
-// ContentKey is what Content is keyed with: the journal's secret. It is safe for concurrent use.
+// ContentKey is the key of Content, made of the journal's secret. It is safe for concurrent use.
 type ContentKey struct {
 	inner, outer []byte
 	id           string
 }
 
-// NewContentKey makes it of the journal's secret.
+// NewContentKey returns the key made of the journal's secret.
 func NewContentKey(secret []byte) *ContentKey {
 	id := mac(secret, "content's key")
 	return &ContentKey{mac(secret, "content"), mac(secret, "content's digest"), hex.EncodeToString(id[:4]) + ":"}
@@ -36,7 +36,7 @@ func (k *ContentKey) Content(rec *persist.Record) string {
 	return string(hex.AppendEncode(append(buffer[:0], k.id...), outer[:]))
 }
 
-// otherContent reports whether two records are of other requests for certain. Those whose digests have other keys are not compared.
+// otherContent reports whether two records are of other requests for certain. Digests with different keys are not compared.
 func otherContent(a, b *persist.Record) bool {
 	const key = 9 // digits and a colon
 	return len(a.Content) > key && len(b.Content) > key && a.Content[:key] == b.Content[:key] && a.Content != b.Content

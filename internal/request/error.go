@@ -1,13 +1,13 @@
 package request
 
-// Trouble says in which way a request cannot be taken.
+// Trouble is the kind of reason for refusing a request.
 type Trouble uint8
 
 // The troubles.
 const (
 	// Invalid: the request cannot be recorded and sent again, or its body cannot be read.
 	Invalid Trouble = iota
-	// InvalidKey: it has no key, more than one, or one that the profile does not take.
+	// InvalidKey: the request has no key, more than one, or one not allowed by the profile.
 	InvalidKey
 	// BodyTooLarge: the body is over Reader.MaxBodyBytes.
 	BodyTooLarge
@@ -17,24 +17,24 @@ const (
 	Ended
 )
 
-// Error is why a request was not taken. Nothing was recorded or sent.
+// Error is the reason for refusing a request. Nothing was recorded or sent.
 type Error struct {
-	// Trouble is the kind of error, which the client gives a sentinel.
+	// Trouble is the kind of error. The client gives it a sentinel.
 	Trouble Trouble
-	// Cause says what is wrong; never nil.
+	// Cause is the error itself; never nil.
 	Cause error
 }
 
-// Error is the cause's text, which holds no body, credential or query string.
+// Error returns the cause's text. It holds no body, credential or query string.
 func (e *Error) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// UnreadKey is NewKey's error where the body that names the key could not be read: an operation may stand under that key.
+// UnreadKey is NewKey's error if the body naming the key could not be read. An operation may exist under this key.
 type UnreadKey struct{ Cause error }
 
-// Error is the cause's text.
+// Error returns the cause's text.
 func (e UnreadKey) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause.

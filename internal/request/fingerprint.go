@@ -11,10 +11,13 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// A recipe says what a fingerprint is made of: a version, then the headers that take part. A header that is a credential
-// takes no part, nor does trace context. Behind the version stand, in lower case and in order, the query parameters that the client's configuration
-// adds to the credentials, which were left out of the target; then the headers that it adds; then whether it keeps some that look like
-// credentials: "v1:pin,token:x-passcode:kept Content-Type". What is empty at the end is left out. So a client with another
+// A recipe lists the parts of a fingerprint: a version, then the headers taking part. Credentials and trace context take no
+// part.
+//
+// Behind the version stand the additions of the client's configuration to the rules for credentials, with colons between them.
+// First come the query parameters added to the credentials; they were left out of the target. Then come the added headers. The
+// names are in lower case and in order. The last addition is "kept" if the client keeps some headers with names of credentials.
+// An example is "v1:pin,token:x-passcode:kept Content-Type". Empty additions at the end are left out. So a client with another
 // configuration compares by the same rules, and keeps no more of an answer.
 const (
 	recipeV1   = "v1"
@@ -38,12 +41,12 @@ func (r *Reader) recipe(p *profile.Profile) string {
 	return recipe
 }
 
-// rules are what a recipe says.
+// rules are the contents of a recipe.
 type rules struct {
-	parameters []string // credentials beside those that every client knows
+	parameters []string // credentials beside those known to every client
 	secret     []string // headers, likewise
-	kept       bool     // of those that every client knows, the client keeps some
-	headers    []string // that take part
+	kept       bool     // the client keeps some of those known to every client
+	headers    []string // those taking part
 }
 
 // parseRecipe takes a recipe apart. known is false for one of a later version.
@@ -75,9 +78,9 @@ func parseRecipe(recipe string) (r rules, known bool) {
 	return r, true
 }
 
-// fingerprint is the SHA-256 of what the record's key names, by the record's recipe: origin, method, target, Host
-// where it is not the origin's, the recipe's headers and the body, each with its length before it, so that no two
-// lists hash alike. known is false for a recipe of a later version.
+// fingerprint returns the SHA-256 of the request named by the record's key, by the record's recipe. It covers origin, method,
+// target, Host if it is not the origin's, the recipe's headers and the body. Each has its length before it, so no two lists
+// hash alike. known is false for a recipe of a later version.
 func fingerprint(rec *persist.Record) (sum []byte, known bool) {
 	first, names, _ := strings.Cut(rec.Recipe, " ")
 	if version, _, _ := strings.Cut(first, ":"); version != recipeV1 {
@@ -103,8 +106,8 @@ func appendSized(b []byte, part string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
-// Same reports whether rec names the request that an existing record names, by the existing record's recipe. It is
-// for two records; Snapshot.Compare also compares with what the record leaves out.
+// Same reports whether rec names the same request as an existing record, by the existing record's recipe. It is for two
+// records; Snapshot.Compare also compares values left out by the record.
 func Same(rec, standing *persist.Record) bool {
 	switch {
 	case otherContent(rec, standing), otherScopes(rec, standing):
@@ -118,7 +121,7 @@ func Same(rec, standing *persist.Record) bool {
 	return known && bytes.Equal(sum, standing.Fingerprint)
 }
 
-// Intact reports whether a record that was read back is still what was hashed. A swept record has nothing left to
+// Intact reports whether a record still matches its fingerprint after it was read back. A swept record has nothing left to
 // compare and is intact.
 func Intact(rec *persist.Record) bool {
 	sum, known := fingerprint(rec)

@@ -7,7 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// IsGraphQL reports whether a record's request is a GraphQL operation: its path ends in /graphql, or its JSON body has a query that is a mutation.
+// IsGraphQL reports whether a record's request is a GraphQL operation: its path ends in /graphql, or the query of its JSON body
+// has a mutation.
 func IsGraphQL(rec *persist.Record) bool {
 	if atGraphQL(rec.Target) {
 		return true
@@ -21,8 +22,8 @@ func atGraphQL(target string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(Path(target), "/"), "/graphql")
 }
 
-// IsQuery reports whether a request is a GraphQL operation that has no effect: its path ends in /graphql, and its JSON body has one
-// document, without a mutation. Where that cannot be told for certain, it is none.
+// IsQuery reports whether a request is a GraphQL operation without an effect: its path ends in /graphql, and its JSON body has
+// one document, without a mutation. In case of doubt it is none.
 func IsQuery(target string, body []byte) bool {
 	if !atGraphQL(target) {
 		return false

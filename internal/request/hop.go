@@ -15,7 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// SameOrigin is where a Location leads from a URL, or nil if that is another origin or no URL.
+// SameOrigin returns the target of a Location, relative to a URL; nil if it is at another origin or no URL.
 func SameOrigin(from *url.URL, location string) *url.URL {
 	if location == "" {
 		return nil
@@ -28,8 +28,8 @@ func SameOrigin(from *url.URL, location string) *url.URL {
 	return &next
 }
 
-// Hop is where the record's request may be sent on to by a redirect: to the same origin, if the key travels along;
-// else nil.
+// Hop returns the target of a redirect if the record's request may be sent on to it: it is at the same origin, and the key
+// travels along. Otherwise Hop returns nil.
 func Hop(rec *persist.Record, from *url.URL, location string) *url.URL {
 	to := SameOrigin(from, location)
 	if to == nil || !keyTravels(rec, to) {
@@ -38,8 +38,8 @@ func Hop(rec *persist.Record, from *url.URL, location string) *url.URL {
 	return to
 }
 
-// ByReference is the GET, without a key, for what was made under the business reference of the record's request, and its
-// target. The target is nil if the profile has no such lookup, or if the request lacks a value that it needs.
+// ByReference returns the GET, without a key, for the resource made under the business reference of the record's request, and
+// its target. The target is nil if the profile has no such lookup, or if the request lacks a value for it.
 func ByReference(rec *persist.Record, p *profile.Profile) (get persist.Record, target *url.URL) {
 	if p.Reference == nil {
 		return get, nil
@@ -51,8 +51,8 @@ func ByReference(rec *persist.Record, p *profile.Profile) (get persist.Record, t
 	return Get(rec, path)
 }
 
-// TokenRequest is the request, without key and body, by which the API hands out the token of the record's request, and its
-// target. The target is nil if the profile does not say how, or if the request lacks a value that it needs.
+// TokenRequest returns the request to the API for the token of the record's request, and its target. It has neither key nor
+// body. The target is nil if the profile does not say how to ask, or if the request lacks a value for it.
 func TokenRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, target *url.URL) {
 	if p.Token == nil || p.Token.Path == "" {
 		return ask, nil
@@ -66,7 +66,7 @@ func TokenRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, 
 	return ask, target
 }
 
-// Token is the token in the answer to a TokenRequest, as the API knows it; empty if there is none.
+// Token returns the token in the answer to a TokenRequest, as the API knows it; empty if there is none.
 func Token(p *profile.Profile, status int, body []byte, whole bool) string {
 	if status < 200 || status >= 300 || !whole {
 		return ""
@@ -75,7 +75,7 @@ func Token(p *profile.Profile, status int, body []byte, whole bool) string {
 	return text
 }
 
-// CancelRequest is the request by which the API undoes what was made under the record's key, and its target. The target is
+// CancelRequest returns the request to the API for undoing the operation under the record's key, and its target. The target is
 // nil if the profile does not say how for operations at this path.
 func CancelRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, target *url.URL) {
 	if p.Cancel == nil || p.Cancel.For != Path(rec.Target) {
@@ -97,7 +97,8 @@ func CancelRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record,
 	return ask, target
 }
 
-// SpellKey is a key, or a token, as it is spelled on the wire, or what is wrong with it.
+// SpellKey returns the spelling of a key, or of a token, on the wire. It returns an error if the profile does not allow the
+// key.
 func SpellKey(p *profile.Profile, key string) (wire string, err error) {
 	if err := checkKey(p, key); err != nil {
 		return "", err
@@ -105,7 +106,8 @@ func SpellKey(p *profile.Profile, key string) (wire string, err error) {
 	return encodeKey(p.Encoding, key)
 }
 
-// Rekeyed is the record of the same request under another key, which was never sent, or what keeps it from being so.
+// Rekeyed returns the record of the same request under another key. This record was never sent. If there can be no such record,
+// Rekeyed returns the reason as an error.
 func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.Record, err error) {
 	switch {
 	case inRequest(p):
@@ -151,7 +153,7 @@ func expand(rec *persist.Record, template string) (path string, known bool) {
 	return strings.Join(parts, ""), true
 }
 
-// Get is a GET at the record's origin, without key and body.
+// Get returns a GET at the record's origin, without key and body, and its URL. The URL is nil if target is not at this origin.
 func Get(rec *persist.Record, target string) (get persist.Record, at *url.URL) {
 	get = *rec
 	get.Method, get.Body, get.Carrier, get.Target = http.MethodGet, nil, "", target
@@ -162,8 +164,8 @@ func Get(rec *persist.Record, target string) (get persist.Record, at *url.URL) {
 	return get, at
 }
 
-// Lookup is the GET, without a key, for the resource that an already-done answer names, and its target. The target
-// is nil if the profile has no lookup, or if the answer, of which body is whole or not, names none.
+// Lookup returns the GET, without a key, for the resource named by an already-done answer, and its target. The target is nil if
+// the profile has no lookup, or if the answer names no resource. An answer with an incomplete body (whole is false) names none.
 func Lookup(rec *persist.Record, p *profile.Profile, body []byte, whole bool) (get persist.Record, target *url.URL) {
 	if p.Lookup == nil || !whole {
 		return get, nil

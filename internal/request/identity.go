@@ -9,17 +9,17 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// This file reads from a request's credentials to whom it belongs.
+// This file reads the owner of a request from its credentials.
 
-// identity is what a credential says of its owner, as long as nobody changes it: its name, and its value or the part of it
-// that every request of the owner has. It is a secret, or may be.
+// identity identifies the owner of a credential, as long as nobody changes the credential. It has the credential's name, and
+// its value or the part of the value common to all requests of the owner. It is a secret, or may be.
 type identity struct{ name, value string }
 
 // The names of identities: a header's canonical name; "Cookie:" before a cookie's; "?" before a query parameter's, in lower case.
 const cookiePrefix = "Cookie:"
 
-// identities returns what the credentials of a request say of its owner, in the order of their names, each name once. What differs
-// from request to request says nothing: signatures, nonces, dates. What carries the key is no credential.
+// identities returns the identities in the credentials of a request, in the order of their names, each name once. Values with
+// changes from request to request identify nobody: signatures, nonces, dates. The carrier of the key is no credential.
 func (s *Secrets) identities(h http.Header, user *url.Userinfo, target string, carrier profile.Carrier) []identity {
 	var all []identity
 	for name := range h {
@@ -41,13 +41,13 @@ func (s *Secrets) identities(h http.Header, user *url.Userinfo, target string, c
 	return inOrder(all)
 }
 
-// inOrder sorts identities by their names, and leaves the first of each.
+// inOrder sorts identities by their names, and keeps the first of each name.
 func inOrder(all []identity) []identity {
 	slices.SortStableFunc(all, func(a, b identity) int { return strings.Compare(a.name, b.name) })
 	return slices.CompactFunc(all, func(a, b identity) bool { return a.name == b.name })
 }
 
-// headerIdentities is what a header says of its owner.
+// headerIdentities returns the identities in a header.
 func headerIdentities(h http.Header, name string) []identity {
 	value := joinedLines(h, name)
 	lower := strings.ToLower(name)
@@ -67,7 +67,7 @@ func headerIdentities(h http.Header, name string) []identity {
 	return []identity{{name, value}}
 }
 
-// queryIdentities is what the parameters that pick selects say of their owner, by the first value of each.
+// queryIdentities returns the identities in the query parameters selected by pick, by the first value of each.
 func queryIdentities(target string, pick func(name string) bool) []identity {
 	var all []identity
 	_, query, _ := strings.Cut(target, "?")
@@ -93,8 +93,8 @@ func unescaped(s string) string {
 	return s
 }
 
-// changesEachTime reports whether what is called so differs from request to request, by a word of its name in lower case: a bare
-// signature, a proof, a nonce, a date.
+// changesEachTime reports whether values of this name differ from request to request, by a word of the name: a bare signature,
+// a proof, a nonce, a date. The name is in lower case.
 func changesEachTime(name string) bool {
 	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '-' || r == '_' }) {
 		switch word {
@@ -110,8 +110,8 @@ func changesEachTime(name string) bool {
 	return false
 }
 
-// cookieIdentities is what cookies say of their owner: those that are called like a session or a credential; where none is, all
-// but those that proxies, bots' guards and analytics renew by themselves.
+// cookieIdentities returns the identities in cookies: those with the name of a session or a credential. If there are none, it
+// returns all but those renewed by proxies, bot protection and analytics on their own.
 func cookieIdentities(value string) []identity {
 	var sessions, others []identity
 	for part := range strings.SplitSeq(value, ";") {
@@ -131,7 +131,7 @@ func cookieIdentities(value string) []identity {
 	return others
 }
 
-// isSession reports whether a cookie is called like a session or a credential.
+// isSession reports whether a cookie has the name of a session or a credential.
 func isSession(lower string) bool {
 	for _, part := range []string{"sess", "auth", "token", "jwt", "login", "sso", "ticket", "remember", "identity"} {
 		if strings.Contains(lower, part) {
@@ -141,7 +141,7 @@ func isSession(lower string) bool {
 	return strings.HasSuffix(lower, "sid")
 }
 
-// isRenewed reports whether a cookie is one that something in front of a server sets, and changes by itself.
+// isRenewed reports whether something in front of a server sets a cookie, and changes it by itself.
 func isRenewed(lower string) bool {
 	for _, prefix := range []string{
 		"awsalb", "awselb", "__cf", "cf_", "_cf", "_ga", "_gid", "_gat", "bigip", "incap_", "visid_", "nlbi_", "ts01", "arraffinity",
@@ -154,8 +154,8 @@ func isRenewed(lower string) bool {
 	return false
 }
 
-// authorizationIdentity is what an Authorization header says of its owner. Of schemes that sign it is the id of the key; of those that
-// prove themselves anew each time there is none; of all others, such as Bearer and Basic, the whole value.
+// authorizationIdentity returns the value of the identity in an Authorization header. For signing schemes it is the id of the
+// key. For schemes with a new proof each time there is none. For all others, such as Bearer and Basic, it is the whole value.
 func authorizationIdentity(value string) string {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(value), " ")
 	scheme, rest = strings.ToLower(scheme), strings.TrimSpace(rest)
@@ -203,7 +203,7 @@ func (p parts) signed() bool {
 	})
 }
 
-// identity is what names the key, or its owner; "" if nothing does.
+// identity returns the parts naming the key, or its owner; "" if there are none.
 func (p parts) identity() string {
 	var ids []string
 	for _, part := range p {

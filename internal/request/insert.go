@@ -13,13 +13,13 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Where Reader.InsertKey is set, a key that the call names is put into a request that has none in its body, form or query.
+// If Reader.InsertKey is set, a key named by the call is put into the body, form or query of a request without a key there.
 
 // inserts reports whether keys are put into requests under a profile.
 func (r *Reader) inserts(p *profile.Profile) bool { return r.InsertKey && inRequest(p) }
 
-// withKey returns a request and its body with the key in the profile's carrier, as the last member there. All other bytes stay as they are.
-// A request that carries a key already comes back as it is.
+// withKey returns a request and its body with the key in the profile's carrier, as the last member there. All other bytes stay
+// as they are. A request already carrying a key comes back as it is.
 func (r *Reader) withKey(req *http.Request, p *profile.Profile, body []byte, key string) (*http.Request, []byte, error) {
 	switch _, wire, err := carriedKey(req, p, body); {
 	case err != nil:
@@ -40,7 +40,7 @@ func (r *Reader) withKey(req *http.Request, p *profile.Profile, body []byte, key
 	return same, with, r.check(same)
 }
 
-// insert puts a key into a request that has none.
+// insert puts a key into a request without one.
 func insert(req *http.Request, p *profile.Profile, body []byte, key string) (*http.Request, []byte, error) {
 	if p.Carrier.Place == profile.Query {
 		same := req.WithContext(req.Context())
@@ -67,7 +67,7 @@ func joinedPairs(pairs, name, value string) string {
 	return pairs + "&" + pair
 }
 
-// mayAlter refuses a body that is not plainly what the carrier wants, or of which a header holds a digest.
+// mayAlter refuses a body if it is not clearly of the carrier's type, or if a header holds a digest of it.
 func mayAlter(h http.Header, at profile.Place) error {
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	switch {
@@ -87,7 +87,7 @@ func mayAlter(h http.Header, at profile.Place) error {
 	return nil
 }
 
-// rereadable returns a request with the body that was read from it, which GetBody gives, too.
+// rereadable returns a request with body, the bytes read from it before. Its GetBody gives them, too.
 func rereadable(req *http.Request, body []byte) *http.Request {
 	same := WithBody(req, body)
 	same.GetBody = func() (io.ReadCloser, error) { return bytesBody(body), nil }

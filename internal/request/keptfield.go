@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// keepPointersBytesMax bounds the pointers, so that values have the other half of what a record keeps.
+	// keepPointersBytesMax bounds the pointers. So values have the other half of the bytes kept by a record.
 	keepPointersBytesMax = persist.KeptFieldsBytesMax / 2
-	// keepFromBytesMax bounds the bodies that are searched for values: reading JSON takes many times its size.
+	// keepFromBytesMax bounds the bodies searched for values: reading JSON takes many times its size.
 	keepFromBytesMax = 1 << 20
 )
 
-// CheckPointers reports what is wrong with pointers to values that are to be kept. One that leads through a name that
-// a credential has is an error: whatever is kept stays for years.
+// CheckPointers returns an error for wrong pointers to values to be kept. A pointer through the name of a credential is an
+// error: kept values stay for years.
 func (s *Secrets) CheckPointers(pointers []string) error {
 	size := 0
 	for i, p := range pointers {
@@ -47,7 +47,7 @@ func (s *Secrets) CheckPointers(pointers []string) error {
 	return nil
 }
 
-// tokens are the names and indexes that a JSON pointer leads through.
+// tokens returns the names and indexes on the way of a JSON pointer.
 func tokens(pointer string) []string {
 	list := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, t := range list {
@@ -56,8 +56,8 @@ func tokens(pointer string) []string {
 	return list
 }
 
-// secretField reports whether a member of a body is a credential by its name: as a header, also where capitals part
-// the words, or as a query parameter. KeepHeader has no say, since it is asked of headers.
+// secretField reports whether a member of a body is a credential by its name. The rules for headers, also with capitals between
+// the words, and those for query parameters decide. KeepHeader has no effect, since it is only for headers.
 func (s *Secrets) secretField(name string) bool {
 	if contains(s.Headers, name) || s.parameter(name) {
 		return true
@@ -66,7 +66,7 @@ func (s *Secrets) secretField(name string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return hasSecretWord(w) || hasSecretWord(hyphenated(w)) })
 }
 
-// hyphenated puts a hyphen before each capital that follows a small letter: privateKey is private-Key.
+// hyphenated puts a hyphen before each capital after a small letter: privateKey becomes private-Key.
 func hyphenated(name string) string {
 	var b strings.Builder
 	before := ' '
@@ -80,7 +80,7 @@ func hyphenated(name string) string {
 	return b.String()
 }
 
-// keptFields are what KeepFields names in a request's body, in that order; nil if it names nothing that is there.
+// keptFields returns the values named by KeepFields in a request's body, in that order; nil if none of them is there.
 func (r *Reader) keptFields(h http.Header, body []byte) []persist.KeptField {
 	if len(r.KeepFields) == 0 {
 		return nil
@@ -110,18 +110,17 @@ func (r *Reader) keptFields(h http.Header, body []byte) []persist.KeptField {
 	return kept
 }
 
-// Fields are the values of a request's body: of a form, or of JSON whatever its Content-Type says. The zero value has
-// none.
+// Fields are the values of a request's body: of a form, or of JSON whatever its Content-Type says. The zero value has none.
 type Fields struct {
 	form     url.Values
 	document any
 }
 
-// Why Fields.Text has no text.
+// The errors of Fields.Text.
 var (
 	// ErrNoField: the body has nothing at the pointer.
 	ErrNoField = errors.New("nothing is there")
-	// ErrNoText: the body has something there that is not one number, boolean, or text with a character in it.
+	// ErrNoText: the value there is not one number, boolean, or text with a character in it.
 	ErrNoText = errors.New("what is there is not one text, number or boolean")
 )
 
@@ -137,8 +136,8 @@ func FieldsOf(h http.Header, body []byte) Fields {
 	return Fields{document: jsonpointer.Decode(body)}
 }
 
-// Text is the text of the value at a JSON pointer; in a form /a/b is the field a[b]. Numbers keep their spelling.
-// Errors: ErrNoField, ErrNoText.
+// Text returns the text of the value at a JSON pointer; in a form /a/b is the field a[b]. Numbers keep their spelling. Errors:
+// ErrNoField, ErrNoText.
 func (f Fields) Text(pointer string) (string, error) {
 	if f.form != nil {
 		return f.formText(pointer)
@@ -153,8 +152,8 @@ func (f Fields) Text(pointer string) (string, error) {
 	return text, nil
 }
 
-// Value is the value at a JSON pointer, as package jsonpointer decodes it, or the text of a form's field; nil if there is
-// nothing, or not one value.
+// Value returns the value at a JSON pointer, as package jsonpointer decodes it, or the text of a form's field. It returns nil
+// if there is nothing, or not one value.
 func (f Fields) Value(pointer string) any {
 	if f.form == nil {
 		return jsonpointer.Value(f.document, pointer)
@@ -165,7 +164,7 @@ func (f Fields) Value(pointer string) any {
 	return nil
 }
 
-// Form is the body as a form; nil if it is none.
+// Form returns the body as a form; nil if it is none.
 func (f Fields) Form() url.Values { return f.form }
 
 func (f Fields) formText(pointer string) (string, error) {

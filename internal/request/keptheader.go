@@ -9,11 +9,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what is kept of an answer's headers.
+// This file holds the rules for keeping an answer's headers.
 
-// KeptHeader is what is recorded of an answer's headers: without credentials, also those in the URLs that any of them holds.
-// It shares the lines that it does not change, and is h itself where nothing is left out, so that whoever gets it must
-// not write to it.
+// KeptHeader returns an answer's headers for a record: without credentials, and without those in URLs in any header. The result
+// shares unchanged lines with h, and is h itself if nothing is left out. So its users must not write to it.
 func (s *Secrets) KeptHeader(h http.Header) http.Header {
 	kept, own := h, false
 	change := func() {
@@ -35,8 +34,9 @@ func (s *Secrets) KeptHeader(h http.Header) http.Header {
 	return kept
 }
 
-// KeptBy is KeptHeader by the rules of whoever began a record, as far as that says them: the names that his configuration adds, what it left
-// out of the request, and the words of the field, unless the configuration keeps some of these.
+// KeptBy is KeptHeader by the rules of a record's creator, as far as the record has them. These are the names added by the
+// creator's configuration, the names left out of the request, and the usual words, unless the configuration keeps some of
+// these.
 func KeptBy(rec *persist.Record, h http.Header) http.Header {
 	theirs, known := parseRecipe(rec.Recipe)
 	if !known {
@@ -49,7 +49,7 @@ func KeptBy(rec *persist.Record, h http.Header) http.Header {
 	return s.KeptHeader(h)
 }
 
-// NamesSecrets reports whether a record says more of what is a credential than every client knows.
+// NamesSecrets reports whether a record has rules for credentials beyond those known to every client.
 func NamesSecrets(rec *persist.Record) bool {
 	first, _, _ := strings.Cut(rec.Recipe, " ")
 	return strings.Contains(first, ":")
@@ -90,8 +90,8 @@ func isURLHeader(name string) bool {
 	return false
 }
 
-// cleanText is a header's value in which URL references stand among other text, in brackets, in quotes or bare, as in Link
-// and Refresh, without their credentials. What follows a query may belong to it, since a URL may hold a quote or a comma.
+// cleanText returns a header's value without the credentials of its URL references. They stand among other text, in brackets,
+// in quotes or bare, as in Link and Refresh. The text after a query may belong to it, since a URL may hold a quote or a comma.
 func (s *Secrets) cleanText(text string) string {
 	var b strings.Builder
 	for inQuery := false; text != ""; {
@@ -115,8 +115,8 @@ func (s *Secrets) cleanText(text string) string {
 	return b.String()
 }
 
-// cleanURL is a URL reference without userinfo and without the credentials in its query and its fragment, and byte
-// for byte as it is otherwise.
+// cleanURL returns a URL reference without userinfo and without the credentials in its query and its fragment. The rest stays
+// byte for byte as it is.
 func (s *Secrets) cleanURL(ref string) string {
 	rest, fragment, hasFragment := strings.Cut(ref, "#")
 	head, query, hasQuery := strings.Cut(rest, "?")
@@ -133,7 +133,7 @@ func (s *Secrets) cleanURL(ref string) string {
 	return clean
 }
 
-// withoutUser takes the userinfo out of a URL reference that has no query and no fragment.
+// withoutUser takes the userinfo out of a URL reference without query and fragment.
 func withoutUser(ref string) string {
 	scheme, rest, found := strings.Cut(ref, "//")
 	if !found || strings.Contains(scheme, "/") {

@@ -20,18 +20,18 @@ func (r *Reader) mayGenerate(p *profile.Profile, given Given) bool {
 	return given.Generate && r.MayMake(p)
 }
 
-// MayMake reports whether NewKey may be asked for requests under a profile. In a body, a form or a query only a key of the business is put: with
-// another one the same request would be another one each time.
+// MayMake reports whether NewKey may be asked for requests under a profile. Only a key of the business is put into a body, a
+// form or a query: with another key the same request would be another one each time.
 func (r *Reader) MayMake(p *profile.Profile) bool {
 	return !r.RequireKey && (!inRequest(p) || r.inserts(p) && r.MakesBusiness)
 }
 
-// inRequest reports whether a key travels in what the caller makes.
+// inRequest reports whether a key travels in the body, form or query made by the caller.
 func inRequest(p *profile.Profile) bool {
 	return inBody(p) || p.Carrier.Place == profile.Query
 }
 
-// inBody reports whether a key travels in the body, which has to be read for it.
+// inBody reports whether a key travels in the body. The body has to be read for it.
 func inBody(p *profile.Profile) bool {
 	return p.Carrier.Place == profile.Body || p.Carrier.Place == profile.Form
 }
@@ -55,16 +55,16 @@ func (r *Reader) Make(req *http.Request) *Made {
 	return &Made{Key: key, Business: business}
 }
 
-// Shown returns the copy of a request that functions of the user get: without Body, since that can be read only once, and with
-// a bounded GetBody, if the request has one.
+// Shown returns the copy of a request for functions of the user. It has no Body, since Body can be read only once, and a
+// bounded GetBody, if the request has one.
 func (r *Reader) Shown(req *http.Request) *http.Request {
 	shown := req.Clone(req.Context())
 	shown.Body, shown.ContentLength, shown.GetBody = nil, 0, r.bodyForKey(req)
 	return shown
 }
 
-// bodyForKey returns a GetBody for a copy, which reads at most MaxBodyBytes and ends with the request's context; nil if the
-// request has none.
+// bodyForKey returns a GetBody for a copy; nil if the request has none. The GetBody reads at most MaxBodyBytes and ends with
+// the request's context.
 func (r *Reader) bodyForKey(req *http.Request) func() (io.ReadCloser, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return func() (io.ReadCloser, error) { return http.NoBody, nil }
@@ -88,8 +88,8 @@ func (r *Reader) bodyForKey(req *http.Request) func() (io.ReadCloser, error) {
 	}
 }
 
-// oneKey returns the one key of a request and how it travels: the call's, the request's own, else the generated one. Two
-// different keys are an error, as is a key that the profile does not allow.
+// oneKey returns the one key of a request and its spelling on the wire: the call's, the request's own, else the generated one.
+// Two different keys are an error, and so is a key not allowed by the profile.
 func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given, generated string) (key, wire string, err error) {
 	key, wire, err = r.findKey(req, p, named, body, given)
 	if err == nil && key == "" {
@@ -124,7 +124,7 @@ func (r *Reader) checkOne(p *profile.Profile, key, wire string, given Given) err
 	return checkKey(p, key)
 }
 
-// lacksKey says what to do about a request that has no key in what the caller makes.
+// lacksKey returns the error for a request without a key in its body, form or query. The error says how to put one there.
 func (r *Reader) lacksKey(p *profile.Profile, key string) error {
 	how := "put it there, or set InsertKey"
 	switch {
@@ -136,8 +136,7 @@ func (r *Reader) lacksKey(p *profile.Profile, key string) error {
 	return fmt.Errorf("profile %q wants the key in %s: %s", p.Name, place(p), how)
 }
 
-// findKey is the one key that the call names, and its spelling if the request carries it; both are empty if there is
-// none.
+// findKey returns the one key named by the call, and its spelling if the request carries it. Both are empty if there is none.
 func (r *Reader) findKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given) (key, wire string, err error) {
 	if len(named.strange) > 0 {
 		return "", "", fmt.Errorf("profile %q does not use the key header %s", p.Name, http.CanonicalHeaderKey(named.strange[0]))
@@ -161,8 +160,7 @@ func (r *Reader) findKey(req *http.Request, p *profile.Profile, named Named, bod
 	return key, wire, nil
 }
 
-// carriedKey is the key that the request itself holds in the profile's carrier, and its spelling there; both are
-// empty if there is none.
+// carriedKey returns the request's own key in the profile's carrier, and its spelling there. Both are empty if there is none.
 func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire string, err error) {
 	values := carriedKeys(req, p)
 	if inBody(p) {
@@ -184,13 +182,13 @@ func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire s
 	if err != nil {
 		return "", "", fmt.Errorf("profile %q: %w", p.Name, err)
 	}
-	if key == "" { // spelled as an empty string, which never means a fresh key
+	if key == "" { // spelled as an empty string; it never means a fresh key
 		return "", "", fmt.Errorf("the key in %s is empty", place(p))
 	}
 	return key, wire, nil
 }
 
-// place says where the profile's keys travel, for errors.
+// place returns a description of the profile's carrier, for errors.
 func place(p *profile.Profile) string {
 	if p.Carrier.Place == profile.Form {
 		return fmt.Sprintf("the field %s of a form", p.Carrier.Name)
@@ -198,7 +196,8 @@ func place(p *profile.Profile) string {
 	return fmt.Sprintf("the %s at %s", p.Carrier.Place, p.Carrier.Name)
 }
 
-// carriedKeys are the values in the profile's carrier, as spelled; of a body none, which would have to be read.
+// carriedKeys returns the values in the profile's carrier, as spelled. It returns none of a body, since the body would have to
+// be read.
 func carriedKeys(req *http.Request, p *profile.Profile) []string {
 	switch p.Carrier.Place {
 	case profile.Header:
@@ -211,9 +210,10 @@ func carriedKeys(req *http.Request, p *profile.Profile) []string {
 	return nil
 }
 
-// keysInBody are the texts at the carrier in the body of a request with these headers: at a JSON pointer more than one
-// only where an object on the way has a name twice, and empty what is neither string, number nor boolean; in a form those of
-// all fields of that name. A body that is no form, or whose Content-Type does not say so, has no fields.
+// keysInBody returns the texts at the carrier in the body of a request with these headers. At a JSON pointer there is more than
+// one text only if an object on the way has a name twice. The text of a value other than a string, number or boolean is empty.
+// In a form they are the texts of all fields of the carrier's name. A body that is no form, or without the Content-Type of a
+// form, has no fields.
 func keysInBody(h http.Header, body []byte, c profile.Carrier) []string {
 	if c.Place == profile.Form {
 		return FieldsOf(h, body).form[c.Name]
@@ -221,7 +221,7 @@ func keysInBody(h http.Header, body []byte, c profile.Carrier) []string {
 	return jsonpointer.Texts(body, c.Name)
 }
 
-// queryCarrier is the query parameter that carries the key; empty if it travels elsewhere.
+// queryCarrier returns the name of the query parameter for the key; empty if the key travels elsewhere.
 func queryCarrier(p *profile.Profile) string {
 	if p.Carrier.Place == profile.Query {
 		return p.Carrier.Name
@@ -229,7 +229,7 @@ func queryCarrier(p *profile.Profile) string {
 	return ""
 }
 
-// recordCarrier is the query parameter that carries a record's key; empty if it travels elsewhere.
+// recordCarrier returns the name of the query parameter for a record's key; empty if the key travels elsewhere.
 func recordCarrier(rec *persist.Record) string {
 	if rec.Carrier == string(profile.Query) {
 		return rec.CarrierName
@@ -237,8 +237,8 @@ func recordCarrier(rec *persist.Record) string {
 	return ""
 }
 
-// strangeKeyHeaders are the key headers that the profile does not use, in order: the caller relies on a key that this API
-// would not see.
+// strangeKeyHeaders returns the names of the key headers not used by the profile, in order. The caller relies on a key there,
+// but this API would not see it.
 func strangeKeyHeaders(h http.Header, p *profile.Profile) []string {
 	var names []string
 	for name := range h {
@@ -250,9 +250,10 @@ func strangeKeyHeaders(h http.Header, p *profile.Profile) []string {
 	return names
 }
 
-// isKeyHeader reports whether APIs in the field take keys in a header of this name: PayPal-Request-Id,
-// Repeatability-Request-Id (OASIS Repeatable Requests 1.0), and each name that holds "idempotency" or "idempotence" and
-// ends in it or in a word for a key, such as Cko-Idempotency-Key, X-Payout-Idempotency and X-Idempotence-UUID.
+// isKeyHeader reports whether APIs in the field take keys in a header of this name: PayPal-Request-Id, Repeatability-Request-Id
+// (OASIS Repeatable Requests 1.0), and idempotency headers. The name of an idempotency header holds "idempotency" or
+// "idempotence", and ends in it or in a word for a key. Examples are Cko-Idempotency-Key, X-Payout-Idempotency and
+// X-Idempotence-UUID.
 func isKeyHeader(name string) bool {
 	lower := appendLower(make([]byte, 0, 64), name)
 	if !bytes.Contains(lower, []byte("idempoten")) {
@@ -265,10 +266,9 @@ func isKeyHeader(name string) bool {
 	return false
 }
 
-// CarriesKey reports whether a request carries a key, or the call names one, so that it is an operation whatever its
-// method. Where the profile's keys travel in the body, it has to read that, up to MaxBodyBytes. Use same instead of
-// req afterwards, which gives the same body again; a body that cannot be read counts as one with a key, and gives
-// the same error to Read.
+// CarriesKey reports whether a request carries a key, or the call names one. It is an operation then, whatever its method. If
+// the profile's keys travel in the body, CarriesKey has to read the body, up to MaxBodyBytes. Use same instead of req
+// afterwards: it gives the same body again. An unreadable body counts as one with a key, and gives the same error to Read.
 func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) (carries bool, same *http.Request) {
 	if len(given.Keys) > 0 || len(carriedKeys(req, p)) > 0 || len(strangeKeyHeaders(req.Header, p)) > 0 {
 		return true, req
@@ -279,7 +279,7 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 	return r.carriesInBody(req, p)
 }
 
-// carriesInBody is CarriesKey for what is in the body.
+// carriesInBody is CarriesKey for a key in the body.
 func (r *Reader) carriesInBody(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
 	same = req.WithContext(req.Context())
 	var body []byte
@@ -293,7 +293,7 @@ func (r *Reader) carriesInBody(req *http.Request, p *profile.Profile) (carries b
 	return len(keysInBody(req.Header, body, p.Carrier)) > 0, WithBody(req, body)
 }
 
-// WithBody is req with the body that was read from it.
+// WithBody returns a copy of req with body, the bytes read from req.
 func WithBody(req *http.Request, body []byte) *http.Request {
 	same := req.WithContext(req.Context())
 	same.Body, same.ContentLength = http.NoBody, int64(len(body))

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// keyBytesMax bounds a key where the profile does not say.
+// keyBytesMax bounds a key if the profile does not.
 const keyBytesMax = 255
 
 var errNotQuoted = errors.New("want the key as a quoted structured-field string")
@@ -29,8 +29,8 @@ func encodeKey(e profile.Encoding, key string) (string, error) {
 	return "", fmt.Errorf("unknown key encoding %q", e)
 }
 
-// InboundKey returns the key in the header of a request that a server received, if callers send keys as p says; empty if
-// there is none. More than one key, an empty one, and one that is not spelled so are errors, which do not repeat it.
+// InboundKey returns the key in the header of a request received by a server, if callers send keys as p says; empty if there is
+// none. More than one key, an empty key, and another spelling are errors. The errors do not repeat the key.
 func InboundKey(h http.Header, p *profile.Profile) (string, error) {
 	values := h.Values(p.Carrier.Name)
 	if p.Carrier.Place != profile.Header || len(values) == 0 {
@@ -46,8 +46,8 @@ func InboundKey(h http.Header, p *profile.Profile) (string, error) {
 	return key, err
 }
 
-// decodeKey reads back what encodeKey writes (RFC 9651 section 4.2.5). It never repairs: a bare value where a String
-// is due is refused.
+// decodeKey reads back the output of encodeKey (RFC 9651 section 4.2.5). It never repairs: a bare value instead of a String is
+// refused.
 func decodeKey(e profile.Encoding, wire string) (string, error) {
 	if e != profile.SFString {
 		return wire, nil
@@ -69,7 +69,8 @@ func decodeKey(e profile.Encoding, wire string) (string, error) {
 	return b.String(), nil
 }
 
-// OtherSpelling returns the other key that is on the wire, in a header, what the record's is; "" if there is none.
+// OtherSpelling returns the other key with the same spelling on the wire, in a header, as the record's key; "" if there is
+// none.
 func OtherSpelling(rec *persist.Record) string {
 	if rec.Carrier != string(profile.Header) || rec.ServerToken {
 		return ""
@@ -84,7 +85,8 @@ func OtherSpelling(rec *persist.Record) string {
 	return key
 }
 
-// checkKey says which limit of the API a key breaks, and which keys that are made of it do not. A key is never cut.
+// checkKey returns an error if a key breaks a limit of the API. The error says how, and names ways to make a fitting key of it.
+// A key is never cut.
 func checkKey(p *profile.Profile, key string) error {
 	broken := brokenBy(p.Key, key)
 	if broken == "" {
@@ -117,13 +119,13 @@ func brokenBy(rule profile.KeyRule, key string) string {
 	return ""
 }
 
-// The bounds of the keys that Key.Short makes.
+// The bounds of the keys made by Key.Short.
 const (
 	shortBytesMin = 16
 	shortBytesMax = 52
 )
 
-// waysOut names the methods of a key by which one is made of it that meets a rule; "" if none does.
+// waysOut names the methods of a key for making one of it within a rule; "" if there are none.
 func waysOut(rule profile.KeyRule) string {
 	var ways []string
 	short := min(cmp.Or(rule.MaxBytes, keyBytesMax), shortBytesMax)

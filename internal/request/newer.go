@@ -8,8 +8,9 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Newer returns an error that names what a later version of this module froze in the record and this one does not know; nil
-// if there is nothing. Such a record is not sent: with an unknown carrier the key would be left out.
+// Newer returns an error if a later version of this module froze in the record a carrier or a recipe unknown to this version.
+// The error names it. Without one, Newer returns nil. Such a record is not sent: with an unknown carrier the key would be left
+// out.
 func Newer(rec *persist.Record) error {
 	places := []profile.Place{profile.Header, profile.Body, profile.Form, profile.Query, profile.Nowhere}
 	if !slices.Contains(places, profile.Place(rec.Carrier)) {

@@ -13,7 +13,7 @@ type Origins struct {
 	name    string // all entries as they were given
 	exact   map[string]bool
 	anyPort []string    // "http://127.0.0.1:"
-	label   [][2]string // what stands before and after one label: "https://", ".example.com:443"
+	label   [][2]string // the texts before and after one label: "https://", ".example.com:443"
 }
 
 const (
@@ -24,8 +24,8 @@ const (
 // errNoOrigin says how an origin is spelled.
 var errNoOrigin = errors.New(`want a scheme and a host, such as "https://api.example.com", or "https://*.example.com" for one label`)
 
-// ParseOrigins reads a list: origins, "https://*.example.com" for one label, "http://127.0.0.1:*" for all ports of this machine.
-// Errors name the entry by its index, say what to write, and repeat nothing that may be a credential.
+// ParseOrigins reads a list: origins, "https://*.example.com" for one label, "http://127.0.0.1:*" for all ports of this
+// machine. Errors name the entry by its index, give the right spelling, and repeat no possible credential.
 func ParseOrigins(entries []string) (*Origins, error) {
 	o := &Origins{name: strings.Join(entries, " "), exact: map[string]bool{}}
 	for i, entry := range entries {
@@ -73,19 +73,19 @@ func (o *Origins) add(entry string) error {
 	return nil
 }
 
-// loopback reports whether a name is that of this machine.
+// loopback reports whether a name means this machine.
 func loopback(name string) bool {
 	return name == "127.0.0.1" || name == "localhost" || name == "[::1]"
 }
 
-// domain reports whether a name can be that of a domain below which all names belong to one owner: no top-level domain, and no address.
+// domain reports whether all names below a domain can belong to one owner: it is no top-level domain, and no address.
 func domain(name string) bool {
 	last := strings.LastIndexByte(strings.TrimSuffix(name, "."), '.')
 	_, number := strconv.Atoi(strings.TrimSuffix(name[last+1:], "."))
 	return last > 0 && number != nil && !strings.HasPrefix(name, "[")
 }
 
-// Allows reports whether the list has an origin that is spelled as Origin does it. Another spelling of the same is not allowed.
+// Allows reports whether the list has an origin in the spelling of Origin. Another spelling of the same origin is not allowed.
 func (o *Origins) Allows(origin string) bool {
 	if o.exact[origin] {
 		return true
@@ -115,7 +115,8 @@ func isLabel(label string) bool {
 	return label != "" && !strings.ContainsFunc(label, odd)
 }
 
-// checkOrigin refuses a request to an origin to which the client sends nothing. One whose URL cannot be read is refused elsewhere.
+// checkOrigin refuses a request to an origin if the client sends nothing there. A request with an unreadable URL is refused
+// elsewhere.
 func (r *Reader) checkOrigin(named *Named, given Given) error {
 	if r.Allowed == nil || named.Origin == "" || r.Producer && given.Queued || r.Allowed(named.Origin) {
 		return nil
@@ -123,7 +124,7 @@ func (r *Reader) checkOrigin(named *Named, given Given) error {
 	return &Error{Invalid, NotAllowed(named.Origin)}
 }
 
-// NotAllowed returns the error of an operation whose origin Config.Origins and Config.OriginAllowed do not allow.
+// NotAllowed returns the error of an operation for an origin allowed neither by Config.Origins nor by Config.OriginAllowed.
 func NotAllowed(origin string) error {
 	return fmt.Errorf("this client does not send to %q: it is not among Config.Origins, and Config.OriginAllowed does not allow it", origin)
 }

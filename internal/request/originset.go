@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// OriginSet is a set of origins and patterns as a journal keeps it: the letter of its version, and for each the first bytes of its SHA-256, in
-// order; or everyOrigin. One of a later version counts as everyOrigin. Nil is empty. Find needs no more than an origin to find a pattern.
+// OriginSet is a set of origins and patterns as a journal keeps it. It is the letter of its version, and for each entry the
+// first bytes of its SHA-256, in order; or it is everyOrigin. A set of a later version counts as everyOrigin. Nil is empty.
+// Find needs no more than an origin to find a pattern.
 type OriginSet []byte
 
 const (
@@ -21,7 +22,7 @@ const (
 // Name is the same for equal lists.
 func (o *Origins) Name() string { return o.name }
 
-// Entries are the origins and patterns of the list, each in one spelling, in order.
+// Entries returns the origins and patterns of the list, each in one spelling, in order.
 func (o *Origins) Entries() (entries []string) {
 	for origin := range o.exact {
 		entries = append(entries, origin)
@@ -36,7 +37,7 @@ func (o *Origins) Entries() (entries []string) {
 	return slices.Compact(entries)
 }
 
-// Find returns the entry of the set that an origin, as Origin spells it, belongs to; empty if there is none.
+// Find returns the set's entry for an origin in the spelling of Origin; empty if there is none.
 func (s OriginSet) Find(origin string) (entry string) {
 	switch {
 	case len(s) == 0 || len(s) == 1 && s[0] == setVersion:
@@ -67,13 +68,13 @@ func (s OriginSet) Has(entry string) bool {
 	return found
 }
 
-// digest is what stands for an entry.
+// digest returns the bytes of an entry in a set.
 func digest(entry string) []byte {
 	sum := sha256.Sum256([]byte(entry))
 	return sum[:digestSize]
 }
 
-// at returns where a digest is, or belongs.
+// at returns the position of a digest, or the position for inserting it.
 func (s OriginSet) at(digest []byte) (at int, found bool) {
 	for at = 1; at < len(s); at += digestSize {
 		switch bytes.Compare(s[at:min(at+digestSize, len(s))], digest) {

@@ -12,12 +12,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Owner is what a request says of whom it belongs to, by its credentials. It holds secrets, and is never recorded.
+// Owner identifies the owner of a request, by its credentials. It holds secrets, and is never recorded.
 type Owner struct {
 	// Asked: it is to be compared. Otherwise the call names an account, or has one owner only.
 	Asked bool
 	ids   []identity
-	// header and target are what is recorded of the request, where other records may have credentials.
+	// header and target are the recorded ones of the request. Other records may have credentials there.
 	header http.Header
 	target string
 }
@@ -25,8 +25,8 @@ type Owner struct {
 // oneOwner is the key of ContextWithOneOwner.
 type oneOwner struct{}
 
-// ContextWithOneOwner says that the credentials of all requests are one owner's, however often they change, so that they are not
-// compared. It is for a program that works for one account only.
+// ContextWithOneOwner returns a context for requests of one owner. Their credentials are not compared, however often they
+// change. It is for a program working for one account only.
 func ContextWithOneOwner(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oneOwner{}, true)
 }
@@ -34,8 +34,8 @@ func ContextWithOneOwner(ctx context.Context) context.Context {
 // OneOwner reports whether ctx is one of ContextWithOneOwner.
 func OneOwner(ctx context.Context) bool { return ctx.Value(oneOwner{}) != nil }
 
-// Credentials are keyed digests of the owner's credentials, as a record has them: no more than persist.CredentialsMax, in the
-// order of their names. secret is the journal's.
+// Credentials returns keyed digests of the owner's credentials, as a record has them: no more than persist.CredentialsMax, in
+// the order of their names. secret is the journal's.
 func (o *Owner) Credentials(secret []byte) []persist.Credential {
 	ids := o.ids[:min(len(o.ids), persist.CredentialsMax)]
 	all := make([]persist.Credential, 0, len(ids))
@@ -48,8 +48,8 @@ func (o *Owner) Credentials(secret []byte) []persist.Credential {
 	return all
 }
 
-// Compare compares the owner with that of a record. What only one of them takes for a credential, and the other has recorded in
-// clear, is compared too.
+// Compare compares the owner with the owner of a record. A value is compared, too, if only one of them takes it for a
+// credential, and the other has recorded it in clear.
 func (o *Owner) Compare(rec *persist.Record, secret []byte) persist.Owners {
 	mine, theirs := o.Credentials(secret), rec.Credentials
 	mine = append(mine, inClear(o.header, o.target, namesOf(theirs, mine), secret)...)
@@ -57,7 +57,7 @@ func (o *Owner) Compare(rec *persist.Record, secret []byte) persist.Owners {
 	return persist.CompareOwners(mine, theirs)
 }
 
-// namesOf are the names of credentials that are not among others.
+// namesOf returns the names of credentials missing among others.
 func namesOf(all, others []persist.Credential) (names []string) {
 	for _, c := range all {
 		if !slices.ContainsFunc(others, func(other persist.Credential) bool { return other.Name == c.Name }) {
@@ -67,7 +67,7 @@ func namesOf(all, others []persist.Credential) (names []string) {
 	return names
 }
 
-// inClear digests credentials of these names among headers, and parameters of a target, that were recorded in clear.
+// inClear returns digests of the credentials of these names, read from headers and a target recorded in clear.
 func inClear(h http.Header, target string, names []string, secret []byte) (all []persist.Credential) {
 	for _, name := range names {
 		var ids []identity
@@ -86,7 +86,7 @@ func inClear(h http.Header, target string, names []string, secret []byte) (all [
 	return all
 }
 
-// digest is the keyed digest of a credential. A name that is too long for a record is a digest, too.
+// digest returns the keyed digest of a credential. A name too long for a record becomes a digest, too.
 func (id identity) digest(secret []byte) persist.Credential {
 	name := id.name
 	if len(name) > persist.CredentialNameBytesMax {
@@ -98,7 +98,8 @@ func (id identity) digest(secret []byte) persist.Credential {
 	return persist.Credential{Name: name, Digest: hex.EncodeToString(key[:4]) + ":" + hex.EncodeToString(sum[:16])}
 }
 
-// Reference stands for an operation in an error that must not name its key. Only whoever has the journal finds the operation by it.
+// Reference returns a text for an operation, for an error without the operation's key. Only a holder of the journal finds the
+// operation by it.
 func Reference(id persist.ID, secret []byte) string {
 	return referencePrefix + hex.EncodeToString(mac(secret, "reference", id.Account, id.Key)[:16])
 }
@@ -112,7 +113,7 @@ func IsReference(text string) bool {
 	return is && err == nil && len(b) == 16
 }
 
-// mac is a keyed digest of texts; purpose tells its uses apart.
+// mac returns a keyed digest of texts; purpose tells its uses apart.
 func mac(secret []byte, purpose string, texts ...string) []byte {
 	m := hmac.New(sha256.New, secret)
 	message := appendSized(nil, purpose)

@@ -8,17 +8,18 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Coverage says who says that keys count for an operation. The zero value claims nothing.
+// Coverage says if keys count for an operation, according to the profile, the draft or the caller. The zero value claims
+// nothing.
 type Coverage uint8
 
 // The coverages.
 const (
-	Unheard   Coverage = iota // nobody says so: no profile that names an API, and a method other than POST and PATCH
+	Unheard   Coverage = iota // nobody says so: no profile of a named API, and a method other than POST and PATCH
 	Covered                   // the profile, the draft, or the caller; or no key is sent
-	Uncovered                 // the profile names an API that honours keys elsewhere
+	Uncovered                 // the profile names an API with keys honoured elsewhere
 )
 
-// coverage returns who says that keys count for a record's request.
+// coverage returns the Coverage of a record's request.
 func (r *Reader) coverage(rec *persist.Record, p *profile.Profile) Coverage {
 	path := r.ownPath(rec.Target)
 	switch {
@@ -55,7 +56,8 @@ func listed(list []profile.Endpoint, method, path string) bool {
 	return covered
 }
 
-// onPath reports whether a path is that of an endpoint. A segment that a server may read as another path stands for none.
+// onPath reports whether a path matches the path of an endpoint. A segment matches no placeholder if a server may read it as
+// another path.
 func onPath(pattern, path string) bool {
 	want, is := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(is) {
@@ -70,8 +72,8 @@ func onPath(pattern, path string) bool {
 	return true
 }
 
-// plainSegment reports whether a segment of a path is one wherever it is read: not empty, not . or .., and without a slash or
-// a dot that is encoded.
+// plainSegment reports whether every reader takes a text for one segment of a path: not empty, not . or .., and without an
+// encoded slash or dot.
 func plainSegment(s string) bool {
 	lower := strings.ToLower(s)
 	for _, hidden := range []string{"%2f", "%5c", "%2e", `\`, ";"} {
@@ -82,9 +84,9 @@ func plainSegment(s string) bool {
 	return s != "" && s != "." && s != ".."
 }
 
-// protected reports whether another send of the record's request takes no effect a second time: the API takes a key, or the
-// request names a business reference that the API is known to accept only once. Not where the profile names an API that honours
-// keys elsewhere only.
+// protected reports whether another send of the record's request takes no effect a second time. It reports true if the API
+// takes a key, or is known to accept the request's business reference only once. It reports false if the profile names an API
+// with keys honoured elsewhere only.
 func protected(rec *persist.Record, p *profile.Profile, covered Coverage) bool {
 	switch {
 	case covered == Uncovered:
@@ -98,8 +100,8 @@ func protected(rec *persist.Record, p *profile.Profile, covered Coverage) bool {
 	return target != nil
 }
 
-// NormalPath returns a path with "{}" for each segment that may be an id, so that one operation has one, for logs. Segments
-// are ids where they hold a digit and are no version such as v2, or are over 24 bytes.
+// NormalPath returns a path for logs, with "{}" for each segment likely to be an id. So one operation has one path. A segment
+// counts as an id if it holds a digit and is no version such as v2, or if it is over 24 bytes.
 func NormalPath(target string) string {
 	segments := strings.Split(Path(target), "/")
 	for i, s := range segments {

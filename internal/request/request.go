@@ -1,7 +1,7 @@
-// Package request converts between an http.Request and a persist.Record. Reader.Read reads a caller's
-// request once into the record of the operation; New turns a record back into a request for one send; Authorize
-// lets the caller's function add credentials to it. It also holds the fingerprint of what a key names, the key's
-// carrier, and the rules for credentials, which are never recorded.
+// Package request converts between an http.Request and a persist.Record. Reader.Read reads a caller's request once into the
+// record of the operation. New turns a record back into a request for one send. Authorize lets the caller's function add
+// credentials to it. The package also holds the fingerprint of the request named by a key, the key's carrier, and the rules for
+// credentials. Credentials are never recorded.
 //
 // It knows nothing of the client, of journals, or of outcomes.
 package request
@@ -27,19 +27,19 @@ import (
 // Reader reads requests. It is immutable and safe for concurrent use. The zero value takes no body and no
 // header; every field is the client's configuration.
 type Reader struct {
-	// Account names whose account the client acts for.
+	// Account is the name of the client's account.
 	Account string
 	// MaxBodyBytes bounds the body. MaxHeaderBytes bounds the target, and the names and values of all headers.
 	MaxBodyBytes, MaxHeaderBytes int64
 	// RequireKey: a request without a key is an error, and NewKey is not asked.
 	RequireKey bool
-	// NewKey makes the key of a request that has none. It gets a copy without Body, but with GetBody. business: the same
-	// request always gets this key, so that its record is one of a key that the caller chose.
+	// NewKey makes the key of a request without one. It gets a copy without Body, but with GetBody. If business is true, the same
+	// request always gets this key; its record counts as one of a key chosen by the caller.
 	NewKey func(*http.Request) (key string, business bool, err error)
-	// InsertKey: a key that the call names is put into the body, form or query where the profile has keys there and the request has none.
-	// MakesBusiness: all keys of NewKey are the business's own.
+	// InsertKey: a key named by the call is put into the body, form or query if the profile has keys there and the request has
+	// none. MakesBusiness: all keys of NewKey are the business's own.
 	InsertKey, MakesBusiness bool
-	// Secrets says what is a credential.
+	// Secrets tells credentials from other values.
 	Secrets Secrets
 	// Credential and Region go into each record as they are.
 	Credential, Region string
@@ -47,24 +47,25 @@ type Reader struct {
 	Pauses   persist.Pauses
 	AskFirst bool
 	Results  bool // becomes Record.Results
-	// KeepFields are pointers to values of the body that become Record.KeptFields. CheckPointers has taken them.
+	// KeepFields are pointers to values of the body. The values become Record.KeptFields. The pointers have passed CheckPointers.
 	KeepFields []string
-	// KeyHonoured are operations at which keys count, whatever the profile says. BasePath is cut off before paths are compared
-	// with these and with the profile's endpoints.
+	// KeyHonoured lists endpoints. Keys count there, whatever the profile says. BasePath is cut off before paths are compared with
+	// these and with the profile's endpoints.
 	KeyHonoured []profile.Endpoint
 	BasePath    string
 	// Allowed reports whether the client sends operations to an origin; nil: to any.
 	Allowed func(origin string) bool
-	// Producer: the client sends nothing, and takes what it only enqueues to any origin.
+	// Producer: the client sends nothing. An operation may go to any origin if the client only enqueues it.
 	Producer bool
-	// Crashed is told of a body that has panicked, or ended its goroutine (value is nil), once the caller has left; nil: nobody is.
+	// Crashed is told of a body after it panicked, or ended its goroutine (value is nil), if the caller has left by then; nil:
+	// nobody is told.
 	Crashed func(ctx context.Context, value any, stack []byte)
 }
 
-// Given is what the call itself says about its operation, beside the request.
+// Given holds the call's own data about its operation, apart from the request.
 type Given struct {
-	// Keys are the keys that the call names apart from the request's own: its argument, its context's. An empty
-	// one is an error; it never means a fresh key.
+	// Keys are the keys named by the call apart from the request's own: its argument, its context's. An empty one is an error; it
+	// never means a fresh key.
 	Keys []string
 	// Generate: a request without any key gets one from NewKey. Otherwise it is an error.
 	Generate bool
@@ -74,34 +75,35 @@ type Given struct {
 	PlainHTTP bool
 	// Queued: the call itself sends nothing.
 	Queued bool
-	// Account is the account inside the client's that the call names, if Scoped is set; empty is an error then.
+	// Account is the account named by the call, inside the client's account, if Scoped is set. Empty is an error then.
 	Account string
 	Scoped  bool
 	// OneOwner: the credentials of all requests are one owner's, and are not compared.
 	OneOwner bool
-	// Now is when the operation is made.
+	// Now is the time of making the operation.
 	Now time.Time
 }
 
-// Named is what a call names, as far as it could be read. Read returns it beside an error too, so that the
-// caller can look at what exists under these keys before it says that nothing happened.
+// Named identifies the request of a call, as far as it could be read. Read returns it beside an error, too. So the caller can
+// look for records under these keys before it says that nothing happened.
 type Named struct {
-	// Keys are all keys that the call names, in the order in which they were found, without repeats and without
-	// empty ones. They may break rules, and they may differ from each other. Where the call named none, Keys
-	// holds what NewKey made, if it was asked and made one.
+	// Keys are all keys named by the call, in the order of finding them, without repeats and without empty ones. They may break
+	// rules, and they may differ from each other. If the call named none, Keys holds NewKey's key, if NewKey was asked and made
+	// one.
 	Keys []string
 	// Unnamed: the call itself named no key.
 	Unnamed bool
-	// Keyless: Unnamed, and NewKey made none that is the business's own.
+	// Keyless: Unnamed, and NewKey made no key of the business's own.
 	Keyless bool
-	// Unread: the key travels in the body, or is made of it, and the body could not be read, so that Keys may lack one.
+	// Unread: the key travels in the body, or is made of it, and the body could not be read. So Keys may lack one.
 	Unread  bool
-	strange []string // key headers that the profile does not use
-	// The rest of what identifies the request; Origin and Target are empty if its URL cannot be read.
+	strange []string // names of key headers not used by the profile
+	// The other values identifying the request; Origin and Target are empty if its URL cannot be read.
 	Account, Origin, Method, Target string
-	// Owner is what the request's credentials say of whom it belongs to.
+	// Owner identifies the request's owner by its credentials.
 	Owner Owner
-	// Scopes are the headers that the profile says select whose keys these are, with their values as they are.
+	// Scopes are the profile's AccountHeaders, with their values as they are. These headers select the account of the keys at the
+	// API.
 	Scopes []persist.Scope
 }
 
@@ -116,35 +118,34 @@ func (n *Named) IDs() iter.Seq[persist.ID] {
 	}
 }
 
-// Scoped reports whether the request carries a header that selects whose keys these are.
+// Scoped reports whether the request carries at least one of the headers in Scopes.
 func (n *Named) Scoped() bool {
 	return slices.ContainsFunc(n.Scopes, func(s persist.Scope) bool { return s.Value != "" })
 }
 
-// Snapshot is a request that was read once. Its record has neither state nor time of a send.
+// Snapshot is a request after its one reading. Its record has neither state nor time of a send.
 //
-// It owns its record and credentials: what the caller does to its request later shows in neither.
+// It owns its record and credentials: later changes of the caller to the request show in neither.
 type Snapshot struct {
-	// Record is what would be journaled. Generated says that NewKey made the key, and for this call only.
+	// Record is the record for the journal. Generated says that NewKey made the key, and for this call only.
 	Record persist.Record
-	// Profile is the one that it was read under.
+	// Profile is the profile used for the reading.
 	Profile *profile.Profile
-	// Credentials are what the record leaves out.
+	// Credentials are the parts left out of the record.
 	Credentials Credentials
-	// URL is where the caller sends it: with the query's credentials, without userinfo and fragment.
+	// URL is the caller's target: with the query's credentials, without userinfo and fragment.
 	URL url.URL
 	// Scopes are Named.Scopes.
 	Scopes []persist.Scope
-	// Coverage says who says that keys count for the request.
+	// Coverage says if keys count for the request, according to the profile, the draft or the caller.
 	Coverage Coverage
 }
 
-// Credentials are what is sent with every request of a call and never recorded. Those of a query are part of
-// Snapshot.URL.
+// Credentials are sent with every request of a call and never recorded. Those of a query are part of Snapshot.URL.
 type Credentials struct {
-	// Header holds the headers that are credentials; nil if there are none.
+	// Header holds the headers with credentials; nil if there are none.
 	Header http.Header
-	// Trace holds the headers with trace context, which are no credentials; nil if there are none.
+	// Trace holds the headers with trace context; nil if there are none. They are no credentials.
 	Trace http.Header
 	// User is the URL's userinfo; nil if it has none. New makes an Authorization header of it.
 	User *url.Userinfo
@@ -155,9 +156,9 @@ type Credentials struct {
 // Empty reports whether the request carried no credentials.
 func (c *Credentials) Empty() bool { return len(c.Header) == 0 && c.User == nil }
 
-// Read reads req once. Profile p says where the key is and how it is encoded. It never changes req; it reads the body, and
-// closes it in every case. If it may generate a key, it calls NewKey before it reads the body. Errors are of type *Error;
-// named is set with and without an error.
+// Read reads req once. Profile p gives the place and the encoding of the key. Read never changes req; it reads the body, and
+// closes it in every case. If it may generate a key, it calls NewKey before it reads the body. Errors are of type *Error; named
+// is set with and without an error.
 func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
 	defer func() { r.closeBody(req, err) }()
 	named = r.named(req, p, given)
@@ -207,7 +208,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	return s, named, nil
 }
 
-// generate returns NewKey's key for a request without one; "" where it is not asked.
+// generate returns NewKey's key for a request without one; "" if NewKey is not asked.
 func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, given Given) (key string, err error) {
 	if !named.Keyless || named.Origin == "" || !r.mayGenerate(p, given) {
 		return "", nil
@@ -225,8 +226,8 @@ func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, g
 	return made.Key, nil
 }
 
-// ReadUnkeyed is Read of a request without a key that is no operation of this client, as if it were one under a key that only it can
-// have, to whatever origin. Named.Keys is empty: nobody may go on with that key.
+// ReadUnkeyed is Read for a request without a key. The request is no operation of this client, but is read like one, under a
+// unique new key and for any origin. Named.Keys is empty: nobody may go on with this key.
 func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given) (*Snapshot, Named, error) {
 	free, unbound := *r, *p
 	free.InsertKey, free.RequireKey, free.Allowed, free.Producer, free.KeepFields = false, false, nil, false, nil
@@ -239,12 +240,12 @@ func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given)
 	return s, named, err
 }
 
-// Named returns what a call names, as far as that is known without the body.
+// Named returns the Named of a call, as far as it is known without the body.
 func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named {
 	return r.named(req, p, given)
 }
 
-// named is Named.
+// named implements Named.
 func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
 	n := Named{Method: Method(req)}
 	n.Account, n.Scopes = r.account(given), scopesOf(req.Header, p)
@@ -266,9 +267,9 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 	return n
 }
 
-// Like reports whether a record may be of the same request as named: account, origin, method and target are the same, but
-// for what either leaves out as a credential. Body and key are not compared; of a record that a later version began, neither is
-// the query, since its rules are not known.
+// Like reports whether a record may be of the same request as named: account, origin, method and target are the same, except
+// for credentials left out by either. It reports false for a record of another scope. Body and key are not compared. If a later
+// version began the record, the query is not compared either, since its rules are not known.
 func (r *Reader) Like(named Named, rec *persist.Record) bool {
 	carrier := recordCarrier(rec)
 	rules, _ := parseRecipe(rec.Recipe)
@@ -281,7 +282,7 @@ func (r *Reader) Like(named Named, rec *persist.Record) bool {
 	return InAccount(rec, named.Account) && !operation.OtherScope(named.Scopes, rec) && rec.Origin == named.Origin && rec.Method == named.Method && target == own
 }
 
-// add adds the keys that are neither empty nor there already.
+// add adds the keys, except for empty ones and for those already there.
 func (n *Named) add(keys ...string) {
 	for _, key := range keys {
 		if key != "" && !slices.Contains(n.Keys, key) {
@@ -290,7 +291,7 @@ func (n *Named) add(keys ...string) {
 	}
 }
 
-// addSpelled adds keys both as they are in a carrier and without the quotes that they may have there.
+// addSpelled adds keys both as spelled in a carrier and, if they have quotes there, without the quotes.
 func (n *Named) addSpelled(wires []string) {
 	for _, wire := range wires {
 		n.add(wire)
@@ -353,8 +354,8 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	return s
 }
 
-// CredentialsFor returns the credentials that go with a record of the same request. The Config of whoever began it may have left out
-// more than the caller's own does: such a header is sent as the caller's request has it.
+// CredentialsFor returns the credentials for sending a record of the same request. The Config of the record's creator may have
+// left out more headers than the caller's own. Such a header is sent as the caller's request has it.
 func (s *Snapshot) CredentialsFor(rec *persist.Record) Credentials {
 	c := s.Credentials
 	c.Header = maps.Clone(c.Header)
@@ -379,7 +380,7 @@ func Method(req *http.Request) string {
 	return req.Method
 }
 
-// Safe reports whether a method has no effect (RFC 9110 section 9.2.1), so that it is never journaled.
+// Safe reports whether a method has no effect (RFC 9110 section 9.2.1). Its requests are never journaled.
 func Safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// This file holds to whom a request belongs beside its credentials: the account, and the headers that select whose keys these are.
+// This file reads the owner of a request from data other than its credentials: the account, and the headers selecting the
+// account of the keys at the API.
 
-// account is the client's account, with that of the call inside it.
+// account returns the client's account, with the call's account inside it.
 func (r *Reader) account(given Given) string {
 	if given.Scoped {
 		return persist.Account(r.Account, [2]string{"", given.Account})
@@ -19,7 +20,7 @@ func (r *Reader) account(given Given) string {
 	return persist.Account(r.Account)
 }
 
-// Base is an account without the scopes that headers have made: the place at which every client begins an operation of it.
+// Base returns an account without the scopes made by headers. Every client begins the account's operations at this place.
 func Base(account string) string {
 	name, scopes := persist.SplitAccount(account)
 	if len(scopes) > 0 && scopes[0][0] == "" {
@@ -33,7 +34,8 @@ func InAccount(rec *persist.Record, account string) bool {
 	return rec.Account == account || Base(rec.Account) == account
 }
 
-// scopesOf are the headers that the profile says select whose keys these are, each name once, with their values.
+// scopesOf returns the profile's AccountHeaders as scopes, each name once, with their values. They select the account of the
+// keys.
 func scopesOf(h http.Header, p *profile.Profile) (all []persist.Scope) {
 	for _, name := range p.AccountHeaders {
 		name = http.CanonicalHeaderKey(name)
@@ -44,7 +46,7 @@ func scopesOf(h http.Header, p *profile.Profile) (all []persist.Scope) {
 	return all
 }
 
-// recordedScopes are scopes as a record has them: with a digest of each that is a credential or long.
+// recordedScopes returns scopes as a record has them: with a digest instead of a value if this is a credential or long.
 func (r *Reader) recordedScopes(scopes []persist.Scope) []persist.Scope {
 	recorded := slices.Clone(scopes)
 	for i, s := range scopes {
@@ -58,8 +60,8 @@ func (r *Reader) recordedScopes(scopes []persist.Scope) []persist.Scope {
 // OtherScope reports whether a record is of another scope, by the rules of both.
 func (s *Snapshot) OtherScope(rec *persist.Record) bool { return operation.OtherScope(s.Scopes, rec) }
 
-// unclearScopes returns the headers that select whose keys these are by the rules of the record or of s alone, and in which the
-// requests differ or may differ.
+// unclearScopes returns the headers counted as scopes by the rules of the record or of s alone, if the requests differ in them
+// or may differ.
 func (s *Snapshot) unclearScopes(rec *persist.Record) (names []string) {
 	for _, theirs := range rec.Scopes {
 		if !counts(s.Scopes, theirs.Name) && !operation.SameScope(s.carried(theirs.Name), theirs.Value) {
@@ -83,7 +85,7 @@ func counts(scopes []persist.Scope, name string) bool {
 	return slices.ContainsFunc(scopes, func(s persist.Scope) bool { return s.Name == name })
 }
 
-// carried is what the request carries in a header, also where that is a credential.
+// carried returns the request's value of a header, also if it is a credential.
 func (s *Snapshot) carried(name string) string {
 	if value := joinedLines(s.Record.Header, name); value != "" {
 		return value
@@ -91,8 +93,8 @@ func (s *Snapshot) carried(name string) string {
 	return joinedLines(s.Credentials.Header, name)
 }
 
-// Place returns the account at which the operation of s exists, or is to be begun. beside are the records of its key in the account base
-// and at the places inside it.
+// Place returns the account of the operation of s, if the operation exists, or else the account for its begin. beside holds the
+// records of its key in the account base and at the places inside it.
 func (s *Snapshot) Place(base string, beside []persist.Record) string {
 	for _, want := range []Likeness{SameRequest, CannotTell, OtherRequest} {
 		for i := range beside {

@@ -12,16 +12,16 @@ import (
 	"unicode/utf8"
 )
 
-// Secrets says what is a credential, which is never recorded. Leaving out one value too many costs a Resume its
-// Authorize; recording one too many leaks it. The zero value knows what is called a credential in the field.
+// Secrets tells credentials from other values. Credentials are never recorded. If one value too many is left out, a Resume
+// needs Authorize for it; if one too many is recorded, it leaks. The zero value knows the usual names of credentials.
 type Secrets struct {
-	// KeepHeader may keep a header that is a credential by its name. It does not keep one of Headers.
+	// KeepHeader may keep a header with the name of a credential. It does not keep one of Headers.
 	KeepHeader func(name string) bool
 	// Headers and Parameters are more names of credentials, among headers and in queries. Case does not matter.
 	Headers, Parameters []string
 }
 
-// named is what a recipe has of these rules.
+// named returns these rules as a recipe spells them.
 func (s *Secrets) named() string {
 	if len(s.Parameters)+len(s.Headers) == 0 && s.KeepHeader == nil {
 		return ""
@@ -58,7 +58,7 @@ func (s *Secrets) header(name string) bool {
 	return hasSecretWord(name) && (s.KeepHeader == nil || !s.KeepHeader(name))
 }
 
-// hasSecretWord looks at the words of a header's name, which hyphens and underscores separate.
+// hasSecretWord reports whether the name of a header has a word for a credential. Hyphens and underscores separate the words.
 func hasSecretWord(name string) bool {
 	var before []byte
 	for rest := appendLower(make([]byte, 0, 64), name); len(rest) > 0; {
@@ -74,7 +74,7 @@ func hasSecretWord(name string) bool {
 	return false
 }
 
-// appendLower appends name in lower case. Every header of every request and answer is looked at so, mostly without a
+// appendLower appends name in lower case. Every header of every request and answer is looked at in this way, mostly without a
 // match, and strings.ToLower would make a string each time.
 func appendLower(b []byte, name string) []byte {
 	for _, r := range name {
@@ -83,8 +83,7 @@ func appendLower(b []byte, name string) []byte {
 	return b
 }
 
-// isSecretWord lists the words that credentials are called by. Compounds that are usual without a hyphen end in one of
-// the words.
+// isSecretWord lists the usual words for credentials. Compounds usual without a hyphen end in one of the words.
 func isSecretWord(word string) bool {
 	switch word {
 	case "auth", "authorization", "authentication", "cookie", "cookie2", "credential", "credentials", "bearer", "jwt", "dpop",
@@ -100,7 +99,7 @@ func isSecretWord(word string) bool {
 	return false
 }
 
-// isKeyOwner lists the words that make a credential of the word "key" behind them.
+// isKeyOwner lists words. Behind one of them, the word "key" makes the name of a credential.
 func isKeyOwner(word string) bool {
 	if strings.HasSuffix(word, "api") {
 		return true
@@ -113,8 +112,8 @@ func isKeyOwner(word string) bool {
 	return false
 }
 
-// parameter reports whether a query parameter is a credential: by an exact list, case aside. Words that mean other
-// things as often (token, session, key, code) are not in it; a caller names those.
+// parameter reports whether a query parameter is a credential: by an exact list, case aside. Words with another, equally usual
+// meaning (token, session, key, code) are not in it; a caller names those.
 func (s *Secrets) parameter(name string) bool {
 	return contains(s.Parameters, name) || isSecretParameter(strings.ToLower(name))
 }
@@ -132,8 +131,8 @@ func isSecretParameter(lower string) bool {
 	return false
 }
 
-// CheckSecretHeader refuses what is no name of a header that can be a credential. The error does not repeat a name that may
-// hold a value.
+// CheckSecretHeader returns an error unless name is the name of a header and can be a credential. The error does not repeat a
+// name if it may hold a value.
 func CheckSecretHeader(name string) error {
 	switch {
 	case !isToken(name):
@@ -144,7 +143,8 @@ func CheckSecretHeader(name string) error {
 	return nil
 }
 
-// CheckSecretParameter refuses what is no name of a query parameter. The error does not repeat it, since it may hold a value.
+// CheckSecretParameter returns an error unless name is the name of a query parameter. The error does not repeat it, since it
+// may hold a value.
 func CheckSecretParameter(name string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("?#&;=,", r) }) {
 		return errors.New("want the name of a query parameter, such as passcode, as it is without percent-encoding, and without its value")
@@ -157,8 +157,8 @@ func contains(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// splitHeader splits a request's headers into copies of what is recorded and of what is a credential, and names the
-// credentials in order. The key's carrier is in neither: its value is the record's wire key.
+// splitHeader splits a request's headers into copies of the recorded ones and of the credentials, and returns the credentials'
+// names in order. The key's carrier is in neither: its value is the record's wire key.
 func (s *Secrets) splitHeader(h http.Header, carrier string) (kept, secret http.Header, omitted []string) {
 	kept = make(http.Header, len(h))
 	for name, lines := range h {
@@ -178,8 +178,8 @@ func (s *Secrets) splitHeader(h http.Header, carrier string) (kept, secret http.
 	return kept, secret, omitted
 }
 
-// splitTarget is a target without the credentials in its query, and their names as a record's Omitted has them.
-// The parameter that carries the key stays.
+// splitTarget returns a target without the credentials in its query, and their names as a record's Omitted has them. The
+// parameter of the key stays.
 func (s *Secrets) splitTarget(target, carrier string) (kept string, omitted []string) {
 	path, query, found := strings.Cut(target, "?")
 	if !found {
@@ -201,8 +201,8 @@ func (s *Secrets) splitTarget(target, carrier string) (kept string, omitted []st
 	return path + "?" + rest, omitted
 }
 
-// dropParameters takes parameters out of a query, byte for byte as it is otherwise, and names them. Some servers split
-// a query at semicolons too, so that a credential may follow one.
+// dropParameters takes parameters out of a query and returns their names. The rest stays byte for byte as it is. Some servers
+// split a query at semicolons, too, so a credential may follow one.
 func dropParameters(query string, drop func(name string) bool) (rest string, dropped []string) {
 	var b strings.Builder
 	kept := 0

@@ -12,9 +12,9 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// New is the request of one send: the recorded method, headers and bytes, the credentials, the caller's trace context, and the key
-// in its carrier, to target. Its context is ctx. Its URL, header map and lines are its own. It has no GetBody, so that net/http cannot
-// send it again by itself.
+// New returns the request of one send to target: the recorded method, headers and bytes, the credentials, the caller's trace
+// context, and the key in its carrier. Its context is ctx. Its URL, header map and lines are its own. It has no GetBody, so
+// net/http cannot send it again by itself.
 func New(ctx context.Context, rec *persist.Record, target *url.URL, credentials Credentials) *http.Request {
 	u := *target
 	req := (&http.Request{
@@ -44,15 +44,15 @@ func New(ctx context.Context, rec *persist.Record, target *url.URL, credentials 
 	return req
 }
 
-// SetFirstSent sets the header in which profile p wants to be told when the key was first sent. Every attempt of every
-// process says the recorded time. A request without the key, such as a lookup, gets none.
+// SetFirstSent sets profile p's header for the time of the key's first send. Every attempt of every process says the recorded
+// time. A request without the key, such as a lookup, gets none.
 func SetFirstSent(req *http.Request, rec *persist.Record, p *profile.Profile) {
 	if p.FirstSent != "" && rec.Carrier == string(profile.Header) {
 		req.Header[http.CanonicalHeaderKey(p.FirstSent)] = []string{rec.FirstSent.UTC().Format(http.TimeFormat)}
 	}
 }
 
-// BasicAuth sets what net/http's client makes of a URL's userinfo: an Authorization header, unless there is one.
+// BasicAuth sets an Authorization header from a URL's userinfo, as net/http's client does, unless there is one.
 func BasicAuth(req *http.Request, user *url.Userinfo) {
 	if user == nil || len(lines(req.Header, "Authorization")) > 0 {
 		return
@@ -62,9 +62,9 @@ func BasicAuth(req *http.Request, user *url.Userinfo) {
 }
 
 // carrierSpelling returns the spelling of the key's header in the header map. net/http takes Idempotency-Key and
-// X-Idempotency-Key as a permission to send again by itself when a kept connection turns out to be dead. With a body,
-// leaving out GetBody stops that. Without one, a spelling that net/http does not look for does; on the wire case does not
-// matter (RFC 9110 section 5.1).
+// X-Idempotency-Key as a permission to send again by itself when a kept connection turns out to be dead. With a body, leaving
+// out GetBody prevents this. Without a body, a spelling unknown to net/http prevents it. On the wire, case does not matter (RFC
+// 9110 section 5.1).
 func carrierSpelling(rec *persist.Record) string {
 	if len(rec.Body) == 0 {
 		return strings.ToLower(rec.CarrierName)
@@ -72,14 +72,13 @@ func carrierSpelling(rec *persist.Record) string {
 	return http.CanonicalHeaderKey(rec.CarrierName)
 }
 
-// keyTravels reports whether the key is still there where a redirect leads. In a header or a body it is; in a query it
-// is what the server makes of it.
+// keyTravels reports whether the key is still there after a redirect. In a header or a body it is. In a query it depends on the
+// server.
 func keyTravels(rec *persist.Record, to *url.URL) bool {
 	return rec.Carrier != string(profile.Query) || slices.Equal(to.Query()[rec.CarrierName], []string{rec.KeyOnWire()})
 }
 
-// lines are a header's lines, however its name is spelled in the map, in an order that does not change. They may be
-// h's own.
+// lines returns a header's lines, however its name is spelled in the map, in a stable order. They may be h's own.
 func lines(h http.Header, name string) []string {
 	var all []string
 	spellings := 0
@@ -101,5 +100,5 @@ func lines(h http.Header, name string) []string {
 	return all
 }
 
-// joinedLines are a header's lines as one (RFC 9110 section 5.3).
+// joinedLines returns a header's lines as one (RFC 9110 section 5.3).
 func joinedLines(h http.Header, name string) string { return strings.Join(lines(h, name), ",") }

@@ -10,13 +10,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Origin is scheme, host and port of u, normalised so that a changed base URL shows and another spelling of the
-// same one does not. The port is always there.
+// Origin returns scheme, host and port of u, normalised: a changed base URL shows, and another spelling of the same URL does
+// not. The port is always there.
 func Origin(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + hostOf(u) + ":" + portOf(u)
 }
 
-// portOf is u's port, or that of its scheme.
+// portOf returns u's port, or the default port of its scheme.
 func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return port
@@ -24,7 +24,7 @@ func portOf(u *url.URL) string {
 	return defaultPort(u.Scheme)
 }
 
-// defaultPort is what a URL without a port means (RFC 9110 sections 4.2.1 and 4.2.2).
+// defaultPort returns the port of a URL without one (RFC 9110 sections 4.2.1 and 4.2.2).
 func defaultPort(scheme string) string {
 	if strings.EqualFold(scheme, "https") {
 		return "443"
@@ -32,14 +32,14 @@ func defaultPort(scheme string) string {
 	return "80"
 }
 
-// Hosts are the spellings of u's host among which the first that has a profile decides: with the port that u has or
-// means, then without. An IPv6 address is in brackets.
+// Hosts returns the spellings of u's host: first with u's port or the default one, then without. The first spelling with a
+// profile decides. An IPv6 address is in brackets.
 func Hosts(u *url.URL) []string {
 	host := hostOf(u)
 	return []string{host + ":" + portOf(u), host}
 }
 
-// hostOf is u's host in lower case, without a port; an IPv6 address in brackets.
+// hostOf returns u's host in lower case, without a port; an IPv6 address in brackets.
 func hostOf(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if strings.Contains(host, ":") {
@@ -56,7 +56,7 @@ func IsHost(host string) bool {
 		plainName(u.Hostname()) && plainPort(u.Port())
 }
 
-// plainName reports whether a name can be that of a host: no pattern, no list, and no part of it empty but the last.
+// plainName reports whether a name can be a host's: no pattern, no list, and no part of it empty but the last.
 func plainName(name string) bool {
 	odd := func(r rune) bool { return strings.ContainsRune("*!$&'()+,;=~{}|^`", r) }
 	return !strings.ContainsFunc(name, odd) && name[0] != '.' && !strings.Contains(name, "..")
@@ -68,8 +68,8 @@ func plainPort(port string) bool {
 	return port == "" || err == nil && n > 0
 }
 
-// URL is where a record is sent to. What it omits of the query is not there. It is an error if the record's target
-// is no URL, or leads to another origin than the recorded one.
+// URL returns the URL for a send of a record, without the omitted parts of the query. It is an error if the record's target is
+// no URL, or leads to another origin than the recorded one.
 func URL(rec *persist.Record) (*url.URL, error) {
 	u, err := url.Parse(rec.Origin + rec.Target)
 	if err != nil {
@@ -82,8 +82,8 @@ func URL(rec *persist.Record) (*url.URL, error) {
 	return &t, nil
 }
 
-// sentTo is a copy of u as it is sent to: without userinfo and fragment, in one spelling, and without a default
-// port, as the Host header shows it to the server.
+// sentTo returns a copy of u for a send: without userinfo and fragment, and in one spelling. It has no default port, as the
+// Host header shows it to the server.
 func sentTo(u *url.URL) url.URL {
 	t := *u
 	t.User, t.Fragment, t.RawFragment = nil, "", ""
@@ -94,7 +94,7 @@ func sentTo(u *url.URL) url.URL {
 	return t
 }
 
-// Path is a target without its query.
+// Path returns a target without its query.
 func Path(target string) string {
 	path, _, _ := strings.Cut(target, "?")
 	return path

@@ -10,10 +10,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the trace context of callers. It belongs to one call, and not to the operation: a Resume that sent it days later
-// would put its attempts into a trace that has ended.
+// This file holds the trace context of callers. It belongs to one call, and not to the operation: if a Resume sent it days
+// later, its attempts would join a trace already ended.
 
-// isTrace reports whether a header carries trace context: that of W3C, Zipkin (B3), Sentry or Datadog.
+// isTrace reports whether a header carries trace context of W3C, Zipkin (B3), Sentry or Datadog.
 func isTrace(name string) bool {
 	for _, prefix := range []string{"x-b3-", "x-datadog-"} {
 		if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
@@ -37,8 +37,8 @@ func splitTrace(kept http.Header) (trace http.Header) {
 	return trace
 }
 
-// recordedTrace returns what a record keeps of trace context, as Record.Trace has it; "" if there is none that is well-formed. Of
-// several formats the first one counts, in the order of their standards.
+// recordedTrace returns trace context as Record.Trace has it; "" if none is well-formed. Of several formats the first one
+// counts, in the order W3C, B3, Sentry, Datadog.
 func recordedTrace(h http.Header) string {
 	if len(h) == 0 {
 		return ""
@@ -62,7 +62,7 @@ func recordedTrace(h http.Header) string {
 	return ""
 }
 
-// traceStateMax is how long a tracestate may be. W3C wants at least this much to be passed on.
+// traceStateMax is the maximum length of a tracestate, in bytes. W3C wants at least this much to be passed on.
 const traceStateMax = persist.TraceBytesMax - len("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01;")
 
 // parentOfW3C returns a traceparent in version 00; "" if line is none. Later versions begin as 00 does.
@@ -75,7 +75,8 @@ func parentOfW3C(line string) string {
 	return traceparent(parts[1], parts[2], parts[3])
 }
 
-// parentOf returns the traceparent for the ids of a trace and of a span, and whether the trace is sampled, which may be left out.
+// parentOf returns the traceparent for ids: the id of a trace, the id of a span, and the mark of a sampled trace. The mark may
+// be left out.
 func parentOf(ids []string) string {
 	if len(ids) < 2 {
 		return ""
@@ -133,7 +134,7 @@ func onlyLine(h http.Header, name string) string {
 // isHex reports whether s is of digits and lower-case letters up to f.
 func isHex(s string) bool { return s != "" && strings.Trim(s, "0123456789abcdef") == "" }
 
-// printable reports whether s is of ASCII characters that are seen, and of blanks.
+// printable reports whether s has only visible ASCII characters, and blanks.
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }

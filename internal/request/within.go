@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// readWithin runs read, which reads req's body, and returns when it does or when the request's context ends. In the
-// latter case the error's trouble is Ended, and read goes on by itself until the body lets it go: closeBody then
-// closes the body beside it. A panic of read goes on in the caller; once the caller has left, Crashed is told.
+// readWithin runs read to read req's body. It returns when read returns or when the request's context ends. In the latter case
+// the error's trouble is Ended, and read goes on by itself until the body lets it go. closeBody then closes the body in another
+// goroutine. A panic of read goes on in the caller; once the caller has left, Crashed is told.
 func (r *Reader) readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) {
 	ctx := req.Context()
 	if ctx.Err() != nil {
@@ -24,7 +24,7 @@ func (r *Reader) readWithin(req *http.Request, read func() ([]byte, error)) ([]b
 	return r.runWithin(ctx, read)
 }
 
-// runWithin is readWithin for a context that has not ended, as far as the caller knows: read runs in any case.
+// runWithin is readWithin for a context not known to have ended: read runs in any case.
 func (r *Reader) runWithin(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type result struct {
 		body     []byte
@@ -79,7 +79,7 @@ func (r *Reader) crashed(ctx context.Context, value any, stack []byte) {
 // mayBlock reports whether reading req's body may have to be given up because the context ends.
 func mayBlock(req *http.Request) bool { return req.Context().Done() != nil && !inMemory(req.Body) }
 
-// inMemory reports whether a body is one that http.NewRequest made of bytes or a string, with some of them left: it never
+// inMemory reports whether a body was made by http.NewRequest of bytes or a string, with some of them left. Such a body never
 // blocks, and GetBody is not asked after it.
 func inMemory(body io.ReadCloser) bool {
 	if reflect.TypeOf(body) != typeInMemory { // also the type of other readers with io.WriterTo
@@ -98,8 +98,8 @@ func inMemory(body io.ReadCloser) bool {
 
 var typeInMemory = reflect.TypeOf(bytesBody(nil))
 
-// closeBody closes req's body after reading it gave err, or nil. A body that may still be read closes in its own time,
-// since Close may wait for Read; so does one whose Close outlasts the request's context.
+// closeBody closes req's body after a read of it returned err, or nil. If the body may still be read, it closes in its own
+// time, since Close may wait for Read. So does a body if its Close takes longer than the request's context lasts.
 func (r *Reader) closeBody(req *http.Request, err error) {
 	switch {
 	case req.Body == nil:
@@ -118,7 +118,7 @@ func (r *Reader) closeBody(req *http.Request, err error) {
 	}
 }
 
-// closeUnheard closes a body beside the call, which has gone on: of a panic Crashed is told.
+// closeUnheard closes a body after the call has gone on. Crashed is told of a panic.
 func (r *Reader) closeUnheard(req *http.Request) {
 	returned := false
 	defer func() {
@@ -132,16 +132,16 @@ func (r *Reader) closeUnheard(req *http.Request) {
 	returned = true
 }
 
-// closeWithin bounds the wait of a call whose context has ended for the Close of its body.
+// closeWithin bounds a call's wait for the Close of its body if the call's context has ended.
 const closeWithin = time.Second
 
-// isStillRead reports whether err is a body that was given up while it was being read.
+// isStillRead reports whether err means a body given up while it was being read.
 func isStillRead(err error) bool {
 	var reading stillReading
 	return errors.As(err, &reading)
 }
 
-// stillReading is why a body was given up while it was being read.
+// stillReading is the cause for giving up a body while it was being read.
 type stillReading struct{ cause error }
 
 func (s stillReading) Error() string { return s.cause.Error() }

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 )
 
-// writesBytesMax bounds the body that Writes reads. The GetBody of a copy for functions of the user has a bound of its own.
+// writesBytesMax bounds the body read by Writes. The GetBody of a copy for functions of the user has a bound of its own.
 const writesBytesMax = 10 << 20
 
 // Writes is oncehttp.Writes.
@@ -56,7 +56,7 @@ func onlyEvents(accept []string) bool {
 	return named
 }
 
-// asksForToken reports whether a body has one grant_type, and that is one of OAuth.
+// asksForToken reports whether a body has exactly one grant_type, and it is one of OAuth.
 func asksForToken(h http.Header, form bool, body []byte) bool {
 	if !bytes.Contains(body, []byte("grant_type")) {
 		return false
@@ -71,8 +71,8 @@ func asksForToken(h http.Header, form bool, body []byte) bool {
 		slices.Contains([]string{"authorization_code", "client_credentials", "password", "refresh_token"}, types[0]))
 }
 
-// bodyUpTo reads a body of at most limit bytes through GetBody. Errors: those of the body, io.ErrUnexpectedEOF
-// where there is none, and io.ErrShortBuffer for a longer one.
+// bodyUpTo reads a body of at most limit bytes through GetBody. Errors: those of the body, io.ErrUnexpectedEOF if there is
+// none, and io.ErrShortBuffer for a longer one.
 func bodyUpTo(req *http.Request, limit int64) ([]byte, error) {
 	r, err := req.GetBody()
 	if err != nil || r == nil {

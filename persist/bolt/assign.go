@@ -9,8 +9,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Assign implements [persist.Journal]. The record gets a new entry among the intents, with its progress, in its place. Until
-// the commit is durable memory finds it by both IDs, so that a Begin of either waits for the commit.
+// Assign implements [persist.Journal]. The record gets a new entry among the intents, with its progress, in
+// its place. Until the commit is durable memory finds it by both IDs, so a Begin of either waits for the
+// commit.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if err := j.start(ctx); err != nil {
 		return persist.Record{}, err
@@ -52,8 +53,8 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	return next, nil
 }
 
-// lockFree locks mu once no record has an ID, of this hash, and the record that rec was read from stands unchanged, with
-// nothing of it queued. After an error mu is not held.
+// lockFree locks mu once three conditions hold. No record has the ID, of this hash. The record read by the
+// caller as rec stands unchanged. Nothing of this record is queued. After an error mu is not held.
 // Errors: persist.ErrExists, persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
 func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) error {
 	var others []uint64 // records of other IDs with the same hash
@@ -115,7 +116,8 @@ func (j *Journal) stands(rec *persist.Record) error {
 	return nil
 }
 
-// removeMoved takes out of memory the IDs that records had before a commit gave them another account. The caller holds mu.
+// removeMoved takes old IDs out of memory after a commit gave their records another account. The caller
+// holds mu.
 func (j *Journal) removeMoved(b *batch) {
 	for i := range b.changes {
 		if c := &b.changes[i]; c.moved && c.was != c.keys.id {

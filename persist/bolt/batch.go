@@ -1,6 +1,6 @@
 package bolt
 
-// change is what one commit does to one record. What is nil stays as it is.
+// change is one commit's change of one record. A nil slice leaves its part as it is.
 type change struct {
 	seq      uint64
 	intent   []byte // new entry for the bucket of intents
@@ -15,9 +15,9 @@ type change struct {
 	lazy bool // no caller waits for it, and readers may see it before it is durable
 
 	moved bool   // the record has another account
-	was   uint64 // hash of the ID that it had then
+	was   uint64 // hash of its ID before this
 
-	// What undo needs.
+	// Used by undo.
 	fresh  bool // there was no such record
 	before slot // the slot before the change
 	after  slot // the slot after it; set by undo
@@ -34,10 +34,10 @@ type queue struct {
 
 func newQueue() *queue { return &queue{at: map[uint64]int{}} }
 
-// queueKeep is how many changes a queue may have had whose memory is used again.
+// queueKeep is the largest number of changes in a queue if its memory is to be used again.
 const queueKeep = 4096
 
-// reset empties a queue that no reader looks at any more.
+// reset empties a queue without any reader left.
 func (q *queue) reset() {
 	if len(q.changes) > queueKeep {
 		*q = *newQueue()
@@ -48,7 +48,7 @@ func (q *queue) reset() {
 	q.changes, q.bytes = q.changes[:0], 0
 }
 
-// put adds a change, or merges it into the one that the record already has.
+// put adds a change, or merges it into the record's change already there.
 func (q *queue) put(c change) {
 	q.bytes += len(c.intent) + len(c.progress) + len(c.request) + len(c.answer)
 	i, found := q.at[c.seq]
@@ -93,43 +93,42 @@ func (c *change) merge(later change) {
 	c.lazy = c.lazy && later.lazy
 }
 
-// batch is what one commit makes durable.
+// batch is the content of one commit.
 type batch struct {
 	*queue
 	waiters int // how many callers wait for it
-	// wake gives true to one waiter, who then commits, and is closed once err is
-	// known. The first who waits for another caller's commit makes it.
+	// wake gives true to one waiter, and this waiter commits. It is closed once err is known. The first
+	// caller waiting for another caller's commit makes it.
 	wake chan bool
 	err  error
 
 	state state // of the file with these changes
 
-	// What Forget removes with this batch: how many records, and what they add to
-	// the digest. They stay in memory until the batch is durable.
+	// Of the records removed by Forget with this batch: their number, and their part of the digest. They
+	// stay in memory until the batch is durable.
 	forgotten       uint64
 	forgottenDigest uint64
 
 	moved bool // it gives some record another account
 
-	fact *fact // that it writes; nil: none
+	fact *fact // the fact it writes; nil: none
 }
 
-// countForgotten counts one record that Forget removes.
+// countForgotten counts one record removed by Forget.
 func (b *batch) countForgotten(digest uint64) {
 	b.forgotten++
 	b.forgottenDigest += digest
 }
 
-// overlay is what is queued of one record, on top of what is in the file. Its
-// slices are only read.
+// overlay is the queued changes of one record, on top of the file. Its slices are only read.
 type overlay struct {
 	intent, progress []byte
-	answer           []byte // of that progress, if its body is kept outside
+	answer           []byte // of this progress, if its body is kept outside
 	dropProgress     bool
 	request          bool // the body of the request is queued, and is still the caller's
 }
 
-// add puts one more change on top, which may be nil.
+// add puts one more change on top. c may be nil.
 func (o *overlay) add(c *change) {
 	if c == nil {
 		return

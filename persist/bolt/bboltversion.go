@@ -2,15 +2,14 @@ package bolt
 
 import "runtime/debug"
 
-// bboltReviewed is the version of bbolt of which it was checked, in its source,
-// that a commit never writes to a page that the commit before has in use, that it
-// writes all other pages before the meta page, and where in the meta page it
-// leaves bytes free. go.mod requires this version, but the newest version that any
-// module of a program requires is the one that is built in.
+// bboltReviewed is the reviewed version of bbolt. Three things were checked in its source. A commit never
+// writes to a page in use by the commit before. It writes all other pages before the meta page. It leaves
+// certain bytes of the meta page free. go.mod requires this version, but a program is built with the newest
+// version required by any of its modules.
 const bboltReviewed = "v1.5.0"
 
-// usesReviewedBbolt reports whether this program is built with that version. It
-// gives false where the program does not say, as test binaries do.
+// usesReviewedBbolt reports whether this program is built with this version. It returns false if the
+// program does not say, as test binaries do.
 func usesReviewedBbolt(forced string) bool {
 	if forced != "" {
 		return forced == bboltReviewed

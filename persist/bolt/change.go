@@ -10,13 +10,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Begin implements [persist.Journal]. The record is encoded before mu is taken, so
-// that callers disturb each other little, and its checksum is completed under mu,
-// once its Seq is known.
+// Begin implements [persist.Journal]. The record is encoded before mu is taken, so callers disturb each
+// other little. Its checksum is completed under mu, once its Seq is known.
 //
-// A record that exists under the ID is read from the file. The index in memory holds
-// hashes only: a hit may be the record of another ID, and then the next one with this
-// hash is looked at.
+// A record existing under the ID is read from the file. The index in memory holds hashes only: a hit may be
+// the record of another ID. Then the next one with this hash is looked at.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
@@ -40,7 +38,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 			j.mu.Unlock()
 			return persist.Record{}, false, err
 		}
-		// Under mu, so that of several Begins of one ID exactly one finds nothing.
+		// Under mu, so exactly one of several Begins of one ID finds nothing.
 		seq := j.ids.find(c.keys.id, others)
 		if seq == 0 {
 			rec.Seq = j.enter(&rec, c)
@@ -86,8 +84,8 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	return c.seq
 }
 
-// Update implements [persist.Journal]. Others see the new revision in memory at once;
-// a Begin or Get of the same ID that needs it durable waits for the commit.
+// Update implements [persist.Journal]. Others see the new revision in memory at once; a Begin or Get of the
+// same ID waits for the commit if it needs the revision durable.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err
@@ -104,9 +102,8 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]. Its change waits in a queue for one of the
-// next commits, see groupcommit.go. Finish itself waits only where so much is queued
-// already that memory would grow.
+// Finish implements [persist.Journal]. Its change waits in a queue for one of the next commits, see
+// groupcommit.go. Finish itself waits only if too much is queued already: memory would grow.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	if err := j.ready(ctx, &rec, true); err != nil {
 		return err
@@ -118,8 +115,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.queueLazy(c, after)
 }
 
-// MarkReported implements [persist.Journal]. It waits for a commit only where
-// Finish does.
+// MarkReported implements [persist.Journal]. It waits for a commit only as Finish does.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	if err := j.start(ctx); err != nil {
 		return err
@@ -142,7 +138,8 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	}
 }
 
-// MarkDelivered implements [persist.Results]. Of a final record it waits for a commit only where Finish does; of a held one as Update.
+// MarkDelivered implements [persist.Results]. For a final record it waits for a commit only as Finish does;
+// for a held one as Update does.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	if err := j.start(ctx); err != nil {
 		return false, err
@@ -176,8 +173,8 @@ func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uin
 	}
 }
 
-// noneUnreported reports that memory alone shows that no record of this ID is
-// marked: most are not, and need not be read.
+// noneUnreported reports whether memory alone shows no record of this ID as marked. Most are not, and need
+// not be read.
 func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
 	hash := j.hash.id(id.Account, id.Key)
 	j.mu.Lock()
@@ -190,8 +187,8 @@ func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
 	return seq == 0 || j.ids.only(hash, seq) && !s.is(slotUnreported), nil
 }
 
-// replaceFinal queues rec's progress for the final record with rec's ID and
-// revision. It returns false, and does nothing, if that has changed since.
+// replaceFinal queues rec's progress for the final record with rec's ID and revision. It returns false, and
+// does nothing, if the record has changed since.
 func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 	read := rec.Revision
 	rec.Revision++
@@ -200,7 +197,7 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 		c.answer = a.Body
 	}
 	j.mu.Lock()
-	if b := j.unsettled(rec.Seq); b != nil { // a Sweep's, with which this change must not go if it fails
+	if b := j.unsettled(rec.Seq); b != nil { // a Sweep's; this change must not go with it if it fails
 		_ = j.unlockAndAwait(b)
 		return false, nil
 	}
@@ -221,12 +218,12 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 	return true, j.queueLazy(c, s)
 }
 
-// change gives the record that is at rec's revision rec's progress, in memory, and
-// returns the change to be queued and the slot after it. final says that rec.State is
-// a final one. Of rec.SendUntil and the stored one the later stays, and rec has it then.
+// change gives the record at rec's revision rec's progress, in memory. It returns the change to be queued
+// and the slot after it. final is true if rec.State is a final one. Of rec.SendUntil and the stored one the
+// later stays, and rec has it then.
 //
-// If there is no error, mu is held on return, so that the caller queues the change
-// before another call sees the slot. Errors: those of lockCurrent.
+// If there is no error, mu is held on return, so the caller queues the change before another call sees the
+// slot. Errors: those of lockCurrent.
 func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot, err error) {
 	next := *rec
 	next.Revision++
@@ -256,8 +253,8 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	return c, s, nil
 }
 
-// index keeps the index of unresolved records true: was and is say whether a record
-// belonged in it before, and does now. The caller holds mu.
+// index keeps the index of unresolved records true: was reports if a record belonged in it before, and is
+// reports if it belongs now. The caller holds mu.
 func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 	switch {
 	case was && !is:
@@ -286,27 +283,24 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.unlockAndAwait(j.collecting)
 }
 
-// removeSlot takes a record out of everything that memory has of it. s is its slot.
-// The caller holds mu.
+// removeSlot takes a record out of memory, with all its index entries. s is its slot. The caller holds mu.
 func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 	j.ids.remove(keys.id, seq)
 	j.index(keys, seq, s.unresolved(), false)
 	j.slots.remove(seq)
 }
 
-// lockCurrent locks mu and returns the slot of the unfinished record that rec was read
-// from. If settled is set, all earlier changes of it are durable but those that no caller
-// waits for: a Finish returns before its commit, and must not go with theirs. After an
-// error mu is not held.
-// Errors: persist.ErrNotFound if no record has rec's ID, persist.ErrStale if it has
-// changed since or is final, persist.ErrInvalid if rec would change what Begin has
-// frozen, and those of usable.
+// lockCurrent locks mu and returns the slot of the unfinished record read by the caller as rec. If settled
+// is set, all earlier changes of it are durable but those without a waiting caller. A Finish returns before
+// its commit, and must not go with theirs. After an error mu is not held.
+// Errors: persist.ErrNotFound if no record has rec's ID. persist.ErrStale if it has changed since or is
+// final. persist.ErrInvalid if rec would change a value frozen by Begin. Those of usable.
 func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys, settled bool) (slot, error) {
 	if rec.Revision >= math.MaxUint32 {
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
 	j.mu.Lock()
-	// A Forget that is under way decides first: if it fails, the record is as before.
+	// A Forget under way decides first: if it fails, the record is as before.
 	for b := j.unsettled(rec.Seq); b != nil && (settled || b.get(rec.Seq).drop); b = j.unsettled(rec.Seq) {
 		_ = j.unlockAndAwait(b)
 		j.mu.Lock()
@@ -315,9 +309,8 @@ func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys, settled bool
 		j.mu.Unlock()
 		return slot{}, err
 	}
-	// One record under this hash, and the caller knows its Seq and all that it
-	// was begun with: it is the one. Anything else is looked at.
-	// This is the usual case, and needs no read.
+	// One record is under this hash, and the caller knows its Seq and all it was begun with: it is the one.
+	// Anything else is looked at. This is the usual case, and needs no read.
 	if s, _ := j.slots.get(rec.Seq); !j.ids.only(keys.id, rec.Seq) || s.flags&slotIdentity != keys.check {
 		j.mu.Unlock()
 		found, err := j.lookup(rec.ID)
@@ -362,12 +355,12 @@ func (j *Journal) ready(ctx context.Context, rec *persist.Record, final bool) er
 	return nil
 }
 
-// notFound is the error for an ID that no record has.
+// notFound is the error for an ID without a record.
 func notFound(id persist.ID) error {
 	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
 }
 
-// stale is the error for a record that is another than the caller has read.
+// stale is the error for a record other than the one read by the caller.
 func stale(rec *persist.Record) error {
 	return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, rec.State, rec.Revision)
 }

@@ -20,25 +20,23 @@ import (
 
 // One commit is one bbolt transaction and one sync.
 //
-// bbolt itself syncs twice, once before it writes the meta page, so that a meta
-// page never names pages that a crash has kept from the disk. Here bbolt does not
-// sync, and the meta page may reach the disk first. The state entry makes that
-// safe: it holds a digest over every entry of the file, and the number of its
-// transaction. If the newest meta page names a tree with another digest, a crash
-// has cut off that commit, and no caller was told of it. Then the meta page before it
-// still counts, because bbolt never writes over pages that the commit before has
-// in use. Open finds this out, see recover.go.
+// bbolt itself syncs twice, once before it writes the meta page. So a meta page never names pages kept from
+// the disk by a crash. Here bbolt does not sync, and the meta page may reach the disk first. The state
+// entry makes this safe: it holds a digest over every entry of the file, and the number of its transaction.
+// If the newest meta page names a tree with another digest, a crash has cut off this commit, and no caller
+// was told of it. Then the meta page before it still counts, because bbolt never writes over pages in use
+// by the commit before. Open finds this out, see recover.go.
 //
-// After the sync, and before anybody is told, a mark says in the file that this
-// commit is whole, see metapage.go. With it, what does not add up is damage and is
-// refused; without it, it is a commit that was cut off and is forgotten.
+// After the sync, and before any caller is told, a mark in the file declares this commit whole, see
+// metapage.go. With the mark, an inconsistency means damage, and the file is refused. Without it, it means
+// a commit cut off by a crash, and the commit is forgotten.
 //
 // All this relies on how one version of bbolt uses its pages again. With any other
 // version each commit has bbolt's own two syncs, see bboltversion.go, and with this one
 // the first commit after Open and after a failure, see syncs.
 const (
-	// fillPercent is how full bbolt packs pages. Entries come in order, so that
-	// pages are filled once and stay full.
+	// fillPercent is how full bbolt packs pages. Entries come in order, so pages are filled once and stay
+	// full.
 	fillPercent = 0.9
 	// growMin and growMax bound by how many bytes the file grows at once.
 	growMin = 64 << 10
@@ -96,11 +94,10 @@ func (j *Journal) write(b *batch) (err error) {
 	return nil
 }
 
-// syncs is how many syncs the next commit has. Two are bbolt's own, and a mistake about
-// how bbolt uses its pages again costs nothing then. So it is in the first commit after
-// Open and after each that has failed, too: an earlier attempt at the same transaction
-// may have left its pages, and the new meta page, once it is on the disk before the new
-// pages are, would lead to those.
+// syncs returns the number of syncs of the next commit. Two are bbolt's own, and a mistake about how bbolt
+// uses its pages again costs nothing then. The first commit after Open and after each failed one has two,
+// too. An earlier attempt at the same transaction may have left its pages. The new meta page would lead to
+// those if it reached the disk before the new pages.
 func (j *Journal) syncs() int {
 	if j.twoSyncs || !j.steady {
 		return 2
@@ -117,57 +114,56 @@ func (j *Journal) commit(tx *bbolt.Tx, txid uint64) error {
 		return nil
 	}
 	if now, nowErr := j.size(); sizeErr == nil && nowErr == nil && now == before || failedToWrite(err) {
-		// Pages that are written and not named by a meta page are free pages.
+		// Pages written, but not named by a meta page, are free pages.
 		if j.reached(txid) || failedToSync(err) {
 			return j.uncertain(err)
 		}
 		return j.unwritten(err)
 	}
-	// Whether the disk knows the new size is not known, and the kernel may take it for clean: the next commit that
-	// makes the file larger has to sync it.
+	// It is unknown if the disk has the new size, and the kernel may take it for clean: the next commit
+	// growing the file has to sync it.
 	if sizeErr == nil {
 		_ = j.file.Truncate(before)
 	}
 	return j.uncertain(err)
 }
 
-// size is the file's size. Seek makes no garbage, as Stat does, and nobody reads or writes at the offset that it moves.
+// size returns the file's size. Seek, unlike Stat, makes no garbage, and nobody reads or writes at the
+// offset moved by it.
 func (j *Journal) size() (int64, error) { return j.file.Seek(0, io.SeekEnd) }
 
-// failedToSync reports whether an error of bbolt's is that of a sync. bbolt hands out
-// what fdatasync said as it is; the sync of a larger size has an error without a type.
+// failedToSync reports whether an error of bbolt comes from a sync. bbolt returns the error of fdatasync as
+// it is; the sync of a larger size has an error without a type.
 func failedToSync(err error) bool {
 	var path *fs.PathError
 	var number syscall.Errno
 	return errors.As(err, &path) && path.Op == "sync" || !errors.As(err, &path) && errors.As(err, &number)
 }
 
-// failedToWrite reports whether an error of bbolt's is that of a write.
+// failedToWrite reports whether an error of bbolt comes from a write.
 func failedToWrite(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && path.Op != "sync"
 }
 
-// syncTook notes how long the last sync took. The shorter of the last two counts,
-// so that a single slow one does not.
+// syncTook notes how long the last sync took. The shorter of the last two counts, so a single slow one does
+// not.
 func (j *Journal) syncTook(d time.Duration) {
 	j.lastSync, j.syncTime = d, min(j.lastSync, d)
 }
 
-// rolledBack reports whether a transaction that panicked has let go of bbolt's
-// locks.
+// rolledBack reports whether a transaction has released bbolt's locks after its panic.
 func rolledBack(tx *bbolt.Tx) (ok bool) {
 	defer func() { ok = recover() == nil && ok }()
 	return tx != nil && tx.Rollback() == nil
 }
 
-// apply puts a batch into a transaction, with the state that proves it. Only the
-// buckets that the batch needs are opened, because opening and writing one is a good
-// part of what a small commit costs.
+// apply puts a batch into a transaction, with the state as its proof. Only the buckets needed by the batch
+// are opened: opening and writing one is a good part of the cost of a small commit.
 func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state, about uint64) error {
 	t := trees{tx: tx, names: &j.names}
 	key := j.scratch[:8] // bbolt copies it
-	// A batch holds one change per record, so that their order does not matter.
+	// A batch holds one change per record, so their order does not matter.
 	for i := range b.changes {
 		c := &b.changes[i]
 		binary.BigEndian.PutUint64(key, c.seq)
@@ -233,11 +229,11 @@ func applyEntries(t *trees, c *change, key []byte) error {
 	return nil
 }
 
-// applyBodies puts large bodies into their bucket, deletes those that are gone, and
-// keeps the digest of that bucket in s. A new progress brings its own answer, or none,
-// so that the pieces of the answer before are deleted with it.
+// applyBodies puts large bodies into their bucket, deletes the removed ones, and keeps the digest of this
+// bucket in s. A new progress brings its own answer, or none, so the pieces of the answer before are
+// deleted with it.
 func applyBodies(t *trees, c *change, s *state) error {
-	// The slot before the batch says what is in the file.
+	// The slot before the batch describes the content of the file.
 	if c.before.is(slotOutside) {
 		from := partAnswer // a new progress has an answer of its own, or none
 		if c.dropBodies || c.drop {
@@ -258,8 +254,8 @@ func applyBodies(t *trees, c *change, s *state) error {
 	return nil
 }
 
-// putPieces writes a body that is kept outside, and adds it to the digest in s. bbolt
-// copies the pieces into its pages; nothing else copies them.
+// putPieces writes a body kept outside, and adds it to the digest in s. bbolt copies the pieces into its
+// pages; nothing else copies them.
 func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte, s *state) error {
 	for n := 0; len(body) > 0; n++ {
 		key, piece := pieceKey(seq, part, n), body[:min(len(body), pieceMax)]

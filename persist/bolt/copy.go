@@ -10,31 +10,29 @@ import (
 	"slices"
 )
 
-// While Open writes the newest commit's own pages and its meta page once more, a synced
-// copy of them lies behind the end of the file, where no bbolt looks. If the power fails
-// then, these pages may hold anything, and the next Open reads them from the copy. It
-// writes a copy of its own before it touches anything, behind the one that it has found:
-// the sync of that may have failed, and it may be the only one that the disk has.
+// Open writes the newest commit's own pages and its meta page once more. Meanwhile a synced copy of them
+// lies behind the end of the file; bbolt does not look there. If the power fails then, these pages may hold
+// anything, and the next Open reads them from the copy. Before the next Open touches anything, it writes a
+// copy of its own behind the found one. The sync of the found one may have failed, and yet it may be the
+// only copy on the disk.
 //
-// A copy begins at a multiple of copyAlign with its head, then a table of the parts of
-// the file that it holds, then these parts. It counts for as long as no later commit is
-// on the disk, and its commit is not marked. When all is done, the file is cut to its
-// size again.
+// A copy begins at a multiple of copyAlign with its head. Then comes a table of the copied parts of the
+// file, then these parts. The copy counts for as long as no later commit is on the disk, and its commit is
+// not marked. When all is done, the file is cut to its size again.
 const (
 	copyMagic = 0x6f6e63656370792e
 	copyAlign = 64 << 10
 	copyHead  = 9*8 + sha256.Size
 )
 
-// commitCopy is a copy that was found in a file: the file, as it is with what the copy
-// holds in its place.
+// commitCopy is a copy found in a file. It reads as the file, with the content of the copy in its place.
 type commitCopy struct {
 	f     io.ReaderAt
 	head  head
 	parts []copied // in the order of the file
 }
 
-// copied is a part of the file, and where its copy is.
+// copied is a part of the file, and the place of its copy.
 type copied struct {
 	part
 	from int64
@@ -50,7 +48,7 @@ type head struct {
 	sum    [sha256.Size]byte
 }
 
-// append appends the head, which ends with a checksum.
+// append appends the head, ending with a checksum.
 func (h *head) append(b []byte) []byte {
 	from := len(b)
 	for _, n := range [...]uint64{copyMagic, h.txid, h.nth, h.size, h.parts, h.length} {
@@ -76,7 +74,7 @@ func parseHead(b []byte) (h head, ok bool) {
 func aligned(at int64) int64 { return (at + copyAlign - 1) / copyAlign * copyAlign }
 
 // findCopy returns the last copy of the newest commit that counts, or nil.
-// Errors: what a read failed with.
+// Errors: the error of a failed read.
 func findCopy(f io.ReaderAt, size int64, ms metas) (*commitCopy, error) {
 	var found *commitCopy
 	for at := aligned(int64(ms.newest.pages) * int64(ms.newest.pageSize)); at+copyHead <= size; at += copyAlign {
@@ -130,7 +128,7 @@ func readCopy(f io.ReaderAt, size, at int64, h head) (*commitCopy, error) {
 	return c, nil
 }
 
-// ReadAt implements [io.ReaderAt]: it reads the file, and what is copied from the copy.
+// ReadAt implements [io.ReaderAt]: it reads the file, and the copied parts from the copy.
 func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 	n, err := c.f.ReadAt(b, at)
 	i, _ := slices.BinarySearchFunc(c.parts, at, func(p copied, at int64) int { return int(min(max(p.at+p.size-1-at, -1), 1)) })
@@ -147,8 +145,8 @@ func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// writeCopy writes a copy of parts of a commit behind the end of the file, and of any
-// other copy. It does not sync. It returns the size that the file has without copies.
+// writeCopy writes a copy of parts of a commit behind the end of the file, and of any other copy. It does
+// not sync. It returns the size of the file without copies.
 func (j *Journal) writeCopy(f io.ReaderAt, size int64, m meta, parts []part, pages *pageSums, last *commitCopy) (end int64, err error) {
 	h := head{txid: m.txid, nth: 1, size: uint64(size), parts: uint64(len(parts))}
 	if last != nil {

@@ -12,11 +12,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// create makes an empty journal at path. The file gets its name only when all of
-// it is on the disk, so that a crash leaves a whole journal or none; it may leave a
-// temporary file beside it, or a second name, see removeSecondName. The name is not
-// durable yet, see syncNames. If another process creates the file first, that one is
-// left as it is.
+// create makes an empty journal at path. The file gets its name only when all of it is on the disk, so a
+// crash leaves a whole journal or none. It may leave a temporary file beside it, or a second name, see
+// removeSecondName. The name is not durable yet, see syncNames. If another process creates the file first,
+// its file is left as it is.
 func (j *Journal) create(path string) error {
 	names := followLinks(path)
 	path = names[len(names)-1]
@@ -36,7 +35,7 @@ func (j *Journal) create(path string) error {
 	if err := giveName(f.Name(), path); err != nil {
 		return err
 	}
-	// Its name may be gone already, where a rename has moved it.
+	// Its name may be gone already, if a rename has moved it.
 	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -66,8 +65,7 @@ func (j *Journal) writeImage(f *os.File) error {
 	return nil
 }
 
-// giveName makes path lead to the file that is called temporary, unless path leads
-// somewhere already.
+// giveName makes path lead to the file called temporary, unless path leads somewhere already.
 func giveName(temporary, path string) error {
 	err := os.Link(temporary, path)
 	switch {
@@ -76,18 +74,17 @@ func giveName(temporary, path string) error {
 	case !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported):
 		return err
 	}
-	// This file system has no links. If two processes come to this at once, one of
-	// them finds at its next Begin that its file is not at the path any more.
+	// This file system has no links. If two processes come to this at once, the next Begin of one of them
+	// finds its file not at the path any more.
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
 	return os.Rename(temporary, path)
 }
 
-// An empty journal is one image of four pages, which bbolt would write in several
-// steps. Page 0 is the meta page of the first commit, page 1 the one before it,
-// with the mark, page 2 is free, and page 3 is the root, which holds the state and
-// all buckets, empty.
+// An empty journal is one image of four pages; bbolt would write it in several steps. Page 0 is the meta
+// page of the first commit. Page 1 is the one before it, with the mark. Page 2 is free. Page 3 is the root,
+// with the state and all buckets, empty.
 const (
 	imagePages = 4
 	imageRoot  = 3
@@ -120,7 +117,7 @@ type entry struct {
 	flags      uint32
 }
 
-// flagBucket marks an entry whose value is a bucket.
+// flagBucket marks an entry with a bucket as its value.
 const flagBucket = 1
 
 // leafPage is a leaf page of bbolt, as long as its entries need. They must be in the
@@ -145,8 +142,7 @@ func leafPage(id uint64, entries []entry) []byte {
 	return b
 }
 
-// inlineBucket is the value of a bucket that has no page of its own: a head that says so,
-// then its page.
+// inlineBucket is the value of a bucket without a page of its own: a head saying so, then its page.
 func inlineBucket(page []byte) []byte {
 	return append(make([]byte, pageHeader), page...)
 }

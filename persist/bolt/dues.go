@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// dues say when the unfinished records of a chunk are due, and until when they may be on their way, in the order of their Seqs:
-// 8 bytes for each of the two, and nothing for a record that is final. So a pass over what is due
-// looks at a few numbers for 64 records, and reads none that is not due.
+// dues are two times of each unfinished record of a chunk, in the order of their Seqs: when it is due, and
+// until when it may be on its way. Each time takes 8 bytes; a final record takes nothing. So a pass over
+// the due records looks at a few numbers for 64 records, and reads only due ones.
 type dues struct {
 	first  int64    // the earliest of at
 	group  uint64   // recordKeys.group of all of them, unless groups is set; zero while it is not known yet
@@ -92,8 +92,8 @@ func (d *dues) untilOf(i int) int64 {
 	return d.until[i]
 }
 
-// assign sets the group of the i-th record where all had one until now. A zero is set
-// once it is known: a journal is loaded in two passes, and only the second knows groups.
+// assign sets the group of the i-th record if all had one until now. A zero is set once it is known: a
+// journal is loaded in two passes, and only the second knows groups.
 func (d *dues) assign(i int, group uint64) {
 	switch {
 	case d.group == 0:
@@ -141,8 +141,8 @@ func (d *dues) groupOf(i int) uint64 {
 	return d.groups[i]
 }
 
-// setDue enters when a record is due, or takes that out if it is not open any more. It
-// is called before c.open is set; bit is that of the record.
+// setDue enters the due time of a record, or takes it out if the record is not open any more. It is called
+// before c.open is set; bit is the bit of the record.
 func (c *chunk) setDue(bit uint64, open bool, v *slot) {
 	i, known := bits.OnesCount64(c.open&(bit-1)), c.open&bit != 0
 	switch {
@@ -155,7 +155,7 @@ func (c *chunk) setDue(bit uint64, open bool, v *slot) {
 	}
 }
 
-// dueBy is which of the chunk's unfinished records are due by a time.
+// dueBy returns the chunk's unfinished records due by a time, a bit each.
 func (c *chunk) dueBy(by int64) (due uint64) {
 	if c.open == 0 || c.dues.first > by {
 		return 0

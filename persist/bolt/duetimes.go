@@ -15,13 +15,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// DueTimes implements [persist.DueTimes]. It looks at what is in memory, at a few numbers for 64 records, and reads one
-// record for each account and origin, whose names are only in the file; all that is pending where that is damaged. Leases mean nothing in a journal of one process.
+// DueTimes implements [persist.DueTimes]. It looks at the memory, at a few numbers for 64 records. It reads
+// one record for each account and origin: their names are only in the file. If this is damaged, it reads
+// all pending records. Leases mean nothing in a journal of one process.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := j.start(ctx); err != nil {
 		return nil, err
 	}
-	by, after := q.DueBy, int64(math.MaxInt64) // nothing is after that
+	by, after := q.DueBy, int64(math.MaxInt64) // nothing is after this time
 	if !by.IsZero() {
 		after = dueAt(by)
 	}
@@ -56,13 +57,14 @@ type turn struct {
 }
 
 const (
-	// samplesMax is of how many records of a turn the names may be read, for the case that some are damaged or forgotten.
+	// samplesMax is the number of records of a turn kept for reading the names, since some may be damaged
+	// or forgotten.
 	samplesMax = 4
 	// turnsStep is how many chunks are looked at in one hold of mu.
 	turnsStep = 1024
 )
 
-// turns returns the turns of all that is pending; next is that of what is due after a time.
+// turns returns the turns of all pending records. Their next is the first due time later than after.
 func (j *Journal) turns(ctx context.Context, after int64) ([]*turn, error) {
 	ts := turnsOf{after: after, byGroup: map[uint64]*turn{}}
 	for more := true; more; {
@@ -82,8 +84,8 @@ func (j *Journal) turns(ctx context.Context, after int64) ([]*turn, error) {
 	return ts.all, nil
 }
 
-// sample begins the transaction to read names in. again is true where all samples of a turn have been forgotten meanwhile:
-// then it has begun none, and other turns are to be taken.
+// sample begins the transaction for reading names. again is true if all samples of a turn have been
+// forgotten meanwhile. Then it has begun none, and other turns are to be taken.
 func (j *Journal) sample(turns []*turn) (v *view, again bool, err error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {
@@ -91,7 +93,7 @@ func (j *Journal) sample(turns []*turn) (v *view, again bool, err error) {
 		return nil, false, err
 	}
 	for _, t := range turns {
-		var by *batch // of the Forget that is under way
+		var by *batch // of the Forget under way
 		t.samples = slices.DeleteFunc(t.samples, func(f foundRecord) (leaves bool) {
 			leaves, by = j.leaves(f.seq)
 			return leaves
@@ -114,7 +116,8 @@ func (j *Journal) sample(turns []*turn) (v *view, again bool, err error) {
 	return v, false, err
 }
 
-// leaves reports whether a record is not there any more, or by what batch it is being removed. The caller holds mu.
+// leaves reports whether a record is not there any more, or is being removed. In the second case by is the
+// batch of the removal. The caller holds mu.
 func (j *Journal) leaves(seq uint64) (leaves bool, by *batch) {
 	if _, found := j.slots.get(seq); !found {
 		return true, nil
@@ -131,10 +134,10 @@ type turnsOf struct {
 	from    uint64 // the chunk to go on with
 	all     []*turn
 	byGroup map[uint64]*turn
-	recent  [64]*turn // of groups that were asked for, by bits of the group
+	recent  [64]*turn // of groups asked for before, by bits of the group
 }
 
-// of is the turn of a group, to which the record with this Seq belongs.
+// of returns the turn of a group. The record with this Seq belongs to it.
 func (ts *turnsOf) of(group, seq uint64) *turn {
 	place := &ts.recent[group>>1%uint64(len(ts.recent))]
 	t := *place
@@ -197,7 +200,7 @@ func (t *turn) add(at, after int64) {
 	}
 }
 
-// addAll adds all of d, which are of the turn's group. If none of them is due yet, the earliest says it all.
+// addAll adds all of d, records of the turn's group. If none of them is due yet, the earliest is enough.
 func (t *turn) addAll(d *dues, after int64) {
 	t.add(d.first, after)
 	if d.first > after {
@@ -212,7 +215,7 @@ func (t *turn) addAll(d *dues, after int64) {
 	t.next = next
 }
 
-// originTimes are what DueTimes returns, by origin.
+// originTimes are the results of DueTimes, by origin.
 type originTimes map[string]persist.DueTime
 
 // add adds a record, or all of a turn. next is zero if there is none.
@@ -227,8 +230,8 @@ func (o originTimes) add(origin string, at, next time.Time) {
 	o[origin] = due
 }
 
-// name reads whose the turns are, and returns the times of those that q selects. ok is false if all samples of a turn
-// are damaged.
+// name reads the account and origin of each turn, and returns the times of those selected by q. ok is false
+// if all samples of a turn are damaged.
 func (v *view) name(turns []*turn, q *persist.Query) (times originTimes, ok bool) {
 	times = originTimes{}
 	for _, t := range turns {
@@ -248,7 +251,7 @@ func (v *view) name(turns []*turn, q *persist.Query) (times originTimes, ok bool
 	return times, true
 }
 
-// listTimes does what DueTimes does by reading all that is pending, but for what is damaged.
+// listTimes does the work of DueTimes by reading all pending records, but for damaged ones.
 func (j *Journal) listTimes(ctx context.Context, q persist.Query, by time.Time) ([]persist.DueTime, error) {
 	times := originTimes{}
 	q.States = []persist.State{persist.StatePending}
@@ -266,7 +269,7 @@ func (j *Journal) listTimes(ctx context.Context, q persist.Query, by time.Time) 
 	return slices.Collect(maps.Values(times)), nil
 }
 
-// headOf is head of the first of some records that is not damaged.
+// headOf is head of the first undamaged record of some.
 func (v *view) headOf(samples []foundRecord) (head persist.Record, err error) {
 	for i := range samples {
 		if head, err = v.head(samples[i].seq, &samples[i].overlay); err == nil {

@@ -12,23 +12,22 @@ import (
 //
 //	envelope, length of the intent, intent, progress, sum
 //
-// where the progress is the one that the entry was written with. An entry in the
-// bucket of progress, which replaces it, is
+// The progress is the one written with the entry. It is replaced by an entry in the bucket of progress, if
+// there is one. Such an entry is
 //
 //	envelope, progress, sum
 //
-// The envelope says how the rest is to be read; a sealed record will have one of
-// its own. The sum is the CRC-32C of all before it, mixed with the Seq and the
-// bucket, so that an entry in another's place is found out.
+// The envelope defines how the rest is to be read; a sealed record will have one of its own. The sum is the
+// CRC-32C of everything before it, mixed with the Seq and the bucket. So an entry in another's place is
+// found out.
 const envelopePlain = 1
 
-// inlineMax is the largest body that stays inside its entry. Larger ones go to
-// the bucket of bodies in pieces, which costs no copy and leaves the pages that
-// every open reads small.
+// inlineMax is the size of the largest body inside its entry. Larger ones go to the bucket of bodies in
+// pieces. This costs no copy, and the pages read by every open stay small.
 const inlineMax = 16 << 10
 
-// pieceMax is the size of such a piece: small enough that freed pages are easily
-// used again, large enough that a 10 MiB body has few.
+// pieceMax is the size of such a piece. It is small enough for freed pages to be used again easily, and
+// large enough for few pieces of a 10 MiB body.
 const pieceMax = 64 << 10
 
 const sumSize = 4
@@ -40,16 +39,15 @@ const (
 	kindProgress
 )
 
-// encodeIntent returns a new record's entry for the bucket of intents. sealSum
-// completes it once the Seq is known. The body of a request over inlineMax is left out
-// of it, and so is that of an answer.
+// encodeIntent returns a new record's entry for the bucket of intents. sealSum completes it once the Seq is
+// known. The body of a request over inlineMax is left out of it, and so is the body of an answer.
 func encodeIntent(r *persist.Record) []byte {
 	size := 1 + 2*binary.MaxVarintLen32 + codec.IntentSize(r, inlineMax) + codec.ProgressSize(r, inlineMax) + sumSize
 	if size > scratchMax {
 		return appendSum(appendIntent(make([]byte, 0, size), r))
 	}
 	// Put together on the stack and copied once, at its real size.
-	var scratch [scratchMax]byte // since the size is a bound, which small records are far below
+	var scratch [scratchMax]byte // the size is a bound; small records are far below it
 	return summed(appendIntent(scratch[:0], r))
 }
 
@@ -58,12 +56,12 @@ func summed(b []byte) []byte {
 	return appendSum(append(make([]byte, 0, len(b)+sumSize), b...))
 }
 
-// scratchMax is how large an entry may be that is put together on the stack.
+// scratchMax is the size of the largest entry put together on the stack.
 const scratchMax = 2048
 
-// appendIntent appends the entry for the bucket of intents, without its sum. The
-// length of the intent comes before it and is known after it, so that room for it is
-// left, and what of that is not needed is cut off at the front.
+// appendIntent appends the entry for the bucket of intents, without its sum. The length of the intent comes
+// before it and is known after it. So room for it is left, and the unneeded part of the room is cut off at
+// the front.
 func appendIntent(b []byte, r *persist.Record) []byte {
 	// The length goes before the intent but is known after it: leave room.
 	const room = 1 + binary.MaxVarintLen32
@@ -107,11 +105,11 @@ func sealSum(b []byte, k kind, seq uint64) uint32 {
 	return sum
 }
 
-// sumPlace is what an entry's place adds to its checksum: the bucket, and the Seq.
+// sumPlace is an entry's place as a part of its checksum: the bucket, and the Seq.
 func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
-// open checks an entry's envelope and checksum. It returns what lies between them,
-// which points into b, and the checksum, which is what a slot remembers of the entry.
+// open checks an entry's envelope and checksum. It returns the bytes between them, pointing into b, and the
+// checksum, as a slot remembers it.
 // Errors: persist.ErrCorrupt.
 func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) {
 	if len(b) < 1+sumSize {
@@ -128,8 +126,8 @@ func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) 
 	return b[1:], sum, nil
 }
 
-// openIntent is open for an entry of the bucket of intents, which it takes apart into
-// the intent and the progress that the record was begun with.
+// openIntent is open for an entry of the bucket of intents. It takes the entry apart into the intent and
+// the progress written with it.
 // Errors: persist.ErrCorrupt.
 func openIntent(b []byte, seq uint64) (intent, progress []byte, sum uint32, err error) {
 	payload, sum, err := open(b, kindIntent, seq)

@@ -15,16 +15,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// Facts lie in the bucket about the file, which bbolt keeps in the root page as long as it is small: a quarter of a page at most.
-// That page is written with every commit anyway, and the hash of all facts is part of the state that proves the commit.
+// Facts lie in the bucket about the file. bbolt keeps it in the root page as long as it is small: a quarter
+// of a page at most. The root page is written with every commit anyway. The hash of all facts is part of
+// the state proving the commit.
 
 const (
 	factPrefix    = "fact "
-	factsBytesMax = 640 // of all facts, with their names and what bbolt keeps of each
-	factBytes     = 32  // what an entry takes beside its value and its name
+	factsBytesMax = 640 // of all facts, with their names and bbolt's own bytes for each
+	factBytes     = 32  // the bytes of an entry beside its value and its name
 )
 
-// fact is a fact that a commit writes.
+// fact is a fact written by a commit.
 type fact struct {
 	name  string
 	value []byte
@@ -41,7 +42,7 @@ func (f facts) sum() (sum uint64) {
 	return sum
 }
 
-// with returns the facts after a commit that writes one more.
+// with returns the facts after a commit writing one more.
 func (f facts) with(written *fact) facts {
 	next := maps.Clone(f)
 	if next == nil {
@@ -64,7 +65,7 @@ func (f *fact) put(tx *bbolt.Tx, about []byte) error {
 	return tx.Bucket(about).Put([]byte(factPrefix+f.name), appendSum(bytes.Clone(f.value)))
 }
 
-// readFact adds an entry of the bucket about the file, if that is a fact. Error: persist.ErrCorrupt.
+// readFact adds an entry of the bucket about the file, if it is a fact. Error: persist.ErrCorrupt.
 func (f facts) readFact(key, value []byte) error {
 	name, is := strings.CutPrefix(string(key), factPrefix)
 	if !is {
@@ -78,8 +79,8 @@ func (f facts) readFact(key, value []byte) error {
 	return nil
 }
 
-// Fact implements [persist.Journal]. Of calls that write, one commits at a time. Error: also persist.ErrInvalid where all facts together
-// would be too long.
+// Fact implements [persist.Journal]. Of several writing calls, one commits at a time. Error: also
+// persist.ErrInvalid if all facts together would be too long.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if err := cmp.Or(persist.CheckFact(name, value), j.start(ctx)); err != nil {
 		return nil, err

@@ -9,26 +9,22 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Group commit: one commit serves every caller who waits at that moment.
+// Group commit: one commit serves every caller waiting at this moment.
 //
-// A caller who finds no commit under way commits what is queued, for itself and for
-// all who join, so that a lone caller hands nothing over. Callers who come
-// meanwhile wait, and the first of them commits next. Before it takes the queue, a
-// committer yields for as long as others join: the callers whom the last commit
-// has just released are then served by this one. Otherwise every other commit
-// would serve a few only. Where all of them are known to come back soon, the
-// committer waits until they have, see waitForJoiners below and waiters.go. This is the
-// only timer for callers who wait.
+// A caller finding no commit under way commits the queued changes, for itself and for all callers joining
+// it. So a lone caller hands nothing over. Callers coming meanwhile wait, and the first of them commits
+// next. Before a committer takes the queue, it yields for as long as others join. So it serves the callers
+// just released by the last commit, too. Otherwise every other commit would serve a few only. If all of
+// them are known to come back soon, the committer waits until they have, see waitForJoiners below and
+// waiters.go. This is the only timer for waiting callers.
 //
-// Changes that no caller waits for, those of Finish and MarkReported, have a queue of
-// their own, which joins a commit every few milliseconds. So most commits write
-// the end of one tree instead of two.
+// The changes of Finish and MarkReported have no waiting caller. They have a queue of their own; it joins a
+// commit every few milliseconds. So most commits write the end of one tree instead of two.
 const (
-	// flushDelay is how long such a change stays queued. With the commit itself it
-	// stays under the 10 ms that Finish promises.
+	// flushDelay is how long such a change stays queued. With the commit itself it stays under the 10 ms
+	// promised by Finish.
 	flushDelay = 4 * time.Millisecond
-	// retryDelay is how long it stays queued after a commit that was definitely
-	// not written, as on a full disk.
+	// retryDelay is how long it stays queued after a commit definitely not written, as on a full disk.
 	retryDelay = 100 * time.Millisecond
 	// lazyJoin is how many of them join the next commit in any case; lazyMax and
 	// lazyBytesMax are how much may be queued before a Finish waits.
@@ -37,18 +33,17 @@ const (
 	lazyBytesMax = 4 << 20
 	// yieldMax is how often a committer yields before it commits.
 	yieldMax = 8
-	// A commit waits for joiners if its sync takes noticeSync or more, and then for
-	// a fifth of that, at least joinMin and at most joinMax.
+	// A commit waits for joiners if its sync takes noticeSync or more. It waits for a fifth of this time,
+	// at least joinMin and at most joinMax.
 	noticeSync = 50 * time.Microsecond
 	joinMin    = 200 * time.Microsecond
 	joinMax    = 5 * time.Millisecond
 )
 
-// unlockAndAwait waits until b is durable or has failed, and commits it if no other
-// caller does. It returns b's error. The caller holds mu, which unlockAndAwait
-// unlocks before it waits.
+// unlockAndAwait waits until b is durable or has failed, and commits it if no other caller does. It returns
+// b's error. The caller holds mu; unlockAndAwait unlocks it before it waits.
 func (j *Journal) unlockAndAwait(b *batch) error {
-	// A batch that is being committed already needs no other committer.
+	// A batch already being committed needs no other committer.
 	lead := false
 	if b == j.collecting {
 		b.waiters++
@@ -67,7 +62,7 @@ func (j *Journal) unlockAndAwait(b *batch) error {
 	return b.err
 }
 
-// putLazy queues a change that no caller waits for. The caller holds mu.
+// putLazy queues a change without a waiting caller. The caller holds mu.
 func (j *Journal) putLazy(c change, after slot) {
 	j.lazy.put(c)
 	j.lazyDigest += after.contribution(c.seq) - c.before.contribution(c.seq)
@@ -77,8 +72,8 @@ func (j *Journal) putLazy(c change, after slot) {
 	}
 }
 
-// queueLazy is putLazy, but waits if too much is queued. Where the commit is not written, the
-// change is queued again, and that is no error. The caller holds mu, which queueLazy unlocks.
+// queueLazy is putLazy, but waits if too much is queued. If the commit is not written, the change is queued
+// again; this is no error. The caller holds mu; queueLazy unlocks it.
 func (j *Journal) queueLazy(c change, after slot) error {
 	j.putLazy(c, after)
 	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
@@ -92,8 +87,8 @@ func (j *Journal) queueLazy(c change, after slot) error {
 	return nil
 }
 
-// flushLazy is what the timer calls: the next commit takes what no caller waits for.
-// If no caller is about to commit, flushLazy does.
+// flushLazy is called by the timer: the next commit takes the changes without a waiting caller. If no
+// caller is about to commit, flushLazy does.
 func (j *Journal) flushLazy() {
 	j.mu.Lock()
 	j.lazyDue = true
@@ -107,7 +102,7 @@ func (j *Journal) flushLazy() {
 	j.lead()
 }
 
-// lead commits what is queued. Then it lets a waiter commit what came meanwhile.
+// lead commits the queued changes. Then it lets a waiter commit those queued meanwhile.
 func (j *Journal) lead() {
 	j.yieldToJoiners()
 	b := j.collecting
@@ -125,7 +120,7 @@ func (j *Journal) lead() {
 	j.pass()
 	wake := b.wake
 	j.mu.Unlock()
-	// After mu is given up, or those who wake up would wait for it at once.
+	// After mu is given up, or the callers waking up would wait for it at once.
 	if wake != nil {
 		close(wake)
 	}
@@ -156,10 +151,9 @@ func joinTime(sync time.Duration) time.Duration {
 	return min(max(sync/5, joinMin), joinMax)
 }
 
-// waitForJoiners waits until all whom the last commit served are back: half a
-// batch costs as much as a whole one. The last to join ends the wait. It blocks
-// instead of yielding, or the scheduler would find work in this goroutine and
-// leave the others where they are. The caller holds mu, and does so on return.
+// waitForJoiners waits until all callers served by the last commit are back: half a batch costs as much as
+// a whole one. The last to join ends the wait. It blocks instead of yielding, or the scheduler would find
+// work in this goroutine and would not run the others. The caller holds mu, and does so on return.
 func (j *Journal) waitForJoiners(wait time.Duration) {
 	full := make(chan struct{})
 	j.waiters.full = full
@@ -183,8 +177,8 @@ func (j *Journal) take(b *batch) {
 		j.lazy.reset()
 		j.lazyDigest, j.lazyDue, j.timerSet = 0, false, false
 	}
-	// Memory has the changes that are still queued, and the file will not have
-	// them. What b forgets is in memory, and the file will not have it either.
+	// Memory has the changes still queued, and the file will not have them. The records forgotten by b are
+	// in memory, and the file will not have them either.
 	b.state = state{
 		digest:  j.slots.digest - j.lazyDigest - b.forgottenDigest,
 		records: uint64(j.slots.count) - b.forgotten,
@@ -205,7 +199,7 @@ func (j *Journal) pass() {
 	case next.waiters > 0:
 		next.wake <- true
 	case j.lazyDue && len(j.lazy.changes) > 0 && j.broken == nil:
-		// Their time came during the commit that has just ended.
+		// Their time came during the commit just ended.
 		go j.lead()
 	default:
 		j.leading = false
@@ -228,7 +222,7 @@ func (j *Journal) settle(b *batch) {
 		if b.fact != nil {
 			j.facts = j.facts.with(b.fact)
 		}
-		// No reader looks at b any more: who does, holds mu.
+		// No reader looks at b any more: readers of b hold mu.
 		b.reset()
 		j.spare = b.queue
 	case errors.Is(b.err, persist.ErrUncertain):
@@ -238,12 +232,12 @@ func (j *Journal) settle(b *batch) {
 	}
 }
 
-// uncertain wraps the cause of a commit of which it is not known whether it is durable.
+// uncertain wraps the cause of a commit with an unknown result: it may be durable or not.
 func (j *Journal) uncertain(cause error) error {
 	return fmt.Errorf("persist/bolt: %s: %w: %w; reopen the journal", j.path, persist.ErrUncertain, cause)
 }
 
-// unwritten wraps the cause of a commit that is definitely not in the file.
+// unwritten wraps the cause of a commit definitely not in the file.
 func (j *Journal) unwritten(cause error) error {
 	return fmt.Errorf("persist/bolt: %s: not written: %w", j.path, cause)
 }

@@ -2,20 +2,19 @@ package bolt
 
 import "slices"
 
-// idTable finds the Seqs of records by the hash of their account and key, in eight
-// bytes a place, at least seven tenths of which are taken once there are many. It keeps
-// 32 bits of a hash, so that a Seq may be found under another's hash: about one search
-// in 4,000 where there are a million records. As with index, whoever finds a Seq reads
-// the record and compares. Not safe for concurrent use.
+// idTable finds the Seqs of records by the hash of their account and key. It takes eight bytes a place; at
+// least seven tenths of the places are taken once there are many. It keeps 32 bits of a hash, so a Seq may
+// be found under another's hash: about one search in 4,000 with a million records. As with index, a caller
+// finding a Seq reads the record and compares. Not safe for concurrent use.
 type idTable struct {
 	shards [256]idShard // by the highest byte of the hash
-	far    *index       // Seqs that are too large for a place; nil: there are none
+	far    *index       // Seqs too large for a place; nil: there are none
 }
 
-// idShard is a hash table with open addressing. A place holds the tag, the 24 bits of
-// the hash behind the highest byte, and a Seq of 40 bits; zero is a free place. The
-// places are in the order of their tags, but for those that stand behind others of
-// their neighbourhood, each without a free place between its home and itself.
+// idShard is a hash table with open addressing. A place holds the tag and a Seq of 40 bits; zero is a free
+// place. The tag is the 24 bits of the hash behind the highest byte. The places are in the order of their
+// tags, but for those standing behind others of their neighbourhood. Between the home of such a place and
+// itself there is no free place.
 type idShard struct {
 	places []uint64
 	count  int
@@ -77,8 +76,8 @@ func (t *idTable) remove(hash, seq uint64) {
 	}
 }
 
-// find returns a Seq under a hash that is not among known, or 0. A caller whose record
-// it is not adds it to known and asks again.
+// find returns a Seq under a hash and not among known, or 0. If its record is not the wanted one, the
+// caller adds it to known and asks again.
 func (t *idTable) find(hash uint64, known []uint64) uint64 {
 	s, tag := t.shard(hash), tagOf(hash)
 	for at := range s.run(tag) {
@@ -92,8 +91,7 @@ func (t *idTable) find(hash uint64, known []uint64) uint64 {
 	return 0
 }
 
-// only reports whether exactly one Seq, this one, is under a hash. Then no other record
-// can be meant by it.
+// only reports whether exactly one Seq, this one, is under a hash. Then no other record can be meant by it.
 func (t *idTable) only(hash, seq uint64) bool {
 	return t.find(hash, nil) == seq && t.find(hash, []uint64{seq}) == 0
 }
@@ -108,7 +106,7 @@ func (t *idTable) all(hash uint64) []uint64 {
 	return list
 }
 
-// home is the place where a tag is looked for first.
+// home is the first place to look for a tag.
 func (s *idShard) home(tag uint64) int { return int(tag * uint64(len(s.places)) >> tagBits) }
 
 // run goes over the taken places from the home of a tag on, to the first free one.
@@ -142,8 +140,7 @@ func (s *idShard) put(content uint64) {
 	s.places[at] = content
 }
 
-// free takes the content out of a place, and moves up what would no longer be found
-// behind the hole.
+// free takes the content out of a place, and moves up the contents no longer found behind the hole.
 func (s *idShard) free(hole int) {
 	for at := s.after(hole); s.places[at] != 0; at = s.after(at) {
 		home := s.home(s.places[at] >> seqBits)

@@ -9,9 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// index finds Seqs by the hash of a fingerprint, which any number of records may
-// share. It holds no fingerprints; whoever finds a Seq reads the record and compares.
-// Not safe for concurrent use.
+// index finds Seqs by the hash of a fingerprint; any number of records may share it. It holds no
+// fingerprints; a caller finding a Seq reads the record and compares. Not safe for concurrent use.
 type index struct {
 	first map[uint64]uint64
 	more  map[uint64][]uint64 // the second and later Seqs of one hash
@@ -50,8 +49,8 @@ func (x *index) remove(hash, seq uint64) {
 	}
 }
 
-// find returns the first Seq under a hash that is not among known, or 0. A caller whose
-// record it is not adds it to known and asks again.
+// find returns the first Seq under a hash and not among known, or 0. If its record is not the wanted one,
+// the caller adds it to known and asks again.
 func (x *index) find(hash uint64, known []uint64) uint64 {
 	seq, ok := x.first[hash]
 	if !ok || !slices.Contains(known, seq) {
@@ -82,8 +81,7 @@ func (x *index) all(hash uint64) []uint64 {
 	return list
 }
 
-// hasher hashes identities with a seed of its own, so that no caller can
-// choose keys that collide.
+// hasher hashes identities with a seed of its own, so no caller can choose colliding keys.
 type hasher struct {
 	seed maphash.Seed
 	mask uint64 // tests clear bits, to make hashes collide
@@ -98,11 +96,11 @@ func newHasher(mask uint64) hasher {
 	return hasher{seed: maphash.MakeSeed(), mask: mask}
 }
 
-// recordKeys is what a record is found by in memory.
+// recordKeys holds the hashes for finding a record in memory.
 type recordKeys struct {
 	id          uint64 // hash of account and key
 	fingerprint uint64 // hash of the fingerprint
-	check       uint32 // hash of all that can never change, in the place of slotIdentity
+	check       uint32 // hash of the unchangeable fields, in the place of slotIdentity
 	group       uint64 // hash of account and origin, as Begin has frozen them; never zero
 }
 
@@ -119,7 +117,7 @@ func (h hasher) keys(r *persist.Record) recordKeys {
 	return h.join(maphash.String(h.seed, r.Account), maphash.String(h.seed, r.Key), maphash.Bytes(h.seed, r.Fingerprint), maphash.String(h.seed, r.Origin), r.Created)
 }
 
-// intentKeys are the same hashes, of a record that is only decoded so far.
+// intentKeys returns the same hashes, of a record with only its intent decoded so far.
 func (h hasher) intentKeys(i *codec.Intent) recordKeys {
 	return h.join(maphash.Bytes(h.seed, i.Account), maphash.Bytes(h.seed, i.Key), maphash.Bytes(h.seed, i.Fingerprint), maphash.Bytes(h.seed, i.Origin), i.Created)
 }

@@ -24,33 +24,31 @@ var (
 type Options struct {
 	_ struct{}
 
-	// LockWait is how long Open waits for another process that holds the file.
-	// Zero is one second; negative is not at all.
+	// LockWait is how long Open waits for another process holding the file. Zero is one second; negative is
+	// not at all.
 	LockWait time.Duration
 
-	// OpenFile opens the file, which exists. Nil is os.OpenFile. For tests.
+	// OpenFile opens the existing file. Nil is os.OpenFile. For tests.
 	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
 
-	// Secret is that of a file that is made, in persist.SecretSize bytes, for a copy of a journal. Nil: random bytes.
+	// Secret is the secret of a newly made file, in persist.SecretSize bytes, for a copy of a journal. Nil:
+	// random bytes.
 	Secret []byte
 
-	// Sync makes durable what was written to the file. Nil is fdatasync where
-	// there is one, else File.Sync. If it is set, each commit calls it once,
-	// whatever version of bbolt the program is built with, and the first after
-	// Open and after a failure has bbolt's own two syncs besides. For tests and
-	// measurements.
+	// Sync makes the writes to the file durable. Nil is fdatasync if the system has it, else File.Sync. If
+	// Sync is set, each commit calls it once, with any version of bbolt in the program. The first commit
+	// after Open and after a failure has bbolt's own two syncs besides. For tests and measurements.
 	Sync func(*os.File) error
 
-	hashMask uint64 // clears bits of every hash, so that tests see collisions
+	hashMask uint64 // clears bits of every hash, so tests see collisions
 	hooks    hooks
 }
 
-// Journal is a journal in one file. [Open] makes one. All methods are safe for
-// concurrent use. A context that has ended stops a method before it queues
-// anything; afterwards it is not looked at.
+// Journal is a journal in one file. [Open] makes one. All methods are safe for concurrent use. An ended
+// context stops a method before it queues anything; afterwards the context is not looked at.
 //
-// A Journal that Open did not return is closed: the methods of a zero one return
-// [persist.ErrClosed], those of a nil one panic.
+// A Journal not returned by Open is closed: the methods of a zero one return [persist.ErrClosed], those of
+// a nil one panic.
 type Journal struct {
 	persist.Attachment
 
@@ -70,74 +68,74 @@ type Journal struct {
 	facts    facts                    // of the file; written by the committer with mu
 	factsMu  sync.Mutex               // held while a fact is written
 
-	// Only the committer uses what follows, and Open and Close.
+	// Only the committer, Open and Close use the following fields.
 	scratch    [64]byte
-	bodies     uint64 // digest of what is in the bucket of bodies
+	bodies     uint64 // digest of the bucket of bodies
 	stuck      bool   // bbolt panicked, and may hold its locks
 	markSynced bool   // the last mark is on the disk
 	steady     bool   // the last commit has succeeded, and there was one since Open
 	lastSync   time.Duration
 	syncTime   time.Duration // the shorter of the last two syncs
 
-	// mu guards what follows. No holder of a bbolt transaction takes it:
-	// transactions are begun under it.
+	// mu guards the following fields. No holder of a bbolt transaction takes it: transactions are begun
+	// under it.
 	mu         sync.Mutex
 	closed     bool
 	released   chan struct{} // closed when Close has released the file
-	broken     error         // of the commit after which nothing is known
+	broken     error         // of the commit with an unknown result
 	seq        uint64
 	slots      *slots
 	ids        *idTable // by account and key
 	unresolved *index   // by fingerprint, see slot.unresolved in slots.go
 	accounts   accounts
-	collecting *batch // what the next commit writes
-	committing *batch // what the commit under way writes
+	collecting *batch // the batch of the next commit
+	committing *batch // the batch of the commit under way
 	waiters    waiters
 	spare      *queue // memory for the next batch
 	leading    bool   // a caller commits, or has been told to
 	idle       sync.Cond
-	lazy       *queue // changes that no caller waits for
-	lazyDigest uint64 // what they add to the digest
+	lazy       *queue // changes without a waiting caller
+	lazyDigest uint64 // their part of the digest
 	lazyDue    bool   // the next commit takes them
 	timer      *time.Timer
 	timerSet   bool
 	stats      Stats
 }
 
-// Stats is what a journal has done since it was opened.
+// Stats counts the work of a journal since it was opened.
 type Stats struct {
 	Commits int64 // batches made durable
 	Syncs   int64 // of those commits: one each, two of the first after Open and after a failure
 	Changes int64 // changes of records in those batches
 	Bytes   int64 // bytes of pages written, metadata included
 
-	// NamesSynced reports whether Open has made durable the name of the file and of each
-	// symbolic link that leads to it. It is false where the system cannot sync a
-	// directory, or does not let the process open one for reading: then a power cut
-	// may take the name of a file that was made, moved or restored shortly before.
+	// NamesSynced reports whether Open has made durable the name of the file and of each symbolic link
+	// leading to it. It is false if the system cannot sync a directory, or does not let the process open
+	// one for reading. Then a power cut may take the name of a file made, moved or restored shortly before.
 	NamesSynced bool
 }
 
-// Stats returns what the journal has done.
+// Stats returns the counts of the journal's work.
 func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.stats
 }
 
-// Path is the name that the journal was opened by.
+// Path returns the path given to [Open].
 func (j *Journal) Path() string { return j.path }
 
-// Open opens the journal at path, or creates it with mode 0600. The file is locked
-// until Close: a second Open, in this process or another, fails. Permissions that
-// others have on the file are taken away, those of its group stay.
+// Open opens the journal at path, or creates it with mode 0600. The file is locked until Close: a second
+// Open, in this process or another, fails. Permissions of others on the file are taken away; those of its
+// group stay.
 //
-// Where a crash or a failed sync came in between, Open ends what was under way: the
-// last commit is brought to the disk, or, if it was cut off, forgotten.
+// After a crash or a failed sync, Open ends the work under way: the last commit is brought to the disk, or,
+// if it was cut off, forgotten.
 //
-// Errors: persist.ErrLocked if another journal holds the file for longer than
-// Options.LockWait; persist.ErrCorrupt if it is damaged, empty or no journal, and ErrFormat if another version wrote
-// it, and then it is left as it is; persist.ErrGone if it is moved again and again meanwhile; else the file system's error.
+// Errors: persist.ErrLocked if another journal holds the file for longer than Options.LockWait.
+// persist.ErrCorrupt if it is damaged, empty or no journal, and ErrFormat if another version wrote it; in
+// both cases the file is left as it is. persist.ErrGone if it is moved again and again meanwhile. Else the
+// file system's error.
 func Open(path string, opts Options) (*Journal, error) {
 	j, err := openJournal(path, opts)
 	if err != nil {
@@ -146,8 +144,8 @@ func Open(path string, opts Options) (*Journal, error) {
 	return j, nil
 }
 
-// openJournal is Open without the path in its errors. The timer is made here and
-// stopped, so that putLazy only has to set it.
+// openJournal is Open without the path in its errors. The timer is made here and stopped, so putLazy only
+// has to set it.
 func openJournal(path string, opts Options) (*Journal, error) {
 	if opts.OpenFile == nil {
 		opts.OpenFile = os.OpenFile
@@ -184,7 +182,8 @@ func (j *Journal) usable() error {
 	return j.broken
 }
 
-// start is the first question of a method: whether the journal was opened, and ctx lasts. The caller does not hold mu.
+// start is the first check of a method. It returns an error if the journal was never opened, or if ctx has
+// ended. The caller does not hold mu.
 func (j *Journal) start(ctx context.Context) error {
 	if j.released == nil {
 		return j.errClosed()
@@ -192,7 +191,7 @@ func (j *Journal) start(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// errClosed is the error of a journal that was closed, or never opened.
+// errClosed is the error of a closed or never opened journal.
 func (j *Journal) errClosed() error {
 	return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrClosed)
 }
@@ -210,7 +209,8 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return slices.Clone(j.secret[:]), nil
 }
 
-// Flush implements [persist.Journal]. It is nil exactly if all changes that had returned are durable.
+// Flush implements [persist.Journal]. It returns nil exactly if the changes of all returned calls are
+// durable.
 func (j *Journal) Flush(ctx context.Context) error {
 	if err := j.start(ctx); err != nil {
 		return err
@@ -223,9 +223,10 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return j.flush()
 }
 
-// flush commits what is queued, or waits for the commit under way. Where that is not written, what no caller waited for is
-// queued again, and is committed once more: what has failed beside it, such as a large body on a disk that is nearly full,
-// is gone by then. The caller holds mu, which flush gives up meanwhile.
+// flush commits the queued changes, or waits for the commit under way. If a commit is not written, its
+// changes without a waiting caller are queued again, and committed once more. Failed changes beside them,
+// such as a large body on a nearly full disk, are gone by then. The caller holds mu; flush gives it up
+// meanwhile.
 func (j *Journal) flush() (err error) {
 	for range 2 {
 		switch {
@@ -248,10 +249,11 @@ func (j *Journal) flush() (err error) {
 	return err
 }
 
-// Close implements [persist.Journal]. It waits for the commit under way, commits what is queued then, brings the last mark
-// to the disk, and gives the file back. It is nil exactly if all changes that had returned are durable, and else the error
-// of the last commit or of the mark's sync. Whatever it returns, the file is released: changes that are not durable are
-// lost. A second Close returns when the first has, and is nil whatever that has returned.
+// Close implements [persist.Journal]. It waits for the commit under way, commits the changes queued then,
+// brings the last mark to the disk, and gives the file back. It returns nil exactly if the changes of all
+// returned calls are durable, and else the error of the last commit or of the mark's sync. The file is
+// released in any case: changes not yet durable are lost. A second Close returns when the first has, and is
+// nil regardless of the first one's result.
 func (j *Journal) Close() error {
 	if j.released == nil { // it was never opened
 		return nil
@@ -270,7 +272,7 @@ func (j *Journal) Close() error {
 	}
 	err := j.flush()
 	if j.broken == nil {
-		j.broken = err // a Flush that still waits commits no more
+		j.broken = err // a Flush still waiting commits no more
 	}
 	j.mu.Unlock()
 	if err == nil {
@@ -282,7 +284,7 @@ func (j *Journal) Close() error {
 // closeFile closes the file and releases its lock. It is called last, when no commit is under way.
 func (j *Journal) closeFile() error {
 	if j.stuck {
-		// bbolt panicked and may hold locks, for which its Close would wait for ever. Its mapping stays.
+		// bbolt panicked and may hold locks; its Close would wait for them for ever. Its mapping stays.
 		unlock(j.file)
 		return j.file.Close()
 	}

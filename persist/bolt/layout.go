@@ -12,7 +12,7 @@ import (
 // wrote numbers without a v.
 const formatVersion = "v1"
 
-// idSize is the length of a journal's id, random bytes that creation chooses.
+// idSize is the length of a journal's id, random bytes chosen at creation.
 const idSize = 16
 
 // names are the names of the buckets, and of the entries beside and in them. The
@@ -22,8 +22,8 @@ const idSize = 16
 //	oncehttp/id       the journal's id
 //	oncehttp/secret   the journal's secret and its checksum
 //	oncehttp/fact N   the fact named N and its checksum
-//	intents/SEQ       what Begin freezes of a record, see entry.go
-//	progress/SEQ      what changes of it, once it has changed
+//	intents/SEQ       the part of a record frozen by Begin, see entry.go
+//	progress/SEQ      the changing part, once it has changed
 //	bodies/SEQ PART N pieces of large bodies
 //	state             a proof over all of this, see the type state
 type names struct {
@@ -40,27 +40,25 @@ func newNames() names {
 	}
 }
 
-// state is the entry that every commit rewrites. It proves that all pages of the
-// commit are there: with one page missing, the digests are others.
+// state is the entry rewritten by every commit. It proves the presence of all pages of the commit: with one
+// page missing, the digests are others.
 type state struct {
 	txid    uint64 // of the commit
 	digest  uint64 // of the records, see slots.go
-	bodies  uint64 // of what is in the bucket of bodies
+	bodies  uint64 // of the bucket of bodies
 	records uint64 // how many there are
-	lastSeq uint64 // the last Seq that was given
+	lastSeq uint64 // the last Seq given
 }
 
 const stateSize = 48
 
-// aboutSum is a hash of what the file says about itself: its format, and the journal's
-// id, secret and facts.
+// aboutSum is a hash of the file's data about itself: its format, and the journal's id, secret and facts.
 func aboutSum(id [idSize]byte, secret [persist.SecretSize]byte, f facts) uint64 {
 	n := binary.BigEndian
 	return mix(f.sum() ^ mix(mix(n.Uint64(id[:]))^mix(n.Uint64(id[8:]))^uint64(codec.Checksum([]byte(formatVersion)))<<32^uint64(codec.Checksum(secret[:]))))
 }
 
-// append appends the entry, which ends with a checksum of itself and of the file's
-// aboutSum.
+// append appends the entry, ending with a checksum of itself and of the file's aboutSum.
 func (s state) append(b []byte, about uint64) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.txid)
 	b = binary.BigEndian.AppendUint64(b, s.digest)

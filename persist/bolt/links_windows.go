@@ -2,6 +2,5 @@ package bolt
 
 import "io/fs"
 
-// links is how many names a file has: one, since Windows does not delete a file
-// that is open.
+// links returns the number of a file's names: one, since Windows does not delete an open file.
 func links(fs.FileInfo) uint64 { return 1 }

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// pageMax is how many records one transaction reads, and pageBytes after how
-	// many bytes of bodies it ends early: a read transaction keeps bbolt from
-	// using freed pages again, and a listing's memory must stay flat.
+	// pageMax is how many records one transaction reads. pageBytes is after how many bytes of bodies it
+	// ends early. A read transaction keeps bbolt from using freed pages again, and a listing's memory must
+	// stay flat.
 	pageMax   = 64
 	pageBytes = 1 << 20
 )
 
-// found is what a listing yields.
+// found is one result of a listing.
 type found struct {
 	rec persist.Record
 	err error
 }
 
-// List implements [persist.Journal]. Records begun after the call are left out,
-// so that a loop whose body begins records ends.
+// List implements [persist.Journal]. Records begun after the call are left out. So a loop ends even if its
+// body begins records.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if err := j.start(ctx); err != nil {
 		return failed(err)
@@ -40,8 +40,8 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return j.listed(ctx, q, last)
 }
 
-// noneUnresolved reports that the index of unresolved records, or of owed results, has
-// none that q selects. The caller holds mu.
+// noneUnresolved reports whether the index of unresolved records, or of owed results, shows no record for
+// q. The caller holds mu.
 func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	if len(q.Unresolved) > 0 {
 		return !j.unresolved.has(j.hash.fingerprint(q.Unresolved))
@@ -49,7 +49,7 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	return q.AnyUnresolved && len(j.unresolved.first) == 0 || q.Owed && j.slots.owed == 0
 }
 
-// failed is a listing that yields an error alone.
+// failed is a listing of one error alone.
 func failed(err error) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
 }
@@ -57,10 +57,9 @@ func failed(err error) iter.Seq2[persist.Record, error] {
 // nothing is a listing without records.
 func nothing(func(persist.Record, error) bool) {}
 
-// listed yields the records that q selects, page by page, up to the sequence number
-// last. A damaged record comes with its error and the listing goes on; any other error
-// comes last. It is a function of its own and not inlined, so that List allocates
-// nothing if there is nothing to list.
+// listed yields the records selected by q, page by page, up to the sequence number last. A damaged record
+// comes with its error and the listing goes on; any other error comes last. It is a function of its own and
+// not inlined, so List allocates nothing if there is nothing to list.
 //
 //go:noinline
 func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter.Seq2[persist.Record, error] {
@@ -78,7 +77,7 @@ func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter
 					return
 				}
 			}
-			// Last, after what was read before it.
+			// Last, after the records read before it.
 			if err != nil {
 				yield(persist.Record{}, err)
 				return
@@ -96,14 +95,14 @@ type listing struct {
 	q    *persist.Query
 	last uint64
 
-	seqs     []uint64 // which were looked at last
-	page     []found  // which of them matched, damaged ones with their error
+	seqs     []uint64 // those looked at last
+	page     []found  // the matching ones of them, damaged ones with their error
 	overlays []overlay
 }
 
-// next reads the next records after a Seq into l.page, and which it has looked at into
-// l.seqs. It has come to the end if that is empty. It holds no transaction and no lock
-// when it returns, so that the loop body may call anything and take its time.
+// next reads the next records after a Seq into l.page, and puts the Seqs it has looked at into l.seqs. At
+// the end l.seqs is empty. It holds no transaction and no lock when it returns, so the loop body may call
+// anything and take its time.
 func (l *listing) next(after uint64) error {
 	j := l.j
 	clear(l.page)
@@ -118,7 +117,7 @@ func (l *listing) next(after uint64) error {
 		j.mu.Unlock()
 		return nil
 	}
-	// All of this under one hold of mu, so that the page is of one moment.
+	// All of this under one hold of mu, so the page is of one moment.
 	for i, seq := range l.seqs {
 		l.overlays[i] = j.overlay(seq)
 		if b := j.unreadable(seq, &l.overlays[i]); b != nil {
@@ -140,8 +139,8 @@ func (l *listing) next(after uint64) error {
 	return l.read(v)
 }
 
-// read reads what was looked at, and ends early when the bodies are enough for one page.
-// A damaged record becomes an error in the page, and the next one is read.
+// read reads the records of l.seqs, and ends early when the bodies are enough for one page. A damaged
+// record becomes an error in the page, and the next one is read.
 func (l *listing) read(v *view) error {
 	size := 0
 	for i, seq := range l.seqs {
@@ -166,9 +165,9 @@ func (l *listing) read(v *view) error {
 	return nil
 }
 
-// candidates appends to dst the Seqs of the records that q may select, ascending, from
-// the one after a given Seq up to last, until len(dst) is cap(dst). It asks an index if
-// there is one; the records themselves are matched later. The caller holds mu.
+// candidates appends to dst the Seqs of the possible results of q, ascending. It begins after a given Seq,
+// and ends at the Seq last or when len(dst) is cap(dst). It asks an index if there is one; the records
+// themselves are matched later. The caller holds mu.
 func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64) []uint64 {
 	var list []uint64
 	switch {
@@ -189,8 +188,8 @@ func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64)
 	return dst
 }
 
-// seqsOfKey returns the Seqs of one key in every account, ascending. A hash that two keys
-// share may add others, which do not match later. The caller holds mu.
+// seqsOfKey returns the Seqs of one key in every account, ascending. A hash shared by two keys may add
+// others; they do not match later. The caller holds mu.
 func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	var list []uint64
 	for account := range j.accounts.names {
@@ -200,7 +199,7 @@ func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	return slices.Compact(list)
 }
 
-// kinds says which slots may hold what q selects, so that the others are not read.
+// kinds returns the kinds of slots q may select, so the others are not read.
 func kinds(q *persist.Query) which {
 	w := which{unresolved: q.AnyUnresolved, owed: q.Owed, bounded: !q.DueBy.IsZero(), by: dueAt(q.DueBy)}
 	if len(q.States) == 0 {
@@ -219,8 +218,8 @@ func kinds(q *persist.Query) which {
 	return w
 }
 
-// accounts are the accounts that have records, so that a key can be looked up in all
-// of them. Beyond accountsMax it keeps none, and such a lookup reads every record.
+// accounts are the accounts with records, so a key can be looked up in all of them. Beyond accountsMax it
+// keeps none, and such a lookup reads every record.
 type accounts struct {
 	names   map[string]struct{}
 	tooMany bool // more than accountsMax were entered; names is nil
@@ -236,14 +235,14 @@ func (a *accounts) add(name string) {
 	}
 }
 
-// addBytes is add for a name that is still in the file, and copies it only if needed.
+// addBytes is add for a name still in the file, and copies it only if needed.
 func (a *accounts) addBytes(name []byte) {
 	if _, known := a.names[string(name)]; !known && !a.tooMany {
 		a.enter(string(name))
 	}
 }
 
-// enter enters an account that is not known.
+// enter enters an unknown account.
 func (a *accounts) enter(name string) {
 	if a.names == nil {
 		a.names = map[string]struct{}{}

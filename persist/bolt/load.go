@@ -15,16 +15,16 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// ErrFormat: another version of this package wrote the file. The error says what to do.
+// ErrFormat: another version of this package wrote the file. The error says how to proceed.
 var ErrFormat = errors.New("its format does not fit this program")
 
 // load reads the tree of one commit whole, checks it against its digest, and
 // enters it into memory.
 //
-// If the commit has no mark, pages is not nil. Then load reads the bodies, too, and
-// notes every page in pages. A marked commit is known to be whole, and a body has a
-// checksum of its own, which is looked at when the body is asked for.
-// Errors: persist.ErrCorrupt, or what a read failed with.
+// If the commit has no mark, pages is not nil. Then load reads the bodies, too, and notes every page in
+// pages. A marked commit is known to be whole. A body has a checksum of its own; it is checked when the
+// body is asked for.
+// Errors: persist.ErrCorrupt, or the error of a failed read.
 func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error {
 	s, err := newScanner(f, size, m)
 	if err != nil {
@@ -66,7 +66,7 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	return nil
 }
 
-// loadRecords enters all records, of which there are about n.
+// loadRecords enters all records, about n of them.
 func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
 	if err := s.bucket(r.progress, seqKeySize, j.loadProgress); err != nil {
 		return err
@@ -78,8 +78,8 @@ func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
 	return err
 }
 
-// loadBodies returns the digest of all bodies. Unless full is set it only checks
-// the shape of the tree, and returns the digest that is recorded.
+// loadBodies returns the digest of all bodies. Unless full is set it only checks the shape of the tree, and
+// returns the recorded digest.
 func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64, err error) {
 	if !full {
 		return recorded, s.bucket(b, pieceKeySize, nil)
@@ -91,8 +91,8 @@ func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64
 	return digest, err
 }
 
-// minEntry is fewer bytes than any entry takes, so that no number of records that a
-// damaged file names asks for more memory than its size justifies.
+// minEntry is fewer bytes than any entry takes. So the number of records named by a damaged file asks for
+// no more memory than the file's size justifies.
 const minEntry = 64
 
 // readAbout reads the bucket about the file and returns the journal's id, secret and facts. bbolt keeps this bucket in the root
@@ -146,9 +146,8 @@ func isFormat(format string) bool {
 	return ok && err == nil
 }
 
-// loadProgress enters one entry of the bucket of progress into memory. All of them
-// are entered before the first intent, so that each record is indexed once, as it is
-// now, and not first as it was begun.
+// loadProgress enters one entry of the bucket of progress into memory. All of them are entered before the
+// first intent, so each record is indexed once, as it is now, and not first as it was begun.
 func (j *Journal) loadProgress(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
 	progress, sum, err := open(value, kindProgress, seq)
@@ -163,7 +162,7 @@ func (j *Journal) loadProgress(key, value []byte) error {
 	return nil
 }
 
-// loadProgress sets in a slot what an encoded progress says.
+// loadProgress sets a slot from an encoded progress.
 // Errors: persist.ErrCorrupt.
 func (s *slot) loadProgress(progress []byte) error {
 	f, err := codec.PeekProgress(progress)
@@ -183,16 +182,15 @@ func (s *slot) loadProgress(progress []byte) error {
 	return nil
 }
 
-// loaded is what is entered into memory of one intent.
+// loaded is the part of one intent entered into memory.
 type loaded struct {
 	seq  uint64
 	keys recordKeys
 	slot slot // as the intent alone has it
 }
 
-// loader loads intents with two goroutines: one reads and checks, the other
-// fills the indexes. Either is about half of the time that opening a large
-// journal takes.
+// loader loads intents with two goroutines: one reads and checks, the other fills the indexes. Either is
+// about half of the time for opening a large journal.
 type loader struct {
 	j     *Journal
 	batch []loaded
@@ -206,7 +204,7 @@ const (
 	loadBatches = 8
 )
 
-// newLoader starts the goroutine that fills the indexes, with about n records. end must be called.
+// newLoader starts the goroutine filling the indexes, with about n records. end must be called.
 func (j *Journal) newLoader(n uint64) *loader {
 	l := &loader{j: j, full: make(chan []loaded, loadBatches), empty: make(chan []loaded, loadBatches), done: make(chan struct{})}
 	for range loadBatches {
@@ -225,15 +223,15 @@ func (j *Journal) newLoader(n uint64) *loader {
 	return l
 }
 
-// end waits until all that was handed over is entered. Nothing may follow it.
+// end waits until all records handed over are entered. Nothing may follow it.
 func (l *loader) end() {
 	l.full <- l.batch
 	close(l.full)
 	<-l.done
 }
 
-// intent checks one entry of the bucket of intents and hands it to the goroutine that
-// enters it. Nothing of it points into the page afterwards.
+// intent checks one entry of the bucket of intents and hands it to the goroutine of newLoader. Nothing of
+// it points into the page afterwards.
 // Errors: persist.ErrCorrupt.
 func (l *loader) intent(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
@@ -260,8 +258,8 @@ func (l *loader) intent(key, value []byte) error {
 	return nil
 }
 
-// enterLoaded enters a record into the indexes. If it has changed since it was begun,
-// its progress has been loaded before, and replaces what the intent says.
+// enterLoaded enters a record into the indexes. If it has changed since it was begun, its progress has been
+// loaded before, and replaces the one of the intent.
 func (j *Journal) enterLoaded(l *loaded) {
 	s := l.slot
 	if later, changed := j.slots.get(l.seq); changed {

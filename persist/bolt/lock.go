@@ -10,11 +10,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lockPoll is how often a lock that is held elsewhere is tried again.
+// lockPoll is the time between two tries of a lock held elsewhere.
 const lockPoll = 20 * time.Millisecond
 
-// retryLock calls try until it succeeds, until it fails for another reason than
-// that the lock is held, or until wait is over.
+// retryLock calls try until it succeeds, until it fails for another reason than a held lock, or until wait
+// is over.
 func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 	for deadline := time.Now().Add(wait); ; {
 		held, err := try()
@@ -31,7 +31,7 @@ func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 	}
 }
 
-// descriptors is where a system shows a process its open files, if it does.
+// descriptors is the directory of a process's open files, if the system has it.
 const descriptors = "/dev/fd"
 
 // openHere reports whether this process has the file of f open a second time.
@@ -52,10 +52,10 @@ func openHere(f *os.File) bool {
 	return false
 }
 
-// lockedHere is persist.ErrLocked of a file that this process itself has open.
+// lockedHere is persist.ErrLocked of a file already open in this process.
 type lockedHere struct{}
 
-// Error says what to do.
+// Error says how to proceed.
 func (lockedHere) Error() string {
 	return "this process has it open already: share one Journal, or one Client, or close the first"
 }

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// lock takes the lock that bbolt takes, so that the file can be read and repaired
-// before bbolt opens it. It is this process's, and bbolt is granted it again at
-// once; so there is nothing to release for it.
+// lock takes the same lock as bbolt, so the file can be read and repaired before bbolt opens it. It is this
+// process's, and bbolt is granted it again at once; so there is nothing to release for it.
 // Errors: persist.ErrLocked, if another process has it for longer than wait.
 func lock(f *os.File, wait time.Duration) (releaseForBbolt func() error, err error) {
 	whole := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The two bytes that are locked, far behind the end of any file. bbolt locks the
-// very last byte. A range that this handle has locked cannot be locked again, not
-// even by the same handle, so that a journal has a byte of its own.
+// The two locked bytes, far behind the end of any file. bbolt locks the very last byte. A range locked by
+// this handle cannot be locked again, not even by the same handle, so a journal has a byte of its own.
 const (
 	bboltByte   = 0xffffffff
 	journalByte = 0xfffffffe
@@ -41,7 +40,7 @@ func lockByte(f *os.File, at uint32, wait time.Duration) error {
 	})
 }
 
-// byteAt is a byte as Windows names it: in the last four gigabytes of what a file can be.
+// byteAt is a byte as Windows names it: in the last four gigabytes of the largest possible file.
 func byteAt(at uint32) *windows.Overlapped {
 	return &windows.Overlapped{Offset: at, OffsetHigh: 0xffffffff}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// The layout of bbolt's pages, which is part of its file format. Numbers are in
-// the machine's own byte order.
+// The layout of bbolt's pages, a part of its file format. Numbers are in the machine's own byte order.
 const (
 	pageHeader  = 16 // id, flags, count, overflow
 	metaMagic   = 0xED0CDAED
@@ -25,7 +24,7 @@ const (
 	flagMeta    = 0x04
 )
 
-// meta is what a meta page says.
+// meta is the content of a meta page.
 type meta struct {
 	pageSize uint32
 	root     uint64
@@ -34,8 +33,8 @@ type meta struct {
 	txid     uint64
 }
 
-// parseMeta reads a meta page from its beginning. ok is false if it is damaged, or no
-// meta page. A page that a crash has cut is one of the former: it has a checksum.
+// parseMeta reads a meta page from its beginning. ok is false if it is damaged, or no meta page. A page cut
+// by a crash counts as damaged: it has a checksum.
 func parseMeta(page []byte) (meta, bool) {
 	if len(page) < pageHeader+metaSize {
 		return meta{}, false
@@ -51,11 +50,10 @@ func parseMeta(page []byte) (meta, bool) {
 	return m, m.pageSize >= pageSizeMin && m.pageSize <= pageSizeMax && m.pageSize&(m.pageSize-1) == 0
 }
 
-// The mark is a magic number, the number of the transaction that is whole, and
-// both mixed. It lies in the page of the other, older meta, behind what bbolt
-// keeps there. The next commit writes that page anew and removes the mark with it.
-// It is in another 512-byte sector than the meta, so that a crash during its write
-// cannot damage that.
+// The mark is a magic number, the number of the whole transaction, and both mixed. It lies in the page of
+// the other, older meta, behind bbolt's data there. The next commit writes this page anew and removes the
+// mark with it. The mark is in another 512-byte sector than the meta, so a crash during its write cannot
+// damage the meta.
 const (
 	markAt    = 512
 	markSize  = 24
@@ -69,8 +67,8 @@ func appendMark(b []byte, txid uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, mix(markMagic^mix(txid)))
 }
 
-// parseMark reads the mark from a meta page. It returns the transaction that the mark
-// says is whole, or 0 if there is no mark, or a damaged one.
+// parseMark reads the mark from a meta page. It returns the transaction declared whole by the mark, or 0 if
+// there is no mark, or a damaged one.
 func parseMark(page []byte) uint64 {
 	if len(page) < markAt+markSize {
 		return 0
@@ -83,8 +81,7 @@ func parseMark(page []byte) uint64 {
 	return txid
 }
 
-// mark writes the mark of a commit. It does not sync: the next sync does, at the
-// latest that of Close.
+// mark writes the mark of a commit. It does not sync: the next sync does, at the latest the sync of Close.
 func (j *Journal) mark(txid uint64) error {
 	j.markSynced = false
 	return j.writeAt(appendMark(j.scratch[:0], txid), int64(txid+1)%2*int64(j.pageSize)+markAt)
@@ -106,14 +103,14 @@ type metas struct {
 	newest meta
 	older  meta
 	both   bool // older is valid too
-	marked bool // a mark says that the newest commit is whole
+	marked bool // a mark declares the newest commit whole
 }
 
-// follows reports that the older meta page is that of the commit before the newest.
+// follows reports whether the older meta page is of the commit before the newest.
 func (ms *metas) follows() bool { return ms.both && ms.older.txid == ms.newest.txid-1 }
 
-// readMetas reads the meta pages and says which one counts.
-// Errors: persist.ErrCorrupt, or what a read failed with.
+// readMetas reads the meta pages and finds the newest valid one.
+// Errors: persist.ErrCorrupt, or the error of a failed read.
 func readMetas(f io.ReaderAt, size int64) (metas, error) {
 	pageSize, err := findPageSize(f, size)
 	if err != nil {
@@ -140,7 +137,7 @@ func readMetas(f io.ReaderAt, size int64) (metas, error) {
 		newest = 1
 	}
 	ms := metas{newest: found[newest], older: found[1-newest], both: ok[1-newest]}
-	// A mark is written after its commit is on the disk, so that its meta page was there.
+	// A mark is written after its commit is on the disk, so its meta page was there.
 	if marked > ms.newest.txid {
 		return metas{}, fmt.Errorf("%w: the newest meta page, of commit %d, is damaged", persist.ErrCorrupt, marked)
 	}
@@ -148,8 +145,8 @@ func readMetas(f io.ReaderAt, size int64) (metas, error) {
 	return ms, nil
 }
 
-// findPageSize reads the page size from the first meta page. If that is damaged,
-// it looks for the second one at every place where it can be.
+// findPageSize reads the page size from the first meta page. If it is damaged, findPageSize looks for the
+// second one at every possible place.
 func findPageSize(f io.ReaderAt, size int64) (int64, error) {
 	first, err := readUpTo(f, 0, pageSizeMin)
 	if err != nil {
@@ -170,8 +167,8 @@ func findPageSize(f io.ReaderAt, size int64) (int64, error) {
 	return 0, fmt.Errorf("%w: it is no bbolt file, or both its meta pages are damaged", persist.ErrCorrupt)
 }
 
-// readUpTo reads size bytes, or fewer where the file ends. Its error is one of the
-// disk, and says nothing about the file.
+// readUpTo reads size bytes, or fewer at the end of the file. Its error is one of the disk, and says
+// nothing about the file.
 func readUpTo(f io.ReaderAt, at int64, size int) ([]byte, error) {
 	b := make([]byte, size)
 	n, err := f.ReadAt(b, at)

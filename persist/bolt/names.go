@@ -9,16 +9,15 @@ import (
 	"syscall"
 )
 
-// A file that is durable is lost all the same if the entry of its directory is not. Who
-// opens a journal cannot know who has made, moved or restored the file, and whether
-// that was synced. So each Open syncs the directory of the file, and of each symbolic
-// link that leads to it.
+// A durable file is lost all the same if the entry of its directory is not durable. Open cannot know who
+// has made, moved or restored the file, and if this was synced. So each Open syncs the directory of the
+// file, and of each symbolic link leading to it.
 
 // linksMax is how many symbolic links are followed.
 const linksMax = 40
 
-// followLinks returns the names that lead to a file, one symbolic link after the other,
-// and at last the file's own, even if nothing is there yet.
+// followLinks returns the names leading to a file, one symbolic link after the other. The last is the
+// file's own, even if nothing is there yet.
 func followLinks(path string) []string {
 	names := []string{path}
 	for range linksMax {
@@ -27,7 +26,7 @@ func followLinks(path string) []string {
 			break // no link
 		}
 		if !filepath.IsAbs(target) {
-			// Not cleaned: where a directory is a link, too, ".." is not the name before it.
+			// Not cleaned: if a directory is a link, too, ".." is not the name before it.
 			target = directory(path) + target
 		}
 		path = target
@@ -45,8 +44,8 @@ func directory(path string) string {
 	return dir
 }
 
-// syncNames makes durable the names by which path leads to its file. It is false where
-// the system cannot sync a directory, or does not let this process open one.
+// syncNames makes durable the names leading from path to its file. It is false if the system cannot sync a
+// directory, or does not let this process open one.
 // Errors: those of a sync, such as EIO.
 func syncNames(path string) (synced bool, err error) {
 	synced, done := true, map[string]bool{}
@@ -76,11 +75,11 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// temporary ends the names under which files are created.
+// temporary ends the names of files during their creation.
 const temporary = ".tmp"
 
-// removeSecondName removes the temporary name of a file whose creation was cut off after
-// it had its own. Other temporary files are left alone: nobody knows whose they are.
+// removeSecondName removes the temporary name of a file if its creation was cut off after it had its own.
+// Other temporary files are left alone: their owners are unknown.
 func removeSecondName(path string, f *os.File) {
 	mine, err := f.Stat()
 	if err != nil || links(mine) < 2 {

@@ -43,8 +43,8 @@ func (j *Journal) openFile(opts Options) error {
 	}
 }
 
-// openIn locks, checks and loads the file, and only then gives it to bbolt. moved
-// reports that the path led elsewhere once the file was locked.
+// openIn locks, checks and loads the file, and only then gives it to bbolt. moved is true if the path led
+// elsewhere once the file was locked.
 func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	releaseForBbolt, err := lock(f, opts.LockWait)
 	if errors.Is(err, persist.ErrLocked) && openHere(f) {
@@ -90,8 +90,8 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	return false, nil
 }
 
-// finishOpen does to the file's names and its mode what only a journal gets: a file that
-// is refused stays as it is.
+// finishOpen changes the file's names and its mode, for an accepted journal only: a refused file stays as
+// it is.
 func (j *Journal) finishOpen(f *os.File, info fs.FileInfo) (err error) {
 	removeSecondName(j.path, f)
 	if j.stats.NamesSynced, err = syncNames(j.path); err != nil {
@@ -105,11 +105,11 @@ func (j *Journal) giveToBbolt(f *os.File, opts Options, ms metas) error {
 	if err := j.openBolt(f, opts); err != nil {
 		return err
 	}
-	// fdatasync, where the system has it; until now it was fsync.
+	// fdatasync, if the system has it; until now it was fsync.
 	if !j.ownSync {
 		j.sync = j.dataSync
 	}
-	// A program that does not lock can have been in the file between the two opens.
+	// A program without locking can have been in the file between the two opens.
 	if now, err := readMetas(f, math.MaxInt64); err != nil || now.newest != ms.newest {
 		_ = j.db.Close()
 		return fmt.Errorf("%w: it was written to while it was opened", persist.ErrLocked)
@@ -117,7 +117,7 @@ func (j *Journal) giveToBbolt(f *os.File, opts Options, ms metas) error {
 	return nil
 }
 
-// dataSync is bbolt's sync, tried again where a signal has ended it, as File.Sync is.
+// dataSync is bbolt's sync, tried again if a signal has ended it, as File.Sync is.
 func (j *Journal) dataSync() error {
 	for {
 		if err := j.db.Sync(); !errors.Is(err, syscall.EINTR) {
@@ -126,8 +126,8 @@ func (j *Journal) dataSync() error {
 	}
 }
 
-// openBolt opens the file with bbolt. What still makes bbolt panic is damage too. Then its mapping of the file is left,
-// and holds the lock.
+// openBolt opens the file with bbolt. A panic of bbolt means damage, too. Then its mapping of the file is
+// left, and holds the lock.
 func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -135,7 +135,7 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 			err = fmt.Errorf("%w: %v", persist.ErrCorrupt, p)
 		}
 	}()
-	// A page that cannot be read is a fault in the mapped file. Make it a panic.
+	// An unreadable page is a fault in the mapped file. Make it a panic.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	j.twoSyncs = opts.Sync == nil && !usesReviewedBbolt(opts.hooks.bboltVersion)
 	j.db, err = bbolt.Open(j.path, 0o600, &bbolt.Options{
@@ -158,12 +158,12 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	return err
 }
 
-// mapSize is how many bytes of address space are mapped at first: as many as cost nothing.
-// From there on the mapping doubles, and each time bbolt copies what the commit under way has.
+// mapSize is how many bytes of address space are mapped at first: as many as cost nothing. From there on
+// the mapping doubles, and each time bbolt copies the data of the commit under way.
 func mapSize() int {
 	switch {
 	case runtime.GOOS == "windows":
-		return 0 // where the file would be made as large
+		return 0 // there the file would be made as large
 	case math.MaxInt == math.MaxInt32:
 		return 64 << 20 // of two to four gigabytes
 	}

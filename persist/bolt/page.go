@@ -7,8 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// page is a leaf or branch page of the file, checked so far that none of its
-// methods reads beyond it. b may be its beginning only.
+// page is a leaf or branch page of the file, checked so far: none of its methods reads beyond it. b may be
+// its beginning only.
 type page struct {
 	id       uint64
 	b        []byte
@@ -20,8 +20,8 @@ type page struct {
 
 const elementSize = 16 // of leaf and of branch pages
 
-// parsePage checks the head of a page that was read from the place of id. b may be
-// less than the whole page; size says how much that is.
+// parsePage checks the head of a page read from the place of id. b may be less than the whole page; the
+// size in the result counts the whole page.
 // Errors: persist.ErrCorrupt.
 func parsePage(b []byte, id, pageSize uint64) (page, error) {
 	if len(b) < pageHeader {
@@ -44,15 +44,15 @@ func parsePage(b []byte, id, pageSize uint64) (page, error) {
 	return p, nil
 }
 
-// element is where the key and the value of an entry lie in their page.
+// element is the place of the key and the value of an entry in their page.
 type element struct {
 	key, value, end uint64
 	flags           uint32 // of a leaf page
 	child           uint64 // of a branch page
 }
 
-// element returns where the i-th entry lies. The table of entries must be in p.b up to
-// there; the entry itself need not be.
+// element returns the place of the i-th entry. The table of entries must be in p.b up to there; the entry
+// itself need not be.
 // Errors: persist.ErrCorrupt.
 func (p *page) element(i int) (element, error) {
 	at := pageHeader + i*elementSize
@@ -78,7 +78,7 @@ func (p *page) element(i int) (element, error) {
 	return e, nil
 }
 
-// bytes returns a part of the page, which must have been read.
+// bytes returns a part of the page. The part must have been read.
 func (p *page) bytes(from, to uint64) ([]byte, error) {
 	if to > uint64(len(p.b)) {
 		return nil, damagedPage(p.id, "is cut off")
@@ -86,8 +86,8 @@ func (p *page) bytes(from, to uint64) ([]byte, error) {
 	return p.b[from:to], nil
 }
 
-// entry returns the key, the value and the flags of the i-th entry of a leaf page that
-// was read whole. They point into the page.
+// entry returns the key, the value and the flags of the i-th entry of a leaf page read whole. They point
+// into the page.
 // Errors: persist.ErrCorrupt.
 func (p *page) entry(i int) (key, value []byte, flags uint32, err error) {
 	e, err := p.element(i)
@@ -101,7 +101,7 @@ func (p *page) entry(i int) (key, value []byte, flags uint32, err error) {
 	return all[:e.value-e.key], all[e.value-e.key:], e.flags, nil
 }
 
-// damagedPage is the error for a page that a journal cannot have.
+// damagedPage is the error for a page a journal cannot have.
 func damagedPage(id uint64, what string) error {
 	return fmt.Errorf("%w: page %d %s", persist.ErrCorrupt, id, what)
 }

@@ -14,17 +14,17 @@ import (
 
 // scanner reads the pages of one commit before bbolt does.
 //
-// bbolt trusts its file: it panics on a damaged page, even in a goroutine of its
-// own, and follows a damaged branch for ever. So it is given nothing before every
-// page that it will reach has been read and checked. This also brings the pages
-// into the kernel's cache in one sequential pass; bbolt would read them one by one.
+// bbolt trusts its file: it panics on a damaged page, even in a goroutine of its own, and follows a damaged
+// branch for ever. So bbolt gets the file only after every page in its reach has been read and checked.
+// This also brings the pages into the kernel's cache in one sequential pass; bbolt would read them one by
+// one.
 //
-// Its errors are persist.ErrCorrupt where the pages are damaged. Any other error is
-// the disk's, and says nothing about the pages.
+// Its errors are persist.ErrCorrupt if the pages are damaged. Any other error is the disk's, and says
+// nothing about the pages.
 type scanner struct {
 	f    io.ReaderAt
 	meta meta
-	seen []uint64 // bit set of the pages that belong to a tree
+	seen []uint64 // bit set of the pages belonging to a tree
 	buf  []byte
 	// within bounds the keys of all trees, once it is set. The checksums do not know the upper bit of a Seq.
 	within ref
@@ -35,10 +35,10 @@ type scanner struct {
 // readMax is how much one read asks for.
 const readMax = 1 << 20
 
-// depthMax bounds a tree's depth, far above what 2^64 entries need.
+// depthMax bounds a tree's depth, far above the need of 2^64 entries.
 const depthMax = 48
 
-// newScanner returns a scanner of the commit that m is the meta page of.
+// newScanner returns a scanner of the commit with the meta page m.
 // Errors: persist.ErrCorrupt, if the file is too short for it.
 func newScanner(f io.ReaderAt, size int64, m meta) (*scanner, error) {
 	if m.pages < 2 || m.pages > uint64(size)/uint64(m.pageSize) {
@@ -47,13 +47,13 @@ func newScanner(f io.ReaderAt, size int64, m meta) (*scanner, error) {
 	return &scanner{f: f, meta: m, seen: make([]uint64, m.pages/64+1), buf: make([]byte, min(readMax, m.pages*uint64(m.pageSize)))}, nil
 }
 
-// root is what the root page holds.
+// root is the content of the root page.
 type root struct {
 	about, intents, progress, bodies bucket
 	state                            []byte
 }
 
-// bucket is where a bucket lies: at a page, or inline.
+// bucket is the place of a bucket: at a page, or inline.
 type bucket struct {
 	root   uint64
 	inline []byte
@@ -76,8 +76,8 @@ func (r *root) trees() []tree {
 	return []tree{{r.intents, seqKeySize}, {r.progress, seqKeySize}, {r.bodies, pieceKeySize}}
 }
 
-// root reads the root page, and says where the journal's buckets are.
-// Errors: persist.ErrCorrupt, also for a bbolt file that is no journal.
+// root reads the root page, and returns the places of the journal's buckets.
+// Errors: persist.ErrCorrupt, also for a bbolt file without a journal.
 func (s *scanner) root() (root, error) {
 	p, err := s.page(s.meta.root)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *scanner) root() (root, error) {
 		if err != nil {
 			return root{}, err
 		}
-		// bbolt searches by halves, and panics where it follows an order that is none.
+		// bbolt searches by halves, and panics if the keys are not in order.
 		if i > 0 && bytes.Compare(last, key) >= 0 {
 			return root{}, damagedPage(p.id, "is out of order")
 		}
@@ -118,7 +118,7 @@ func (s *scanner) root() (root, error) {
 	return r, nil
 }
 
-// page reads one page, without what it overflows into, and notes that it is taken.
+// page reads one page, without its overflow pages, and notes it as taken.
 func (s *scanner) page(id uint64) (page, error) {
 	if id < 2 || id >= s.meta.pages {
 		return page{}, damagedPage(id, "does not exist")
@@ -138,8 +138,8 @@ func (s *scanner) page(id uint64) (page, error) {
 	return p, err
 }
 
-// take notes that a page belongs to a tree, with what it overflows into. A page that
-// belonged to two would be written over by either.
+// take notes a page and its overflow pages as parts of a tree. A page of two trees would be written over by
+// either.
 // Errors: persist.ErrCorrupt, if the page is taken or leaves the file.
 func (s *scanner) take(p *page) error {
 	if p.overflow >= s.meta.pages-p.id {
@@ -154,7 +154,7 @@ func (s *scanner) take(p *page) error {
 	return nil
 }
 
-// taken reports whether a page belongs to a tree that was read.
+// taken reports whether a page belongs to a tree read before.
 func (s *scanner) taken(id uint64) bool {
 	return id < s.meta.pages && s.seen[id/64]&(1<<(id%64)) != 0
 }
@@ -165,7 +165,7 @@ type bound struct {
 	piece uint32
 }
 
-// parseBound reads a key that should have size bytes.
+// parseBound reads a key of size bytes. It returns false for a key of another length.
 func parseBound(key []byte, size int) (bound, bool) {
 	if len(key) != size {
 		return bound{}, false
@@ -177,12 +177,12 @@ func parseBound(key []byte, size int) (bound, bool) {
 	return b, true
 }
 
-// compare orders keys as bbolt does, which compares their bytes.
+// compare orders keys as bbolt does, by their bytes.
 func (b bound) compare(c bound) int {
 	return cmp.Or(cmp.Compare(b.seq, c.seq), cmp.Compare(b.piece, c.piece))
 }
 
-// ref is a page that is still to be read, and between which keys it must lie.
+// ref is a page still to be read, with the bounds of its keys.
 type ref struct {
 	id      uint64
 	from    bound
@@ -194,15 +194,15 @@ type ref struct {
 type walk struct {
 	s       *scanner
 	keySize int
-	// visit gets every entry, in no order. If it is nil, only the shape of the
-	// tree is checked, and of large pages no more is read than that needs.
+	// visit gets every entry, in no order. If it is nil, only the shape of the tree is checked, and large
+	// pages are read no further than needed for this.
 	visit func(key, value []byte) error
 	next  []ref
 }
 
 // bucket walks a bucket level by level, and gives every entry to visit, in no order. A
 // level is read in the order of the file. Without a visit it checks the shape only.
-// Errors: those of visit, persist.ErrCorrupt, or what a read failed with.
+// Errors: those of visit, persist.ErrCorrupt, or the error of a failed read.
 func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) error) error {
 	w := walk{s: s, keySize: keySize, visit: visit}
 	if b.root == 0 {
@@ -219,7 +219,7 @@ func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) er
 		if len(level) == 0 {
 			return nil
 		}
-		// Reading in the order of the file is what makes opening a large one quick.
+		// Reading in the order of the file makes opening a large one quick.
 		slices.SortFunc(level, func(a, b ref) int { return cmp.Compare(a.id, b.id) })
 		if err := w.level(level); err != nil {
 			return err
@@ -229,8 +229,7 @@ func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) er
 	return fmt.Errorf("%w: a tree is deeper than %d levels", persist.ErrCorrupt, depthMax)
 }
 
-// level reads the pages of one level, which are sorted, and as many neighbours at once
-// as fit in the buffer.
+// level reads the pages of one level, already sorted, and as many neighbours at once as fit in the buffer.
 func (w *walk) level(refs []ref) error {
 	size := uint64(w.s.meta.pageSize)
 	span := readMax / size
@@ -264,8 +263,8 @@ func (w *walk) level(refs []ref) error {
 	return nil
 }
 
-// page checks one page, of which b is the beginning, and what is in it. What the page
-// overflows into is read if it is needed.
+// page checks one page, with b as its beginning, and its content. Its overflow pages are read if they are
+// needed.
 func (w *walk) page(b []byte, r ref) error {
 	p, err := parsePage(b, r.id, uint64(w.s.meta.pageSize))
 	if err != nil {
@@ -291,8 +290,8 @@ func (w *walk) page(b []byte, r ref) error {
 	return w.branch(&p, r)
 }
 
-// branch checks a branch page and notes its children, each with the keys between
-// which it must lie: from its own key to that of the next child.
+// branch checks a branch page and notes its children, each with the bounds of its keys: from its own key to
+// the key of the next child.
 func (w *walk) branch(p *page, r ref) error {
 	from := len(w.next)
 	for i := range p.count {
@@ -319,9 +318,9 @@ func (w *walk) branch(p *page, r ref) error {
 	return nil
 }
 
-// leaf checks a leaf page and gives its entries to visit. Without a visit, only the
-// beginning of a page with large values was read; of the entries behind that only
-// the keys are read, and their own checksums are looked at when they are asked for.
+// leaf checks a leaf page and gives its entries to visit. Without a visit, only the beginning of a page
+// with large values was read. Of the entries behind it only the keys are read. Their own checksums are
+// checked when the entries are asked for.
 func (w *walk) leaf(p *page, r ref) error {
 	var last bound
 	for i := range p.count {
@@ -358,8 +357,8 @@ func (w *walk) leaf(p *page, r ref) error {
 	return nil
 }
 
-// key returns the key of an entry of a leaf page. Where only the beginning of the page was read, it reads the key
-// alone: bbolt follows the order of all keys.
+// key returns the key of an entry of a leaf page. If only the beginning of the page was read, it reads the
+// key alone: bbolt follows the order of all keys.
 func (w *walk) key(p *page, e element) ([]byte, error) {
 	if e.value <= uint64(len(p.b)) {
 		return p.b[e.key:e.value], nil
@@ -374,8 +373,8 @@ func (w *walk) key(p *page, e element) ([]byte, error) {
 	return key, err
 }
 
-// order checks that the i-th key of a page is within the bounds that its parent gives
-// the page, and returns it as numbers.
+// order checks that the i-th key of a page is within the bounds given to the page by its parent, and
+// returns it as numbers.
 func (w *walk) order(p *page, i int, key []byte, r ref) (bound, error) {
 	b, ok := parseBound(key, w.keySize)
 	if !ok {

@@ -15,7 +15,7 @@ type pageSums struct {
 	sums map[uint64]pageSum // by page
 }
 
-// pageSum is a hash of a page with all that it overflows into, and its size.
+// pageSum is a hash of a page with all its overflow pages, and its size.
 type pageSum struct {
 	sum  uint64
 	size int
@@ -26,14 +26,13 @@ func newPageSums() *pageSums {
 	return &pageSums{seed: maphash.MakeSeed(), sums: map[uint64]pageSum{}}
 }
 
-// sum is the hash of a page. Its seed is random, so that no file can be made to fit.
+// sum is the hash of a page. Its seed is random, so no file can be made to fit.
 func (p *pageSums) sum(b []byte) uint64 { return maphash.Bytes(p.seed, b) }
 
-// add notes a page that was read.
+// add notes a page just read.
 func (p *pageSums) add(id uint64, b []byte) { p.sums[id] = pageSum{p.sum(b), len(b)} }
 
-// without removes the pages that another commit has, too. If that is damaged, it
-// removes none.
+// without removes the pages shared with another commit. If the other commit is damaged, it removes none.
 func (p *pageSums) without(f io.ReaderAt, size int64, m meta) error {
 	s, err := newScanner(f, size, m)
 	if err != nil {
@@ -65,8 +64,8 @@ func (p *pageSums) parts(m meta, pageSize int) []part {
 	return all
 }
 
-// read reads a part that parts has returned, as it was when it was verified: the kernel
-// may have dropped a page since, and read the disk's older one.
+// read reads a part returned by parts, as it was when it was verified. If it reads otherwise, this is an
+// error: the kernel may have dropped a page since, and read the disk's older one.
 func (p *pageSums) read(f io.ReaderAt, at part, m meta) ([]byte, error) {
 	b, err := readUpTo(f, at.at, int(at.size))
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// place watches whether the open file is still the one at the journal's path. A
-// file that was deleted or moved away can be written to as before, but
-// no Open finds again what it holds.
+// place watches whether the open file is still the one at the journal's path. A file deleted or moved away
+// can be written to as before, but no Open finds its content again.
 type place struct {
 	path string // absolute
 	file *os.File
@@ -22,14 +21,14 @@ type place struct {
 
 	mu     sync.Mutex
 	looked time.Time
-	err    error // what the last look found
+	err    error // the result of the last look
 }
 
 // placeEvery is how often the path is looked at, at most.
 const placeEvery = time.Second
 
-// check looks at the path, at most once in placeEvery, and reports what the last
-// look found. Its error matches persist.ErrGone.
+// check looks at the path, at most once in placeEvery, and returns the result of the last look. Its error
+// matches persist.ErrGone.
 func (p *place) check() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,14 +38,14 @@ func (p *place) check() error {
 	return p.err
 }
 
-// look compares the open file with what is at the path. What it cannot find out is
-// no error: the file may be as good as ever.
+// look compares the open file with the one at the path. If it cannot find something out, this is no error:
+// the file may be as good as ever.
 func (p *place) look() error {
 	mine, err := p.file.Stat()
 	if err != nil {
 		return nil
 	}
-	// Its name is gone, whatever else has that name now, even a copy with the same id.
+	// Its name is gone, even if something else has this name now, such as a copy with the same id.
 	if links(mine) == 0 {
 		return fmt.Errorf("%w: it was deleted", persist.ErrGone)
 	}
@@ -57,7 +56,7 @@ func (p *place) look() error {
 	case err != nil || os.SameFile(mine, there):
 		return nil
 	case p.sameJournal():
-		return nil // one file that the system shows as two, as overlays do
+		return nil // one file shown by the system as two, as overlays do
 	}
 	return fmt.Errorf("%w: another file is at its path", persist.ErrGone)
 }
@@ -89,8 +88,7 @@ func (p *place) sameJournal() bool {
 	return err == nil && id == p.id
 }
 
-// isAt reports whether f is the file that path leads to. It is false, too, if that cannot
-// be found out.
+// isAt reports whether path leads to f. It is false, too, if this cannot be found out.
 func isAt(path string, f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// errAgain says that the record has to be looked up anew.
+// errAgain tells the caller to look the record up anew.
 var errAgain = errors.New("persist/bolt: look again")
 
-// Get implements [persist.Journal]. A record that is queued is read from the queue.
+// Get implements [persist.Journal]. A queued record is read from the queue.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	if err := j.start(ctx); err != nil {
 		return persist.Record{}, err
@@ -26,8 +26,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	return j.lookup(id)
 }
 
-// lookup reads the record with an ID, as it is now: with what is queued, and after a
-// Forget that is under way.
+// lookup reads the record of an ID, as it is now: with its queued changes, and after a Forget under way.
 // Errors: persist.ErrNotFound, persist.ErrCorrupt, and those of usable.
 func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 	hash := j.hash.id(id.Account, id.Key)
@@ -54,13 +53,13 @@ func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 	}
 }
 
-// read returns the record with a Seq that is in memory. The caller holds mu,
-// which read gives up. After errAgain the record may be gone.
+// read returns the record of a Seq present in memory. The caller holds mu; read gives it up. After errAgain
+// the record may be gone.
 //
-// The transaction begins under mu, together with a look at what is queued, so
-// that the two fit: a record is read as it was at that moment.
+// The transaction begins under mu, together with a look at the queues, so the two fit: a record is read as
+// it was at this moment.
 func (j *Journal) read(seq uint64) (persist.Record, error) {
-	// The overlay and the transaction are taken under one hold of mu, so that they fit.
+	// The overlay and the transaction are taken under one hold of mu, so they fit.
 	o := j.overlay(seq)
 	if b := j.unreadable(seq, &o); b != nil {
 		_ = j.unlockAndAwait(b)
@@ -76,8 +75,8 @@ func (j *Journal) read(seq uint64) (persist.Record, error) {
 	return rec, j.wrap(err)
 }
 
-// unsettled returns the batch that makes the record with a Seq durable, if a
-// caller still waits for that. The caller holds mu.
+// unsettled returns the batch making the record of a Seq durable, if a caller still waits for this. The
+// caller holds mu.
 func (j *Journal) unsettled(seq uint64) *batch {
 	for _, b := range [...]*batch{j.collecting, j.committing} {
 		if b == nil {
@@ -90,10 +89,9 @@ func (j *Journal) unsettled(seq uint64) *batch {
 	return nil
 }
 
-// unreadable returns the batch after which a record can be read, if that is not
-// now: the body of its request is the caller's own until the commit is over, or
-// Forget is removing it, and it is not known yet whether that succeeds. The caller
-// holds mu.
+// unreadable returns the batch to wait for before a record can be read, or nil if it can be read now. A
+// record has to wait in two cases. Until the commit is over, the body of its request is the caller's own;
+// or Forget is removing it, with a result not known yet. The caller holds mu.
 func (j *Journal) unreadable(seq uint64, o *overlay) *batch {
 	if b := j.unsettled(seq); b != nil && (o.request || b.get(seq).drop) {
 		return b
@@ -101,16 +99,15 @@ func (j *Journal) unreadable(seq uint64, o *overlay) *batch {
 	return nil
 }
 
-// view is a read transaction. It is quick at reading what lies side by side.
+// view is a read transaction. It reads neighbouring records quickly.
 type view struct {
 	tx                *bbolt.Tx
 	intents, progress sequentialReader
-	bodies            []byte // the name of their bucket, which few records need
+	bodies            []byte // the name of their bucket; few records need it
 }
 
-// view begins a read transaction. It sees the file as the last commit has left it,
-// synced or not; what is queued, or being written, comes from the overlay. The caller
-// holds mu, and calls end.
+// view begins a read transaction. It sees the file as the last commit has left it, synced or not. Changes
+// queued, or being written, come from the overlay. The caller holds mu, and calls end.
 func (j *Journal) view() (v *view, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -135,7 +132,7 @@ func (j *Journal) view() (v *view, err error) {
 	}, nil
 }
 
-// end ends the transaction. What it has given must not be used any more.
+// end ends the transaction. Data returned by it must not be used any more.
 func (v *view) end() { _ = v.tx.Rollback() }
 
 // sequentialReader reads the entries of a bucket by Seq. Going on to a neighbour costs no
@@ -149,10 +146,9 @@ type sequentialReader struct {
 	value    []byte
 }
 
-// get returns the entry of a Seq, or nil. It is quick if the Seqs that it is asked for
-// ascend. The result points into the file.
+// get returns the entry of a Seq, or nil. It is quick for ascending Seqs. The result points into the file.
 func (t *sequentialReader) get(seq uint64) []byte {
-	// The next entry is likely the one that is asked for.
+	// The next entry is likely the wanted one.
 	if t.placed && seq > t.at {
 		from := t.at + 1
 		k, v := t.c.Next()
@@ -169,8 +165,7 @@ func (t *sequentialReader) get(seq uint64) []byte {
 	return t.value
 }
 
-// place notes where the cursor is now, after a search for from: at an entry, or at the
-// end.
+// place notes the new position of the cursor, after a search for from: at an entry, or at the end.
 func (t *sequentialReader) place(from uint64, key, value []byte) {
 	t.placed, t.from, t.at, t.value = true, from, math.MaxUint64, value
 	if key != nil {
@@ -178,14 +173,14 @@ func (t *sequentialReader) place(from uint64, key, value []byte) {
 	}
 }
 
-// queued reports whether something of a record is not in the file yet, or may not be.
-// The caller holds mu.
+// queued reports whether some change of a record is not in the file yet, or may not be. The caller holds
+// mu.
 func (j *Journal) queued(seq uint64) bool {
 	return j.committing != nil && j.committing.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
 }
 
-// overlay is what is queued of a record, in the order in which it was queued: by the
-// commit under way, by the next one, and without anybody waiting. The caller holds mu.
+// overlay returns the queued changes of a record, in the order of their queueing: those of the commit under
+// way, those of the next one, and those without a waiting caller. The caller holds mu.
 func (j *Journal) overlay(seq uint64) overlay {
 	var o overlay
 	if j.committing != nil {
@@ -204,12 +199,11 @@ func (j *Journal) wrap(err error) error {
 	return fmt.Errorf("persist/bolt: %s: %w", j.path, err)
 }
 
-// readMatch reads one record from a transaction and what is queued on top of it. With a
-// q, it reads only as far as it needs to know whether q selects the record, and matches
-// is false if not. The record is the caller's: nothing of it points into the file.
+// readMatch reads one record from a transaction, with the changes queued on top of it. With a q, it reads
+// only as far as needed to decide if q selects the record; matches is false if not. The record is the
+// caller's: nothing of it points into the file.
 //
-// Errors: persist.ErrCorrupt, also for damage that bbolt answers with a panic, and for
-// a page that cannot be read at all.
+// Errors: persist.ErrCorrupt, also for damage answered by bbolt with a panic, and for an unreadable page.
 func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.Record, matches bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -247,11 +241,11 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 	return rec, true, nil
 }
 
-// entries returns the two parts of a record, from what is queued or else from the file.
-// They point there, and are valid until the transaction ends.
+// entries returns the two parts of a record, from the queues or else from the file. They point there, and
+// are valid until the transaction ends.
 // Errors: persist.ErrCorrupt.
 func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err error) {
-	// What is queued is newer than what is in the file.
+	// Queued entries are newer than those of the file.
 	entry := o.intent
 	if entry == nil {
 		entry = v.intents.get(seq)
@@ -270,8 +264,8 @@ func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err err
 	return intent, progress, err
 }
 
-// match asks q, but for its Needs, about a record that is not decoded: only its head is. The account and
-// the key are copied only where q asks for them.
+// match asks q, but for its Needs, about a record with only its head decoded. The account and the key are
+// copied only if q asks for them.
 func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) {
 	i, err := codec.PeekIntent(intent)
 	if err != nil {
@@ -281,7 +275,7 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	// Only what Match looks at.
+	// Only the fields used by Match.
 	head := persist.Record{Seq: seq, State: f.State, Unreported: f.Unreported, NextAttempt: f.NextAttempt, OwedFrom: f.OwedFrom, Generated: i.Generated, Fingerprint: i.Fingerprint}
 	if !q.AllAccounts {
 		head.Account = string(i.Account)
@@ -297,8 +291,8 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	return rest.Match(&head), nil
 }
 
-// readBodies fetches the bodies that are kept outside the record's entries. request and
-// answer say how long they are, zero for none, and what their checksums are.
+// readBodies reads the bodies kept outside the record's entries. request and answer give their lengths,
+// zero for none, and their checksums.
 func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o *overlay) (err error) {
 	if request.Len > 0 {
 		if rec.Body, err = v.readBody(rec.Seq, partRequest, request); err != nil {
@@ -316,8 +310,8 @@ func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o 
 	return err
 }
 
-// readBody joins the pieces of a body. Their number is known from its length,
-// so that a damaged length cannot ask for memory that the file does not hold.
+// readBody joins the pieces of a body. Their number is known from its length, so a damaged length cannot
+// ask for more memory than the file's size.
 func (v *view) readBody(seq uint64, part int, want codec.Outside) ([]byte, error) {
 	if int64(want.Len) > v.tx.Size() {
 		return nil, fmt.Errorf("%w: record %d: length of a body", persist.ErrCorrupt, seq)

@@ -8,15 +8,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// GetEach reads the records of several IDs in one read transaction, which takes half the
-// time of a Get for each. It calls yield with the place in ids and the record, in the
-// order in which the records were begun, until yield returns false. All records are as
-// they were at one moment. yield must not call the journal: a commit may be waiting for
-// the end of the transaction.
+// GetEach reads the records of several IDs in one read transaction. This takes half the time of a Get for
+// each. It calls yield with the place in ids and the record, in the order in which the records were begun,
+// until yield returns false. All records are as they were at one moment. yield must not call the journal: a
+// commit may be waiting for the end of the transaction.
 //
-// It leaves out what is not there, what cannot be read, and what can be read only after
-// a commit that is under way. Get tells which it is.
-// Errors: those of a journal that is closed or broken, and of ctx.
+// It leaves out missing records, unreadable ones, and those readable only after a commit under way. Get
+// tells these cases apart.
+// Errors: those of a closed or broken journal, and of ctx.
 func (j *Journal) GetEach(ctx context.Context, ids []persist.ID, yield func(i int, rec persist.Record) bool) error {
 	if err := j.start(ctx); err != nil {
 		return err
@@ -40,7 +39,7 @@ func (j *Journal) GetEach(ctx context.Context, ids []persist.ID, yield func(i in
 	return nil
 }
 
-// foundRecord is a record that the index has for one of several IDs.
+// foundRecord is a record in the index for one of several IDs.
 type foundRecord struct {
 	at      int // the ID's place
 	seq     uint64

@@ -10,30 +10,27 @@ import (
 
 // Recovery: Open finds the commit that counts.
 //
-// Where the newest commit has a mark, all of it is on the disk, and Open writes nothing.
-// Without a mark a crash came in between, or a sync failed, and three cases are told
-// apart. The pages of a meta are its commit's own if the commit before has them not.
+// If the newest commit has a mark, all of it is on the disk, and Open writes nothing. Without a mark a
+// crash came in between, or a sync failed, and there are three cases. The pages of a meta are its commit's
+// own if the commit before does not have them.
 //
-//   - The other meta page is not that of the commit before. A meta page is written
-//     only once the newer commit in the other one is on the disk, so that this one is.
-//   - The newest commit is whole, and the one before is there, too. Nobody may know of
-//     the newest, so that the disk may lack a part of it that the kernel shows; or its
-//     callers know, and the power cut has taken the mark. So its own pages are written
-//     once more, and no page of it may be under way without a synced copy of it: the
-//     copy comes first, see copy.go.
-//   - The newest commit is not whole. No caller was told of it, and the commit before
-//     counts, which has never been under way since.
+//   - The other meta page is not the one of the commit before. A meta page is written only once the newer
+//     commit in the other one is on the disk, so the newest commit is on the disk.
+//   - The newest commit is whole, and the one before is there, too. Perhaps nobody knows of the newest; then
+//     the disk may lack a part of it shown by the kernel. Or its callers know, and the power cut has taken the
+//     mark. So its own pages are written once more. No page of it may be under way without a synced copy of it:
+//     the copy comes first, see copy.go.
+//   - The newest commit is not whole. No caller was told of it. The commit before counts; it has never been
+//     under way since.
 //
-// In each case the page that does not count is wiped before the mark is written there:
-// a mark that the kernel shows, over a meta page that the disk still has, would be taken
-// for the truth by the next Open.
+// In each case the meta page not counting is wiped before the mark is written there. Otherwise the kernel
+// could show the mark over a meta page still on the disk, and the next Open would take it for the truth.
 
-// recoverFile finds the commit that counts and loads it into memory. It returns the
-// meta pages as they are then, the newest of them that of this commit. size is that of
-// the file.
+// recoverFile finds the commit that counts and loads it into memory. It returns the resulting meta pages;
+// the newest of them is of this commit. size is the size of the file.
 //
-// Only pages that are damaged decide anything. If the disk fails to read one, that
-// is the error.
+// Only damaged pages decide anything. If the disk fails to read a page, recoverFile returns the disk's
+// error.
 func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	if size == 0 {
 		return metas{}, fmt.Errorf("%w: it is empty, and no journal ever is; delete it if it never was one", persist.ErrCorrupt)
@@ -64,7 +61,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	case !ms.both || c != nil || !errors.Is(err, persist.ErrCorrupt):
 		return metas{}, err
 	}
-	// What load has entered of the newest commit goes.
+	// Remove the records entered from the newest commit.
 	j.reset()
 	if olderErr := j.load(f, size, ms.older, newPageSums()); olderErr != nil {
 		if !errors.Is(olderErr, persist.ErrCorrupt) {
@@ -75,13 +72,12 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	return metas{newest: ms.older}, j.makeNewest(ms.older.txid)
 }
 
-// complete makes the newest commit durable, which is whole and has no mark yet, and
-// then marks it. c is the copy through which f shows it, or nil.
+// complete makes the newest commit durable and then marks it. The commit is whole and has no mark yet. c is
+// the copy through which f shows it, or nil.
 //
-// A sync is not enough where one has failed before. Linux then takes the pages for
-// clean although the disk does not have them, and a later sync writes nothing
-// (see the manual page fsync(2), and the mailing list pgsql-hackers in spring
-// 2018). So the pages are written once more, as they were verified.
+// A sync is not enough after a failed one. Linux then takes the pages for clean although the disk does not
+// have them, and a later sync writes nothing. See the manual page fsync(2), and the mailing list
+// pgsql-hackers in spring 2018. So the pages are written once more, as they were verified.
 func (j *Journal) complete(f io.ReaderAt, size int64, ms metas, pages *pageSums, c *commitCopy) error {
 	if !ms.follows() {
 		return j.makeNewest(ms.newest.txid)
@@ -116,11 +112,11 @@ func (j *Journal) complete(f io.ReaderAt, size int64, ms metas, pages *pageSums,
 	if err := j.markDurably(ms.newest.txid); err != nil {
 		return err
 	}
-	return j.file.Truncate(end) // a copy that is left is that of no later commit
+	return j.file.Truncate(end) // a copy left behind belongs to no later commit
 }
 
-// makeNewest makes a commit that is on the disk the one that counts: it wipes the other
-// meta page, which may be that of a commit that was cut off, and then marks it there.
+// makeNewest makes a commit on the disk the one that counts. It wipes the other meta page, perhaps of a
+// commit cut off by a crash, and then marks the commit there.
 func (j *Journal) makeNewest(txid uint64) error {
 	if err := j.writeAt(make([]byte, j.pageSize), int64(txid+1)%2*int64(j.pageSize)); err != nil {
 		return err
@@ -139,8 +135,8 @@ func (j *Journal) markDurably(txid uint64) error {
 	return j.syncMark()
 }
 
-// syncMark brings the last mark to the disk, if it is not there yet. Without it, a
-// crash and a damaged page together would look like a commit that was cut off.
+// syncMark brings the last mark to the disk, if it is not there yet. Without it, a crash and a damaged page
+// together would look like a commit cut off by the crash.
 func (j *Journal) syncMark() error {
 	if j.markSynced {
 		return nil
@@ -150,8 +146,8 @@ func (j *Journal) syncMark() error {
 	return err
 }
 
-// reached reports whether a commit that failed may have got as far as its meta
-// page. Before that, nothing of it counts.
+// reached reports whether a failed commit may have got as far as its meta page. Before this, nothing of it
+// counts.
 func (j *Journal) reached(txid uint64) bool {
 	page := make([]byte, pageHeader+metaSize)
 	if _, err := j.file.ReadAt(page, int64(txid%2)*int64(j.pageSize)); err != nil {

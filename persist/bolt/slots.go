@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// slot is what memory knows of one record: enough to decide a compare-and-set
-// and to choose what a listing reads.
+// slot is the knowledge of one record in memory: enough to decide a compare-and-set and to choose the
+// records to be read by a listing.
 type slot struct {
 	rev         uint32
 	intentSum   uint32 // checksum of its entry in the bucket of intents
@@ -23,7 +23,7 @@ type slot struct {
 	group uint64 // recordKeys.group of its account and origin
 }
 
-// packed is what a slot keeps of any record, in 16 bytes.
+// packed is the part of a slot kept for every record, in 16 bytes.
 type packed struct{ rev, intentSum, progressSum, flags uint32 }
 
 const (
@@ -37,12 +37,12 @@ const (
 	slotForgets                // its key is not kept for ever
 	slotOwed                   // its end or hold is owed to OnResult
 
-	// The upper bits hold a hash of what a record can never change, so that a
-	// caller's mistake is found without reading.
+	// The upper bits hold a hash of the unchangeable fields of a record, so a caller's mistake is found
+	// without reading.
 	slotIdentity = ^uint32(0x1ff)
 )
 
-// packed is the part of the slot that any record keeps.
+// packed returns the part of the slot kept for every record.
 func (s slot) packed() packed { return packed{s.rev, s.intentSum, s.progressSum, s.flags} }
 
 // is reports whether any of these flags is set.
@@ -51,7 +51,7 @@ func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
 // unresolved reports whether a query for unresolved records may select the record.
 func (s slot) unresolved() bool { return s.is(slotGenerated) && s.is(slotOpen|slotUnreported) }
 
-// setState sets what a state, a NextAttempt and a SendUntil say.
+// setState sets the flags and times of a state, a NextAttempt and a SendUntil.
 func (s *slot) setState(state persist.State, next, until time.Time) {
 	s.mark(slotOpen, !state.Final())
 	s.mark(slotHeld, state == persist.StateHeld)
@@ -69,12 +69,12 @@ func (s *slot) mark(flag uint32, on bool) {
 // chunk holds 64 neighbouring slots. Neighbours were begun together, and mostly
 // end and are swept together too.
 type chunk struct {
-	used       uint64 // which slots hold a record
-	open       uint64 // which of those are unfinished
-	held       uint64 // which of the unfinished are held
-	kept       uint64 // which of those in use are tombstones of chosen keys that are kept for ever
-	unresolved uint64 // which of those in use are unresolved
-	owed       uint64 // which of those in use have slotOwed
+	used       uint64 // a bit for each slot with a record
+	open       uint64 // of those, the unfinished
+	held       uint64 // of the unfinished, the held
+	kept       uint64 // of those in use, the tombstones of chosen keys kept for ever
+	unresolved uint64 // of those in use, the unresolved
+	owed       uint64 // of those in use, those with slotOwed
 	dues       dues   // of the unfinished
 	slots      [64]packed
 }
@@ -83,7 +83,7 @@ type chunk struct {
 // for concurrent use.
 type slots struct {
 	chunks map[uint64]*chunk
-	order  []uint64 // keys of chunks, and of chunks that are gone, ascending once settled
+	order  []uint64 // keys of chunks, removed ones included, ascending once settled
 	digest uint64
 	count  int
 	owed   int // how many have slotOwed
@@ -139,7 +139,7 @@ func (s *slots) set(seq uint64, v slot) {
 	s.owe(c, bit, v.is(slotOwed))
 }
 
-// owe notes whether a slot of a chunk has slotOwed.
+// owe keeps the bit of slotOwed in a chunk, and the count of all slots with it.
 func (s *slots) owe(c *chunk, bit uint64, is bool) {
 	switch was := c.owed&bit != 0; {
 	case is && !was:
@@ -150,9 +150,8 @@ func (s *slots) owe(c *chunk, bit uint64, is bool) {
 	c.owed = masked(c.owed, bit, is)
 }
 
-// enter adds a chunk's number to the order. While a journal is loaded they come
-// as they lie in the file; afterwards they ascend, but for a removal that was
-// undone and has left its place behind.
+// enter adds a chunk's number to the order. While a journal is loaded the numbers come in the order of the
+// file. Afterwards they ascend, except after an undone removal: then the number is still in its place.
 func (s *slots) enter(n uint64) {
 	if !s.settled || len(s.order) == 0 || s.order[len(s.order)-1] < n {
 		s.order = append(s.order, n)
@@ -187,28 +186,28 @@ func (s *slots) remove(seq uint64) {
 		return
 	}
 	delete(s.chunks, seq>>6)
-	// Chunks that are gone are left in the order until half of it is gone.
+	// Removed chunks stay in the order until they are half of it.
 	if len(s.order) > 64 && len(s.order) > 2*len(s.chunks) {
 		s.order = slices.DeleteFunc(s.order, func(n uint64) bool { return s.chunks[n] == nil })
 	}
 }
 
-// which says what kinds of records next looks for.
+// which selects the kinds of records for next.
 type which struct {
 	pending    bool // unfinished, and not held
 	held       bool
 	final      bool // finished, but for those of kept
-	kept       bool // tombstones of chosen keys that are kept for ever
+	kept       bool // tombstones of chosen keys, kept for ever
 	unresolved bool // of all these, the unresolved only
 	owed       bool // likewise, those with slotOwed only
 
-	bounded bool  // of the unfinished, only those that are due
-	by      int64 // dueAt of the time by which they are
+	bounded bool  // of the unfinished, only the due ones
+	by      int64 // dueAt of the time of this bound
 }
 
-// next appends to dst the Seqs of the records of the wanted kinds, ascending, from the
-// one after a given Seq up to last, until dst is full. dst's capacity is how many the
-// caller wants. An empty result means that there are no more.
+// next appends to dst the Seqs of the records of the wanted kinds, ascending. It begins after a given Seq,
+// and ends at the Seq last or when dst is full. The capacity of dst is the wanted number. An empty result
+// means: there are no more.
 func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 	from := after + 1
 	i, _ := slices.BinarySearch(s.order, from>>6)
@@ -234,7 +233,7 @@ func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 	return dst
 }
 
-// mask is which slots of a chunk hold a record of the wanted kinds, a bit each.
+// mask returns the slots of a chunk with a record of the wanted kinds, a bit each.
 func (c *chunk) mask(w which) uint64 {
 	m := uint64(0)
 	if w.pending {
@@ -269,8 +268,8 @@ func masked(set, bit uint64, on bool) uint64 {
 	return set &^ bit
 }
 
-// contribution is a slot's part of the digest, which is the sum over all slots
-// and so needs no order. It changes whenever an entry of the record changes.
+// contribution is a slot's part of the digest. The digest is the sum over all slots and so needs no order.
+// A contribution changes whenever an entry of the record changes.
 func (s packed) contribution(seq uint64) uint64 {
 	sum := mix(mix(seq<<1) ^ uint64(s.intentSum))
 	if s.flags&slotChanged != 0 {
@@ -279,17 +278,16 @@ func (s packed) contribution(seq uint64) uint64 {
 	return sum
 }
 
-// contribution is that of what the slot keeps.
+// contribution is the contribution of the slot's packed part.
 func (s slot) contribution(seq uint64) uint64 { return s.packed().contribution(seq) }
 
-// pieceContribution is what a piece of a body adds to the digest of bodies.
+// pieceContribution is the part of a body's piece in the digest of bodies.
 func pieceContribution(key []byte, sum uint32) uint64 {
 	at := binary.BigEndian.Uint64(key)
 	return mix(mix(mix(at)^uint64(binary.BigEndian.Uint32(key[8:]))) ^ uint64(sum))
 }
 
-// mix is the finalizer of SplitMix64: a bijection in which every bit of the
-// input changes half of the output.
+// mix is the finalizer of SplitMix64, a bijection: every bit of the input changes half of the output.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

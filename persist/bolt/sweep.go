@@ -11,16 +11,15 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// sweepMax is how many records one commit of a sweep changes, so that a Begin
-// that comes behind it waits for little.
+// sweepMax is how many records one commit of a sweep changes, so a Begin behind it waits for little.
 const sweepMax = 256
 
 // sweepOutsideMax is the same for records with large bodies.
 const sweepOutsideMax = 8
 
-// Sweep implements [persist.Journal]. It goes through the final records in memory,
-// reads a few hundred at a time without mu, decides, and commits what it decided, so
-// that a Begin that comes in between waits for one small commit.
+// Sweep implements [persist.Journal]. It goes through the final records in memory. It reads a few hundred
+// at a time without mu, decides, and commits its decisions. So a Begin coming in between waits for one
+// small commit.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	now, left := l.Now, l.Max
 	if now.IsZero() {
@@ -29,12 +28,12 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if left <= 0 {
 		left = 10_000
 	}
-	// What was finished before the call is looked at in the file.
+	// Records finished before the call are looked at in the file.
 	if err := j.Flush(ctx); err != nil {
 		return 0, err
 	}
 	total := 0
-	// Tombstones that are kept for ever need not be looked at.
+	// Tombstones kept for ever need not be looked at.
 	kinds := which{final: true, kept: l.Prune && l.KeepKey != 0}
 	for after := uint64(0); total < left; {
 		if err := ctx.Err(); err != nil {
@@ -54,17 +53,15 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return total, nil
 }
 
-// decision is what a sweep is to do to a record, if it still is as it was
-// read.
+// decision is the change of a record planned by a sweep, if the record still is as it was read.
 type decision struct {
 	change change
 	next   slot
 }
 
-// decide reads and decides about the next final records after a Seq. It returns which
-// it has looked at, the last of which is where to go on, and what is to be done. It
-// looks only at what is in the file: a record that has finished since is left to the
-// next Sweep. A damaged record stays, for a person to look at.
+// decide reads the next final records after a Seq and decides about them. It returns the Seqs it has looked
+// at, and the changes to be made. The last of the Seqs is the place to go on from. It looks only at the
+// file: a record finished since is left to the next Sweep. A damaged record stays, for a person to look at.
 func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []decision, error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {
@@ -72,7 +69,7 @@ func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time
 		return nil, nil, err
 	}
 	seqs := j.slots.next(make([]uint64, 0, sweepMax), after, j.seq, w)
-	// What is queued is not in the file yet: its slot stays empty, and it is left out.
+	// A queued record is not in the file yet: its slot stays empty, and it is left out.
 	before := make([]slot, len(seqs))
 	for i, seq := range seqs {
 		if !j.queued(seq) {
@@ -94,7 +91,7 @@ func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time
 		if before[i].is(slotOutside) {
 			outside++
 		}
-		// Deleting large bodies is what makes a commit slow.
+		// Deleting large bodies makes a commit slow.
 		if outside > sweepOutsideMax {
 			return seqs[:i], decisions, nil
 		}
@@ -161,9 +158,8 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	return decision{change: c, next: next}, true, nil
 }
 
-// applyDecisions queues what was decided, and waits for the commit. It leaves out records
-// that another Sweep or MarkReported has changed meanwhile. It returns how many it
-// changed.
+// applyDecisions queues the decided changes, and waits for the commit. It leaves out records changed by
+// another Sweep or MarkReported meanwhile. It returns how many it changed.
 func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 	if len(decisions) == 0 {
 		return 0, nil
@@ -176,7 +172,7 @@ func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 	n := 0
 	for i := range decisions {
 		c := decisions[i].change
-		// The slot holds the checksums of the record, so that any change shows.
+		// The slot holds the checksums of the record, so any change shows.
 		if now, found := j.slots.get(c.seq); !found || now != c.before {
 			continue // another sweep was here
 		}

@@ -2,9 +2,8 @@ package bolt
 
 import "slices"
 
-// undo takes back, in memory, a batch that was definitely not written, and what
-// was queued on top of it. Changes that no caller waits for are queued again if they
-// still fit. The caller holds mu.
+// undo takes back, in memory, a batch definitely not written, and the changes queued on top of it. Changes
+// without a waiting caller are queued again if they still fit. The caller holds mu.
 func (j *Journal) undo(b *batch) {
 	next := j.collecting
 	j.collecting = &batch{queue: newQueue()}
@@ -30,7 +29,7 @@ func (j *Journal) undo(b *batch) {
 	if j.timerSet = len(j.lazy.changes) > 0; j.timerSet {
 		j.timer.Reset(retryDelay)
 	}
-	// Those who wait for what was queued on top get the same error.
+	// Callers waiting for the changes on top get the same error.
 	next.err = b.err
 	j.waiters.now -= next.waiters
 	if next.waiters > 0 {
@@ -50,7 +49,7 @@ func (j *Journal) restore(c *change) {
 	if c.moved && c.was != c.keys.id {
 		j.ids.remove(c.keys.id, c.seq)
 	}
-	if c.drop && !exists { // what Forget was to remove is still there
+	if c.drop && !exists { // the record Forget was to remove is still there
 		j.ids.add(c.keys.id, c.seq)
 	}
 	j.slots.set(c.seq, c.before)
@@ -58,8 +57,8 @@ func (j *Journal) restore(c *change) {
 	j.index(c.keys, c.seq, was, c.before.unresolved())
 }
 
-// requeue queues a change again that no caller waits for, if the record is
-// as it was before. The caller holds mu.
+// requeue queues a change without a waiting caller again, if the record is as it was before. The caller
+// holds mu.
 func (j *Journal) requeue(c change) {
 	s, found := j.slots.get(c.seq)
 	if !found || s != c.before {
@@ -70,8 +69,8 @@ func (j *Journal) requeue(c change) {
 	j.putLazy(c, c.after)
 }
 
-// removeForgotten takes out of memory what a commit has removed from the file. The
-// caller holds mu.
+// removeForgotten takes records out of memory after a commit has removed them from the file. The caller
+// holds mu.
 func (j *Journal) removeForgotten(b *batch) {
 	for i := range b.changes {
 		c := &b.changes[i]

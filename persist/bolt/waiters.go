@@ -2,19 +2,18 @@ package bolt
 
 import "time"
 
-// waiters counts the callers who wait for a commit, and says whether the next
-// commit should wait for those whom the last one served. It should only if, the
-// time before, as many were back soon. So a wait in vain is not repeated, and
-// callers who do something else between two commits are never waited for.
+// waiters counts the callers waiting for a commit, and decides if the next commit should wait for the
+// callers served by the last one. It should only if, the time before, as many were back soon. So a wait in
+// vain is not repeated, and callers busy with something else between two commits are never waited for.
 //
 // The zero value is ready. The journal's mu guards it.
 type waiters struct {
 	now   int           // how many wait, for the commit under way or for the next
 	last  int           // how many waited when the last commit ended, those it served included
-	since time.Time     // when that was
+	since time.Time     // when the last commit ended
 	back  time.Duration // how long it took until as many waited again; 0: they do not yet
 	soon  bool          // the time before, at least as many were back in time
-	full  chan struct{} // closed when as many wait again, if a commit waits for that
+	full  chan struct{} // closed when as many wait again, if a commit waits for this
 }
 
 // join counts one more.
@@ -29,8 +28,7 @@ func (w *waiters) join() {
 	}
 }
 
-// release ends a commit that served so many. Those who are back within wait were
-// worth waiting for.
+// release ends a commit with so many callers served. Callers back within wait were worth waiting for.
 func (w *waiters) release(served int, wait time.Duration) {
 	w.soon = w.back != 0 && w.back <= wait && w.now <= w.last
 	w.last, w.since, w.back = w.now, time.Now(), 0

@@ -15,7 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// The server's error numbers that mean something here.
+// The server's error numbers with a meaning for this package.
 const (
 	shutdown        = 1053 // the server shuts down
 	noSuchTable     = 1146
@@ -31,7 +31,7 @@ const (
 	statementTooLon = 1969 // max_statement_time
 )
 
-// gates is how many rows the table of gates has.
+// gates is the number of rows of the table of gates.
 const gates = 8
 
 // dialect implements sqljournal.Dialect.
@@ -43,7 +43,7 @@ type dialect struct {
 	most   *most  // of a packet
 }
 
-// dialect returns how this journal's statements are spelled.
+// dialect returns the dialect with this journal's names and bounds.
 func (o Options) dialect() *dialect {
 	wait := o.LockWait
 	if o.polls {
@@ -54,17 +54,17 @@ func (o Options) dialect() *dialect {
 	return d
 }
 
-// lockWait goes before a statement, and bounds its waits for locks.
+// lockWait returns the start of a statement. It bounds the statement's waits for locks.
 func lockWait(d time.Duration) string {
 	return fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR ", int(d/time.Second))
 }
 
-// gate is the name of the table of gates.
+// gate returns the name of the table of gates.
 func (d *dialect) gate() string { return d.prefix + "oncehttp_gate" }
 
-// insert is an INSERT of one row that returns the row that stands. Its parameters are the
-// row's values but Seq, then those of from, then the token four times: of a new row, what may
-// be large is not sent back. The update of the row that stands changes nothing, and locks it.
+// insert returns an INSERT of one row, with the standing row as its result. Its parameters are the row's values
+// except Seq, then those of from, then the token four times: the large values of a new row are not sent back. The
+// update of the standing row changes nothing, and locks it.
 func (d *dialect) insert(seq, from string) string {
 	var names, values, returned []string
 	for _, c := range sqljournal.Columns() {
@@ -85,7 +85,7 @@ func (d *dialect) insert(seq, from string) string {
 		d.Records(), strings.Join(names, ", "), strings.Join(values, ", "), from, d.Records(), strings.Join(returned, ", "))
 }
 
-// insertValues are the parameters of insert, with those of from.
+// insertValues returns the parameters of insert, with those of from.
 func insertValues(row *sqljournal.Row, from ...any) []any {
 	values := append(slices.Delete(row.Fields(), 1, 2), from...)
 	return append(values, row.Token, row.Token, row.Token, row.Token)
@@ -94,7 +94,7 @@ func insertValues(row *sqljournal.Row, from ...any) []any {
 // Rebind implements sqljournal.Dialect.
 func (d *dialect) Rebind(query string) string { return query }
 
-// fact is the name of the table of facts, the journal's secret among them.
+// fact returns the name of the table of facts, the journal's secret among them.
 func (d *dialect) fact() string { return d.prefix + "oncehttp_fact" }
 
 // SelectFact implements sqljournal.Dialect.
@@ -144,7 +144,7 @@ func (d *dialect) Orphan(one bool) string {
 	return "orphan IS NOT NULL"
 }
 
-// Begin implements sqljournal.Dialect. There is always a row that stands.
+// Begin implements sqljournal.Dialect. There is always a standing row.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	var standing sqljournal.Row
 	err := run(ctx, d.begin, insertValues(row, rand.IntN(gates)), standing.Fields()...)
@@ -154,20 +154,20 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 	return &standing, err
 }
 
-// readCommitted are the options of this package's own transactions.
+// readCommitted returns the options of this package's own transactions.
 func readCommitted() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.LevelReadCommitted} }
 
-// numberRows is how many records Number numbers in one transaction.
+// numberRows is the largest number of records numbered by Number in one transaction.
 const numberRows = 1000
 
-// The waits of Number for others that number the same records.
+// The waits of Number for others numbering the same records.
 const (
 	numberTries = 20
 	numberPause = 10 * time.Millisecond
 )
 
-// Number implements sqljournal.Dialect. A record that another transaction has locked is
-// passed over after a while: its number will be a later one.
+// Number implements sqljournal.Dialect. After a while, a record locked by another transaction is passed over: its
+// number will be a later one.
 func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	for range numberTries {
 		var id []byte
@@ -195,7 +195,7 @@ func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// numberSome numbers some records, behind a gate, and returns how many.
+// numberSome numbers some records, behind a gate, and returns their number.
 func (d *dialect) numberSome(ctx context.Context, conn *sql.Conn) (n int, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
@@ -234,12 +234,12 @@ func idsOf(rows *sql.Rows) (ids []any, err error) {
 	return ids, rows.Err()
 }
 
-// barrierTries is how often Barrier looks whether nobody is behind a gate, before it waits
-// for those who are. A statement that comes later then waits as well.
+// barrierTries is the number of Barrier's tries to find nobody behind a gate, before it waits for the statements
+// behind it. A later statement then waits as well.
 const barrierTries = 5
 
-// Barrier implements sqljournal.Dialect. Whoever takes a number holds a shared lock on a
-// gate, so that an exclusive one shows that he has ended.
+// Barrier implements sqljournal.Dialect. A transaction with a number holds a shared lock on a gate, so an exclusive
+// lock proves its end.
 func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	for gate := range gates {
 		if err := d.passed(ctx, conn, gate); err != nil {
@@ -249,7 +249,7 @@ func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// passed returns when nobody is behind the gate who was there at the call.
+// passed returns when no statement behind the gate at the call is behind it any more.
 func (d *dialect) passed(ctx context.Context, conn *sql.Conn, gate int) (err error) {
 	query := "SELECT gate FROM " + d.gate() + " WHERE gate = ? FOR UPDATE"
 	for try := range barrierTries {
@@ -276,8 +276,8 @@ func (d *dialect) Now() string {
 	return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 1000"
 }
 
-// Claim implements sqljournal.Dialect. The server has no UPDATE that returns rows. It locks, and then writes, each row by the
-// primary key: a plan that scans the table would lock every row.
+// Claim implements sqljournal.Dialect. The server has no UPDATE … RETURNING. Claim locks, and then writes, each row
+// by the primary key: a plan with a scan of the table would lock every row.
 func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int, taken func(*sqljournal.Row, int64) []byte) (now int64, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
@@ -285,7 +285,7 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	}
 	defer func() { _ = tx.Rollback() }()
 	from := d.Records()
-	if lease.Group { // else the server may read all that is due before what it is asked for
+	if lease.Group { // else the server may read all due records before those asked for
 		from += " FORCE INDEX (record_origin)"
 	}
 	rows, err := tx.QueryContext(ctx, fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s AND state = 0
@@ -355,10 +355,12 @@ func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Le
 // Abandoned implements sqljournal.Dialect. The sessions of the pool have the setting.
 func (d *dialect) Abandoned() string { return "" }
 
-// Confirm implements sqljournal.Dialect. What changes no row is not in the binary log, and waits for no replica.
+// Confirm implements sqljournal.Dialect. A statement without a changed row is not in the binary log, and waits for no
+// replica.
 func (d *dialect) Confirm() string { return "" }
 
-// Most implements sqljournal.Dialect. What does not fit into a packet as a part of a statement is sent in one of its own.
+// Most implements sqljournal.Dialect. A value too large for a packet as a part of a statement is sent in a packet of
+// its own.
 func (d *dialect) Most() (bytes int64, bound string) { return d.most.Load(), serverPacket }
 
 // TooLarge implements sqljournal.Dialect.
@@ -373,8 +375,7 @@ func (d *dialect) TooLarge(err error) bool {
 	return my.Number == packetTooLarge || my.Number == unknownError && strings.Contains(my.Message, packetName)
 }
 
-// Doubt implements sqljournal.Dialect. The errors of a server that stops or of a KILL may
-// come while it commits.
+// Doubt implements sqljournal.Dialect. The errors of a server stop or of a KILL may come during a commit.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	var my *mysql.MySQLError
 	switch {

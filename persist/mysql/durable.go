@@ -7,23 +7,22 @@ import (
 	"fmt"
 )
 
-// isDurable is a condition on the server's settings: what it has committed is on the disk.
-// With innodb_flush_log_at_trx_commit = 1 and a binary log, only the prepare is synced
-// there: after a loss of power the commit is found in the binary log, or not at all, so that
-// each commit must sync that, too. With 3 the commit is synced in InnoDB as well. See
-// MariaDB's "Binary Log Group Commit and InnoDB Flushing Performance".
+// isDurable is a condition on the server's settings: its commits are on the disk. With innodb_flush_log_at_trx_commit
+// = 1 and a binary log, only the prepare is synced there. After a loss of power, the commit is found in the binary
+// log, or not at all. So each commit must sync the binary log, too. With 3 the commit is synced in InnoDB as well.
+// See MariaDB's "Binary Log Group Commit and InnoDB Flushing Performance".
 const isDurable = "(@@innodb_flush_log_at_trx_commit = 3 OR @@innodb_flush_log_at_trx_commit = 1 AND (@@log_bin = 0 OR @@sync_binlog = 1))"
 
-// readSettings reads isDurable, and the settings that it is about, for an error.
+// readSettings reads isDurable, and its settings, for an error.
 const readSettings = "SELECT " + isDurable + ", CAST(@@innodb_flush_log_at_trx_commit AS SIGNED), CAST(@@log_bin AS SIGNED), CAST(@@sync_binlog AS SIGNED)"
 
-// settings is where a row of readSettings is scanned.
+// settings is the target of a Scan of a row of readSettings.
 type settings struct{ durable, flush, binlog, sync int64 }
 
-// dest are pointers for a Scan.
+// dest returns pointers for a Scan.
 func (s *settings) dest() []any { return []any{&s.durable, &s.flush, &s.binlog, &s.sync} }
 
-// check refuses settings with which a loss of power loses commits. Error: ErrVolatile.
+// check refuses settings with a loss of commits in a loss of power. Error: ErrVolatile.
 func (s *settings) check() error {
 	if s.durable == 1 {
 		return nil
@@ -33,12 +32,12 @@ func (s *settings) check() error {
 		ErrVolatile, s.flush, s.binlog, s.sync)
 }
 
-// greeting looks at the server's settings before a new connection is used, so that a server that
-// was started anew with others, or a replica that took over, is noticed.
+// greeting checks the server's settings before a new connection is used. So it detects a server restarted with other
+// settings, and a takeover by a replica.
 type greeting struct {
 	driver.Connector
 	most    *most
-	durable bool // a server that may lose what it acknowledged is refused
+	durable bool // a server that may lose acknowledged writes is refused
 }
 
 // Connect implements driver.Connector. Error: also ErrVolatile.
@@ -53,9 +52,8 @@ func (g greeting) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// check asks for the settings on a connection of the driver. Each connection switches
-// autocommit on, whatever the server's default is: otherwise nothing would ever be committed.
-// What stands between may have kept that from the server.
+// check reads and checks the settings on a connection of the driver. Each connection switches autocommit on, whatever
+// the server's default is: otherwise nothing would ever be committed. A proxy may have kept that from the server.
 func (g greeting) check(ctx context.Context, conn driver.Conn) error {
 	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, readSettings+", CAST(@@autocommit AS SIGNED), "+readPacket, nil)
 	if err != nil {

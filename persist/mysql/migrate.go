@@ -36,17 +36,16 @@ func (o Options) schema() (*sqljournal.Schema, error) {
 	}, err
 }
 
-// lockName is an expression of the lock of a database's migrations. A name may have 64
-// characters, and so may that of a database.
+// lockName is an expression for the name of the lock of a database's migrations. A name may have 64 characters, and
+// so may that of a database.
 const lockName = "CONCAT('oncehttp migrate ', MD5(DATABASE()))"
 
-// Migrate makes the journal's tables, or brings them to the version that this program knows.
-// Any number of processes may call it at once: they take turns. The server commits each
-// statement by itself; where a migration is killed between two, the next one goes on, since
-// each statement can be made again. A schema that is newer stays as it is, and so do tables from before the first release.
+// Migrate makes the journal's tables, or brings them to the version known to this program. Any number of processes
+// may call it at once: they take turns. The server commits each statement by itself; if a migration is killed between
+// two, the next one goes on, since each statement can be made again. A newer schema stays as it is, and so do tables
+// from before the first release.
 //
-// Errors: ErrOptions; ErrSchema for a schema that this program must not use; those of
-// the server; the context's.
+// Errors: ErrOptions; ErrSchema for a schema not allowed for this program; those of the server; the context's.
 func Migrate(ctx context.Context, url string, opts Options) error {
 	opts, err := opts.checked()
 	if err != nil {
@@ -81,8 +80,8 @@ func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 	return made.Make(ctx, conn)
 }
 
-// Print writes the SQL that Migrate would run on an empty database, for administrators who
-// run it themselves. Errors: ErrOptions, w's.
+// Print writes the SQL run by Migrate on an empty database, for administrators to run by hand. Errors: ErrOptions,
+// w's.
 func Print(w io.Writer, opts Options) error {
 	if w == nil {
 		return fmt.Errorf("%w: no writer to print to", ErrOptions)

@@ -26,25 +26,25 @@ const (
 )
 
 var (
-	// ErrVolatile: the server may lose what it acknowledged when its power fails, because of
-	// innodb_flush_log_at_trx_commit or, with a binary log, sync_binlog. The error says what
-	// they are and what they have to be. Or autocommit stays off on a new connection.
+	// ErrVolatile: the server may lose acknowledged writes when its power fails, because of
+	// innodb_flush_log_at_trx_commit or, with a binary log, sync_binlog. The error text names their values and the
+	// needed ones. Or autocommit stays off on a new connection.
 	ErrVolatile = errors.New("persist/mysql: the server may lose what it has acknowledged")
-	// ErrSchema: the database has no tables of a journal, or those of a version that this
-	// program must not use. The error says what to do.
+	// ErrSchema: the database has no tables of a journal, or those of a version not allowed for this program. The
+	// error text names the remedy.
 	ErrSchema = sqljournal.ErrSchema
-	// ErrNotMigrated is an ErrSchema that Migrate ends: there are no tables, or older ones.
+	// ErrNotMigrated is an ErrSchema with Migrate as the remedy: there are no tables, or older ones.
 	ErrNotMigrated = sqljournal.ErrNotMigrated
-	// ErrOptions: an option or the URL cannot be used. The error says which.
+	// ErrOptions: an option or the URL cannot be used. The error text names it.
 	ErrOptions = errors.New("persist/mysql: wrong options")
 )
 
-// Options say where the journal is and bound what it does. The zero value is ready.
+// Options describe the place of the journal and the bounds of its work. The zero value is ready.
 type Options struct {
 	_ struct{}
 
-	// Database is the database of the journal's tables: letters, digits, '_' and '-', at
-	// most 64. Empty is that of the URL, or of the transaction that is given to Begin.
+	// Database is the database of the journal's tables: letters, digits, '_' and '-', at most 64. Empty is that of the
+	// URL, or of the transaction given to Begin.
 	Database string
 	// MaxConns bounds the connections of this journal. Zero is 16.
 	MaxConns int
@@ -52,25 +52,24 @@ type Options struct {
 	// repetitions of a write in doubt. A third of it bounds one try, and the making of a
 	// connection. Zero is 9 seconds.
 	CallTimeout time.Duration
-	// LockWait bounds how long a statement waits for another transaction, such as one that
-	// has begun the same key and is still open. The server counts whole seconds, at least
-	// one. It must be shorter than a third of CallTimeout. Zero is 2 seconds, or 1 where that is not shorter; and where
-	// CallTimeout is 3 seconds or less, a statement does not wait and is made again until CallTimeout is over.
+	// LockWait bounds the wait of a statement for another transaction, such as an open one with a Begin of the same
+	// key. The server counts whole seconds, at least one. It must be shorter than a third of CallTimeout. Zero is 2
+	// seconds, or 1 second if 2 are not shorter. With a CallTimeout of 3 seconds or less, a statement does not wait,
+	// and is made again until CallTimeout is over.
 	LockWait time.Duration
-	// AllowVolatile accepts a server that may lose what it acknowledged. Otherwise
-	// innodb_flush_log_at_trx_commit has to be 1, with sync_binlog = 1 where log_bin is on
-	// (its default is 0), or 3. Each new connection is looked at, and each Begin in a
-	// transaction of the caller's own.
+	// AllowVolatile accepts a server that may lose acknowledged writes. Otherwise innodb_flush_log_at_trx_commit has
+	// to be 1, with sync_binlog = 1 if log_bin is on (its default is 0), or 3. Each new connection is checked, and so
+	// is each Begin in a transaction of the caller's own.
 	AllowVolatile bool
-	// ReadOnly opens the journal to look at it, for a role that may only SELECT: Get, List, Now and DueTimes are all that
-	// works, and anything else is persist.ErrReadOnly. List gives records that no other process has numbered yet Seq 0. What
-	// the server may lose does not matter then.
+	// ReadOnly opens the journal for reading, for a role with no right but SELECT. Only Get, List, Now and DueTimes
+	// work, and anything else is persist.ErrReadOnly. List gives Seq 0 to records not numbered yet by another process.
+	// The check for AllowVolatile is not made then.
 	ReadOnly bool
 
 	polls bool // see LockWait; set by checked
 }
 
-// databaseName is what a database may be called.
+// databaseName matches the allowed names of a database.
 var databaseName = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 
 // checked fills in the defaults. Error: ErrOptions.
@@ -104,8 +103,8 @@ func (o Options) checked() (Options, error) {
 // Journal is a journal on MariaDB. It implements [persist.Journal], [persist.SendClaimer],
 // [persist.LateFinisher], [persist.Prober] and [persist.DueTimes]. Make one with Open.
 //
-// A Journal that Open did not return is closed: the methods of a zero one return
-// [persist.ErrClosed], those of a nil one panic.
+// A Journal not returned by Open is closed: the methods of a zero one return [persist.ErrClosed], those of a nil one
+// panic.
 type Journal struct {
 	*sqljournal.Journal
 }
@@ -118,9 +117,8 @@ var (
 // FinishesLate implements [persist.LateFinisher].
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
-// Open opens the journal at a URL such as mysql://user:password@host:3306/database, to which
-// ?tls=true may be added. It never changes the schema. ctx bounds the opening alone, which
-// also ends after Options.CallTimeout.
+// Open opens the journal at a URL such as mysql://user:password@host:3306/database. ?tls=true may be added to the
+// URL. Open never changes the schema. ctx bounds the opening alone; the opening also ends after Options.CallTimeout.
 // Errors: ErrOptions, ErrSchema, ErrVolatile, those of the server, the context's.
 func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	opts, err := opts.checked()
@@ -142,7 +140,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return &Journal{j}, nil
 }
 
-// config reads a URL. Its error does not quote the URL, which may hold a password.
+// config reads a URL. Its error does not quote the URL, since the URL may hold a password.
 func (o Options) config(text string) (*mysql.Config, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "mysql" && u.Scheme != "mariadb" || u.Hostname() == "" {
@@ -170,23 +168,22 @@ func (o Options) config(text string) (*mysql.Config, error) {
 	return c, nil
 }
 
-// database makes the pool, which connects when it is used, and the name of the journal. The
-// server must answer each statement within limit; zero is no limit. The driver needs it, since
-// its commit looks at no context. first is what looks at new connections; nil: nothing does.
+// database makes the pool and the name of the journal. The pool connects when it is used. The server must answer each
+// statement within limit; zero is no limit. The driver needs the limit, since its commit ignores the context. first
+// checks new connections; nil: nothing checks them.
 func (o Options) database(text string, limit time.Duration, first *greeting) (db *sql.DB, name string, err error) {
 	c, err := o.config(text)
 	if err != nil {
 		return nil, "", err
 	}
 	c.InterpolateParams = true // one round trip
-	c.ClientFoundRows = true   // a row that is set to what it was counts as changed
-	c.MaxAllowedPacket = 0     // what the server says
+	c.ClientFoundRows = true   // a row set to its old values counts as changed
+	c.MaxAllowedPacket = 0     // the server's value
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = o.CallTimeout/3, limit, limit
 	c.Logger = silent{}
-	// Of a session that MariaDB's default, REPEATABLE READ, would make wait for others'
-	// ranges, and deadlock with them. The server ends a transaction that is left open, as
-	// behind a network that drops packets. And where the server's default is autocommit = 0,
-	// no write would be committed, though its method has returned.
+	// With MariaDB's default, REPEATABLE READ, a session would wait for others' ranges, and deadlock with them. The
+	// server ends a transaction left open, for example behind a network with dropped packets. And with the server's
+	// default autocommit = 0, no write would be committed, though its method has returned.
 	idle := max(1, int(o.CallTimeout/3/time.Second))
 	c.Params = map[string]string{"autocommit": "1", "tx_isolation": "'READ-COMMITTED'", "idle_transaction_timeout": strconv.Itoa(idle)}
 	connector, err := mysql.NewConnector(c)
@@ -204,13 +201,13 @@ func (o Options) database(text string, limit time.Duration, first *greeting) (db
 	return db, "mysql " + c.Addr + "/" + c.DBName, nil
 }
 
-// silent drops what the driver would print: each of its errors is returned as well.
+// silent drops the log output of the driver: each of its errors is returned as well.
 type silent struct{}
 
 // Print does nothing.
 func (silent) Print(...any) {}
 
-// check asks the server what Open must know.
+// check checks the schema for Open.
 func (o Options) check(ctx context.Context, db *sql.DB) error {
 	made, err := o.schema()
 	if err != nil {
@@ -219,7 +216,7 @@ func (o Options) check(ctx context.Context, db *sql.DB) error {
 	return made.Check(ctx, db)
 }
 
-// prefix goes before the name of a table.
+// prefix returns the prefix of the tables' names.
 func (o Options) prefix() string {
 	if o.Database == "" {
 		return ""

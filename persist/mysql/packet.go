@@ -8,24 +8,25 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// packetName is the server's setting that bounds the packets of a connection, from when it is made.
+// packetName is the name of the server's bound on the packets of a connection, fixed when the connection is made.
 const packetName = "max_allowed_packet"
 
-// serverPacket is how errors call it.
+// serverPacket is its name in errors.
 const serverPacket = "the server's " + packetName
 
 // readPacket reads it.
 const readPacket = "CAST(@@" + packetName + " AS SIGNED)"
 
-// most is max_allowed_packet, as the latest connection has it; 0 before the first.
+// most is max_allowed_packet of the latest connection; 0 before the first.
 type most = atomic.Int64
 
-// packetLeast is the least packet that is asked for: a server's net_buffer_length, of which each is a multiple.
+// packetLeast is the largest size without a look at the server's bound: a server's net_buffer_length. Each
+// max_allowed_packet is a multiple of it.
 const packetLeast = 16 << 10
 
-// inPacket is the QueryRow for a row in a transaction of the caller's own. One that might not fit into a packet is compared with
-// what the server says, and sent as the parameters of a prepared statement: the caller's driver may spell it out as text
-// otherwise, and the server ends a connection that brings too much.
+// inPacket is the QueryRow for a row in a transaction of the caller's own. A row possibly too large for a packet is
+// compared with the server's bound, and sent as the parameters of a prepared statement. Otherwise the caller's driver
+// may write it as text, and the server ends a connection with a too large packet.
 // Error: persist.ErrTooLarge.
 func inPacket(ctx context.Context, tx *sql.Tx, row *sqljournal.Row) (sqljournal.QueryRow, error) {
 	run := sqljournal.OnTx(tx)
@@ -42,7 +43,7 @@ func inPacket(ctx context.Context, tx *sql.Tx, row *sqljournal.Row) (sqljournal.
 	return prepared(tx), nil
 }
 
-// prepared is the QueryRow of a transaction with statements that are prepared.
+// prepared returns the QueryRow of a transaction with prepared statements.
 func prepared(tx *sql.Tx) sqljournal.QueryRow {
 	return func(ctx context.Context, query string, args []any, dest ...any) error {
 		stmt, err := tx.PrepareContext(ctx, query)

@@ -10,31 +10,32 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// Begin begins a record that Client.Prepare made, inside a transaction of the caller's own,
-// in a journal with the default options. See [Options.Begin].
+// Begin begins a record made by Client.Prepare, inside a transaction of the caller's own, in a journal with the
+// default options. See [Options.Begin].
 func Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return Options{}.Begin(ctx, tx, rec)
 }
 
-// Begin begins a record that Client.Prepare made, inside a transaction of the caller's own:
-// roll back, and the operation never existed; commit, and a client on the journal sends it.
-// The tables must be in Options.Database, or in the database that the transaction uses.
+// Begin begins a record made by Client.Prepare, inside a transaction of the caller's own. Roll back, and the
+// operation never existed; commit, and a client on the journal sends it. The tables must be in Options.Database, or
+// in the database used by the transaction.
 //
-// A record that has the same ID already is returned, with created false, and the transaction
-// goes on. It is not changed: it may be another request, ended, abandoned, held, or one that a call of
-// Do is about to forget. So roll back, unless [persist.Record.CheckRepeat] is nil, as after a lost
-// commit. Until the transaction ends, nobody can change that record, nor renew its lease: end it
-// within seconds. One that another open transaction has begun is waited for, for Options.LockWait at
-// most. A new record has Seq 0, until the journal sees it committed.
+// An existing record with the same ID is returned, with created false, and the transaction goes on. The existing
+// record is not changed: it may be another request, ended, abandoned, held, or about to be forgotten by a call of Do.
+// So roll back, unless [persist.Record.CheckRepeat] is nil, as after a lost commit. Until the transaction ends,
+// nobody can change the existing record, nor renew its lease: end the transaction within seconds. Begin waits for a
+// record begun by another open transaction, for Options.LockWait at most. A new record has Seq 0, until the journal
+// sees it committed.
 //
-// After a commit whose answer was lost, repeat the whole transaction with the same key. So Begin comes first in it:
-// the INSERT of a business row would fail the second time. Where the record stands and CheckRepeat is nil, that row stands, too.
+// After a commit with a lost answer, repeat the whole transaction with the same key. So Begin comes first in it: the
+// INSERT of a business row would fail the second time. If the record stands and CheckRepeat is nil, the business row
+// stands, too.
 //
-// Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid, and persist.ErrTooLarge
-// where the record takes more than max_allowed_packet, and then nothing was written, and the transaction goes on; those of the server, which can be
-// found by errors.As as *mysql.MySQLError: after number 1213 (deadlock) the server has rolled
-// the transaction back, after 1205 (LockWait is over) it has undone the statement alone;
-// ErrVolatile, see Options.AllowVolatile.
+// Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid,
+// and persist.ErrTooLarge if the record takes more than max_allowed_packet, and then nothing was written, and the
+// transaction goes on; those of the server; ErrVolatile, see Options.AllowVolatile. The errors of the server can be
+// found by errors.As as *mysql.MySQLError. After number 1213 (deadlock) the server has rolled the transaction back,
+// after 1205 (LockWait is over) it has undone the statement alone.
 func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	defer func() { err = sqljournal.Undecided(err) }()
 	if o, err = o.checked(); err != nil {
@@ -55,8 +56,8 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 	return sqljournal.Begun(&rec, row, standing)
 }
 
-// insertIn inserts the row, or returns the one that stands, which the insert has locked. Where
-// the server's settings lose commits, it inserts nothing.
+// insertIn inserts the row, or returns the standing one, locked by the insert. If the server's settings lose commits,
+// it inserts nothing.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
 	statement := lockWait(o.LockWait) + d.insert("NULL", "FROM DUAL WHERE ? OR "+isDurable)

@@ -10,9 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// arrays collects the parameters of a statement for several rows, in PostgreSQL's binary form: the bytes of all rows are one
-// array with a row for each column, and so are the numbers. The driver's own encoding asks reflection about every single
-// value, and costs more than all else of a statement.
+// arrays collects the parameters of a statement for several rows, in PostgreSQL's binary form. The bytes of all rows
+// are one array with a row for each column, and so are the numbers. The driver's own encoding asks reflection about
+// every single value, and costs more than all else of a statement.
 type arrays struct {
 	buf  []byte
 	ends []int // of each parameter in buf
@@ -23,7 +23,7 @@ const keptArrays = 64 << 10
 
 var arraysPool = sync.Pool{New: func() any { return new(arrays) }}
 
-// newArrays returns empty arrays. Whoever has no more use for them and their parameters calls free.
+// newArrays returns empty arrays. The caller calls free after its last use of them and their parameters.
 func newArrays() *arrays { return arraysPool.Get().(*arrays) }
 
 func (a *arrays) free() {
@@ -33,7 +33,7 @@ func (a *arrays) free() {
 	}
 }
 
-// text adds a parameter that is no array.
+// text adds a single value, no array, as a parameter.
 func (a *arrays) text(s string) {
 	a.buf = append(a.buf, s...)
 	a.end()
@@ -65,8 +65,9 @@ func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, fields
 	}
 }
 
-// begin begins an array of so many columns and rows, of elements of this type. Its form is that of PostgreSQL's array_recv:
-// the number of dimensions, whether there may be NULLs, the type, and of each dimension the length and the first index.
+// begin begins an array with these numbers of columns and rows, of elements of this type. Its form is that of
+// PostgreSQL's array_recv: the number of dimensions, whether there may be NULLs, the type, and of each dimension the
+// length and the first index.
 func (a *arrays) begin(element uint32, columns, rows int) {
 	if rows == 0 {
 		a.number32(0, 0, int(element))
@@ -75,7 +76,7 @@ func (a *arrays) begin(element uint32, columns, rows int) {
 	a.number32(2, 1, int(element), columns, 1, rows, 1)
 }
 
-// field adds what a pointer points to as an element: its length and its bytes; the length of NULL is -1.
+// field adds the value of a pointer as an element: its length and its bytes; the length of NULL is -1.
 func (a *arrays) field(pointer any) {
 	switch v := pointer.(type) {
 	case *[]byte:
@@ -106,7 +107,7 @@ func (a *arrays) number32(numbers ...int) {
 // end ends a parameter.
 func (a *arrays) end() { a.ends = append(a.ends, len(a.buf)) }
 
-// parameters are all that were added. They are part of the buffer.
+// parameters returns all added parameters. They are part of the buffer.
 func (a *arrays) parameters() [][]byte {
 	parameters, from := make([][]byte, len(a.ends)), 0
 	for i, to := range a.ends {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// connector makes connections whose errors are one line that says everything once. The driver tries an address with TLS
-// and without, and each try has a line of its own, which is mostly the same.
+// connector makes connections with errors of one line, without repetitions. The driver tries an address with TLS and
+// without. Each try has a line of its own in the error; mostly the lines are the same.
 type connector struct{ driver.Connector }
 
 // Connect implements [driver.Connector].
@@ -20,7 +20,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// connectError is why there is no connection.
+// connectError is the error of a failed connection.
 type connectError struct{ err error }
 
 func (e *connectError) Unwrap() error { return e.err }

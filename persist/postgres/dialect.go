@@ -15,7 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// The SQLSTATE codes that mean something here.
+// The SQLSTATE codes with a meaning for this package.
 const (
 	undefinedTable      = "42P01"
 	invalidSchema       = "3F000"
@@ -32,15 +32,15 @@ type dialect struct {
 	table    string
 	fact     string // the table of facts, the journal's secret among them
 	sequence string
-	idle     time.Duration // after which the server ends a transaction of several statements
-	bound    string        // a common table expression that bounds waits for locks, in this transaction
+	idle     time.Duration // until the server ends a transaction of several statements
+	bound    string        // a common table expression to bound waits for locks, in this transaction
 	begin    string        // the statement of Begin
 	together string        // the statement of WriteAll
 
 	togetherWait string // of a lock, in milliseconds
 }
 
-// dialect returns how this journal's statements are spelled.
+// dialect returns the dialect with this journal's names and bounds.
 func (o Options) dialect() *dialect {
 	d := &dialect{table: o.Schema + ".record", fact: o.Schema + ".fact", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
@@ -50,17 +50,17 @@ func (o Options) dialect() *dialect {
 	return d
 }
 
-// confirm is an expression that writes a message into the write-ahead log, which nobody reads, so that its transaction is
-// committed and waited for as one that changes rows. It locks nothing. A transaction that has written nothing waits for
-// nothing, although what it has read may be of one whose wait for a standby was ended ("committed locally").
+// confirm is an expression to write a message into the write-ahead log. Nobody reads the message, but its transaction
+// is committed, and waited for, like one with changed rows. It locks nothing. A transaction without writes waits for
+// nothing. Yet it may have read data of a transaction with an ended wait for a standby ("committed locally").
 const confirm = "pg_logical_emit_message(true, 'oncehttp', ''::text)::text"
 
-// confirmStanding is confirm where Begin has met a row s, which does not say "confirmed": a caller goes on with what it says.
-// Without a standby that commits wait for, what can be seen is on the disk already.
+// confirmStanding is confirm if Begin has met a row s that is not confirmed: the caller goes on with the data of the
+// row. If commits wait for no standby, visible data is on the disk already.
 const confirmStanding = "CASE WHEN mine.seq IS NULL AND s.state <> 2 AND current_setting('synchronous_standby_names') <> '' THEN " + confirm + " END"
 
-// insert is an INSERT of one row, whose parameters are the row's values but Seq, in order.
-// The row comes out of a query, so that what that query sets is set before.
+// insert returns an INSERT of one row. Its parameters are the row's values except Seq, in order. The row comes out of
+// a query, so the settings of that query are set before.
 func insert(table, seq, from string) string {
 	var names, values []string
 	for _, c := range sqljournal.Columns() {
@@ -83,7 +83,7 @@ func insert(table, seq, from string) string {
 		table, strings.Join(names, ", "), strings.Join(values, ", "), from)
 }
 
-// insertValues are the parameters of insert.
+// insertValues returns the parameters of insert.
 func insertValues(row *sqljournal.Row) []any { return slices.Delete(row.Fields(), 1, 2) }
 
 // Rebind implements sqljournal.Dialect. No statement has a question mark in a string.
@@ -116,8 +116,8 @@ func (d *dialect) UpdateFact() string {
 	return "UPDATE " + d.fact + " SET value = ? WHERE name = ? AND value = ?"
 }
 
-// By implements sqljournal.Dialect. The index of sweeps is one of final records, of which a
-// statement has to ask. A SELECT locks only the rows that it returns.
+// By implements sqljournal.Dialect. The index of sweeps is one of final records, so a statement needs the condition
+// for them. A SELECT locks only the rows returned by it.
 func (d *dialect) By(index sqljournal.Index) string {
 	if index == sqljournal.SweepIndex {
 		return "(SELECT * FROM " + d.table + " WHERE finished > 0 AND state >= 2) AS final"
@@ -149,13 +149,13 @@ func (d *dialect) Orphan(one bool) string {
 	return condition
 }
 
-// nullRow is where a row is scanned that may not be there.
+// nullRow is the target of a Scan of a row that may be absent.
 type nullRow struct {
 	sqljournal.Row
 	numbers []sql.NullInt64
 }
 
-// dest are pointers for a Scan of the row's columns.
+// dest returns pointers for a Scan of the row's columns.
 func (r *nullRow) dest() []any {
 	dest := r.Fields()
 	r.numbers = make([]sql.NullInt64, len(dest))
@@ -167,7 +167,7 @@ func (r *nullRow) dest() []any {
 	return dest
 }
 
-// row returns what was scanned, or nil if the row is not there.
+// row returns the scanned row, or nil if it is absent.
 func (r *nullRow) row() *sqljournal.Row {
 	if r.ID == nil {
 		return nil
@@ -195,11 +195,11 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 	return existing.row(), nil
 }
 
-// numberRows is how many records Number numbers in one statement.
+// numberRows is the largest number of records numbered by Number in one statement.
 const numberRows = 5000
 
-// Number implements sqljournal.Dialect. It waits for others that number the same records, so
-// that they have numbers when it returns.
+// Number implements sqljournal.Dialect. It waits for others numbering the same records, so the records have numbers
+// when it returns.
 func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	statement := fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL ORDER BY id LIMIT %d FOR NO KEY UPDATE OF record)
 		UPDATE %s r SET seq = nextval('%s') FROM late WHERE r.id = late.id AND r.seq IS NULL`, d.bound, d.table, numberRows, d.table, d.sequence)
@@ -215,8 +215,8 @@ func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// Barrier implements sqljournal.Dialect. Whoever takes a number holds a lock on the sequence
-// until his transaction has ended and is visible.
+// Barrier implements sqljournal.Dialect. A transaction with a number holds a lock on the sequence until it has ended
+// and is visible.
 func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	var first []string
 	for pause := time.Millisecond; ; pause *= 2 {
@@ -239,7 +239,7 @@ func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// holders names the transactions that hold a number.
+// holders returns the names of the transactions holding a number.
 func (d *dialect) holders(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
 		AND relation = '`+d.sequence+`'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
@@ -266,11 +266,11 @@ func (d *dialect) Now() string {
 	return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000"
 }
 
-// clock is a common table expression that reads the clock once for a statement.
+// clock returns a common table expression to read the clock once for a statement.
 func (d *dialect) clock() string { return "clock AS MATERIALIZED (SELECT " + d.Now() + " AS now)" }
 
-// Claim implements sqljournal.Dialect. It locks the rows, and then writes what taken returns. The settings leave only the primary
-// key to find them by, whatever the planner knows of the table.
+// Claim implements sqljournal.Dialect. It locks the rows, and then writes the results of taken. The settings leave
+// only the primary key to find the rows by, independent of the planner's statistics of the table.
 func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int, taken func(*sqljournal.Row, int64) []byte) (now int64, err error) {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -295,20 +295,20 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	return now, tx.Commit()
 }
 
-// claims are what a claim writes: of each row its id, its progress and its send_until.
+// claims are the values written by a claim: of each row its id, its progress and its send_until.
 type claims struct {
 	ids, progress [][]byte
 	sendUntil     []int64
 }
 
-// take reads the rows that a claim has locked, of which there may be none, and returns what is to be written into them.
+// take reads the rows locked by a claim, if there are any, and returns the values to be written into them.
 func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any, taken func(*sqljournal.Row, int64) []byte) (w claims, now int64, err error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return w, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var row nullRow // of which each Scan makes the bytes anew
+	var row nullRow // each Scan makes its bytes anew
 	dest := append([]any{&now}, row.dest()...)
 	for rows.Next() {
 		if err := rows.Scan(dest...); err != nil {
@@ -352,7 +352,8 @@ func (d *dialect) Abandoned() string {
 // Confirm implements sqljournal.Dialect.
 func (d *dialect) Confirm() string { return "SELECT " + confirm }
 
-// messageMost is how many bytes a value may have: a message to the server has less than 1 GiB, and it holds other values, too.
+// messageMost is the largest size of a value, in bytes: a message to the server has less than 1 GiB, and it holds
+// other values, too.
 const messageMost = 1<<30 - 1<<24
 
 // Most implements sqljournal.Dialect.
@@ -366,8 +367,8 @@ func (d *dialect) TooLarge(err error) bool {
 	return errors.As(err, &pg) && pg.Code == limitExceeded
 }
 
-// Doubt implements sqljournal.Dialect. An answer of severity FATAL ends the connection, and
-// may come after the commit, while a standby is waited for.
+// Doubt implements sqljournal.Dialect. An answer of severity FATAL ends the connection, and may come after the
+// commit, during the wait for a standby.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	var pg *pgconn.PgError
 	switch {

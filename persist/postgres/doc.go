@@ -1,29 +1,26 @@
-// Package postgres is a journal on PostgreSQL 13 or later: for several processes or machines
-// that share their operations, and for programs that begin an operation in the transaction of
-// the business row that it belongs to ([Begin]).
+// Package postgres is a journal on PostgreSQL 13 or later. It is for several processes or machines with common
+// operations, and for programs that begin an operation in the transaction of its business row ([Begin]).
 //
-// [Migrate] makes and updates the tables, [Open] uses them and never changes them, and
-// [Print] shows the SQL to an administrator who wants to run it himself.
+// [Migrate] makes and updates the tables. [Open] uses them and never changes them, and [Print] writes the SQL for an
+// administrator to run by hand.
 //
 // # What it promises
 //
-// What a call acknowledged was committed with fsync and synchronous_commit on; a server that says
-// otherwise is refused on each new connection (see Options.AllowVolatile; behind a pooler, a
-// connection to the server that the pooler makes later is not looked at). After a failover to a
-// standby that does not replicate synchronously, the last records may be missing. With
-// synchronous_commit = local, which is accepted, no standby does.
+// Each acknowledged call was committed with fsync and synchronous_commit on. A server with other settings is refused
+// on each new connection (see Options.AllowVolatile). Behind a pooler, the pooler's later connections to the server
+// are not checked. After a failover to a standby without synchronous replication, the last records may be missing.
+// The value synchronous_commit = local is accepted; with it, no standby replicates synchronously.
 //
-// A commit whose answer was lost is settled by making the same write again, which also waits
-// for a synchronous standby where it finds that the first one has taken effect. Where the
-// database does not answer within Options.CallTimeout, the error matches
-// [persist.ErrUncertain]. It is about that one call: the journal goes on, and recovers by
-// itself.
+// After a lost answer to a commit, the journal makes the same write again. If the first write has taken effect, the
+// second one also waits for a synchronous standby. If the database does not answer within Options.CallTimeout, the
+// error matches [persist.ErrUncertain]. It is about that one call: the journal goes on, and recovers by itself.
 //
 // # PgBouncer
 //
-// It works through PgBouncer in transaction mode: it uses no prepared statement with a name,
-// and no state of a session outside a transaction. Only what other processes enqueue is not heard
-// through it, but found by polling: Options.ListenURL gives the one connection that listens a URL of the server itself.
+// It works through PgBouncer in transaction mode: it uses no prepared statement with a name, and no state of a
+// session outside a transaction. But through PgBouncer the journal does not hear of operations enqueued by other
+// processes, and finds them by polling. For the listening connection, set Options.ListenURL to a URL of the server
+// itself.
 //
 // # Nil
 //

@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// originOrder leaves only the index of origins to read them in their order, whatever the planner knows of the table. A statement
-// that is sent with it, in one transaction, is planned after it.
+// originOrder leaves only the index of origins to read them in their order, independent of the planner's statistics
+// of the table. A statement sent with it, in one transaction, is planned after it.
 const originOrder = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
 	set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`
 
-// DueTimes implements sqljournal.Dialect. Each step of the recursion finds the first record of the next group in the index. The
-// recursion goes no further than the rows that are asked for.
+// DueTimes implements sqljournal.Dialect. Each step of the recursion finds the first record of the next group in the
+// index. The recursion ends after the number of rows asked for.
 func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after, needs []byte, n int, found func(origin, needs []byte, next int64)) error {
 	query := d.Rebind(fmt.Sprintf(`WITH RECURSIVE step AS (
 			SELECT ?::bytea AS hash, ?::bytea AS needs, NULL::bytea AS origin, 0::bigint AS next_attempt

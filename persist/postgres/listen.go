@@ -14,7 +14,7 @@ import (
 
 var _ persist.Notifier = (*Journal)(nil)
 
-// deafAdvice is what to do where LISTEN works and nothing arrives.
+// deafAdvice is the advice in the error when LISTEN works and nothing arrives.
 const deafAdvice = "behind a pooler such as PgBouncer LISTEN hears nothing; set Options.ListenURL to the server itself"
 
 // Notify implements [persist.Notifier]. It sends a NOTIFY of its own over one of the journal's connections.
@@ -24,11 +24,11 @@ func (j *Journal) Notify() {
 	}
 }
 
-// Listen implements [persist.Notifier]. All who listen on this journal share one connection, which is not counted by
-// Options.MaxConns: see Options.ListenURL.
+// Listen implements [persist.Notifier]. All listeners on this journal share one connection. Options.MaxConns does not
+// count it: see Options.ListenURL.
 func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 	if j.wakes == nil {
-		return j.Flush(ctx) // which says that it was never opened
+		return j.Flush(ctx) // it returns the error of a journal never opened
 	}
 	return j.wakes.Listen(ctx, heard)
 }
@@ -41,10 +41,10 @@ func (j *Journal) Close() error {
 	return j.Journal.Close()
 }
 
-// channel is what a journal's notifications are sent to. Each journal of a database has its own.
+// channel returns the channel of a journal's notifications. Each journal of a database has its own.
 func (o Options) channel() string { return o.Schema + "_wake" }
 
-// notification is the statement that sends a message, which needs no quotes.
+// notification returns the statement to send a message. The message must need no quoting.
 func (o Options) notification(message string) string {
 	if message == "" {
 		return "NOTIFY " + o.channel()
@@ -52,23 +52,23 @@ func (o Options) notification(message string) string {
 	return "NOTIFY " + o.channel() + ", '" + message + "'"
 }
 
-// Executor is what a *pgxpool.Pool, a *pgx.Conn and a pgx.Tx have in common.
+// Executor is the common method of a *pgxpool.Pool, a *pgx.Conn and a pgx.Tx.
 type Executor interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// ExecutorSQL is what a *sql.DB, a *sql.Conn and a *sql.Tx have in common.
+// ExecutorSQL is the common method of a *sql.DB, a *sql.Conn and a *sql.Tx.
 type ExecutorSQL interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Notify wakes Run in every process that listens on the journal with these options, for programs that begin operations in
-// transactions of their own and have no client on the journal; else call Client.Wake. Without either, Run finds them when it
-// looks next. What it costs depends on where it is called:
+// Notify wakes Run in every process listening on the journal with these options. It is for programs that begin
+// operations in transactions of their own and have no client on the journal; with a client, call Client.Wake. Without
+// either, Run finds the operations at its next look. The cost depends on the place of the call:
 //
-//   - after the commit, with a pool or a connection: a statement more, which waits for no disk;
+//   - after the commit, with a pool or a connection: one more statement, with no wait for a disk;
 //   - in the transaction: nothing more to wait for by itself, and it arrives if and when the transaction commits. But
-//     PostgreSQL lets transactions with a NOTIFY commit only one after the other, the flush of the log included, so that
+//     PostgreSQL lets transactions with a NOTIFY commit only one after the other, the flush of the log included. So
 //     many writers at once make far fewer commits (docs/journals.md has figures).
 //
 // Errors: ErrOptions, those of the server; in a transaction it can then only be rolled back.
@@ -89,7 +89,7 @@ func (o Options) NotifySQL(ctx context.Context, on ExecutorSQL) error {
 	return err
 }
 
-// wakes makes the journal's notifier, which listens by a connection of this config.
+// wakes makes the journal's notifier. It listens on a connection with this config.
 func (o Options) wakes(db *sql.DB, listen *pgx.ConnConfig, name string) *notify.Hub {
 	within := o.CallTimeout / 3
 	return notify.New(notify.Config{
@@ -113,14 +113,14 @@ func (o Options) wakes(db *sql.DB, listen *pgx.ConnConfig, name string) *notify.
 	})
 }
 
-// line is a connection that listens.
+// line is a listening connection.
 type line struct {
 	conn    *pgx.Conn
 	within  time.Duration
-	backend string // who listens
+	backend string // the pid of the listening backend
 }
 
-// run runs a statement, and returns which backend did.
+// run runs a statement, and returns the pid of its backend.
 func (l *line) run(ctx context.Context, statement string) (backend string, err error) {
 	results, err := l.conn.PgConn().Exec(ctx, statement+"; SELECT pg_backend_pid()").ReadAll()
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *line) run(ctx context.Context, statement string) (backend string, err e
 	return string(results[len(results)-1].Rows[0][0]), nil
 }
 
-// unlistenTries bounds how often a pooler is asked for the backend that listens.
+// unlistenTries bounds the tries to reach the listening backend through a pooler.
 const unlistenTries = 10
 
 // Next implements notify.Line.
@@ -141,8 +141,8 @@ func (l *line) Next(ctx context.Context) (string, error) {
 	return n.Payload, nil
 }
 
-// Close implements notify.Line. A pooler keeps the backend that listens, and gives it to others, who would get the
-// notifications: so it is told to listen no more, if one of some tries reaches it.
+// Close implements notify.Line. A pooler keeps the listening backend, and gives it to others; they would get the
+// notifications. So Close sends UNLISTEN, until one of unlistenTries tries reaches this backend.
 func (l *line) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.within)
 	defer cancel()

@@ -39,12 +39,11 @@ func (o Options) lockKey() int64 {
 	return int64(h.Sum64())
 }
 
-// Migrate makes the journal's tables, or brings them to the version that this program knows.
-// Any number of processes may call it at once: they take turns, and each step is made once.
-// It is one transaction. A schema that is newer stays as it is, and so do tables from before the first release.
+// Migrate makes the journal's tables, or brings them to the version known to this program. Any number of processes
+// may call it at once: they take turns, and each step is made once. It is one transaction. A newer schema stays as it
+// is, and so do tables from before the first release.
 //
-// Errors: ErrOptions; ErrSchema for a schema that this program must not use; those of
-// the server; the context's.
+// Errors: ErrOptions; ErrSchema for a schema not allowed for this program; those of the server; the context's.
 func Migrate(ctx context.Context, url string, opts Options) error {
 	opts, err := opts.checked()
 	if err != nil {
@@ -79,7 +78,8 @@ func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// prepare makes the schema. One that exists is left alone, so that a user who may not make one can migrate into it.
+// prepare makes the schema. An existing schema is left alone: so a user without the right to make one can migrate
+// into it.
 func (o Options) prepare(ctx context.Context, tx *sql.Tx) error {
 	var exists bool
 	err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", o.Schema).Scan(&exists)
@@ -89,8 +89,8 @@ func (o Options) prepare(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// Print writes the SQL that Migrate would run on an empty database, for administrators who
-// run it themselves. Errors: ErrOptions, w's.
+// Print writes the SQL run by Migrate on an empty database, for administrators to run by hand. Errors: ErrOptions,
+// w's.
 func Print(w io.Writer, opts Options) error {
 	if w == nil {
 		return fmt.Errorf("%w: no writer to print to", ErrOptions)

@@ -26,52 +26,51 @@ const (
 )
 
 var (
-	// ErrVolatile: the server may lose what it acknowledged, because fsync or
-	// synchronous_commit is off.
+	// ErrVolatile: the server may lose acknowledged writes, because fsync or synchronous_commit is off.
 	ErrVolatile = errors.New("persist/postgres: the server may lose what it has acknowledged")
-	// ErrSchema: the database has no tables of a journal, or those of a version that this
-	// program must not use. The error says what to do.
+	// ErrSchema: the database has no tables of a journal, or those of a version not allowed for this program. The
+	// error text names the remedy.
 	ErrSchema = sqljournal.ErrSchema
-	// ErrNotMigrated is an ErrSchema that Migrate ends: there are no tables, or older ones.
+	// ErrNotMigrated is an ErrSchema with Migrate as the remedy: there are no tables, or older ones.
 	ErrNotMigrated = sqljournal.ErrNotMigrated
-	// ErrOptions: an option or the URL cannot be used. The error says which.
+	// ErrOptions: an option or the URL cannot be used. The error text names it.
 	ErrOptions = errors.New("persist/postgres: wrong options")
 )
 
-// Options say where the journal is and bound what it does. The zero value is ready.
+// Options describe the place of the journal and the bounds of its work. The zero value is ready.
 type Options struct {
 	_ struct{}
 
 	// Schema is the schema of the journal's tables: lower-case letters, digits and '_', at
 	// most 40. Empty is "oncehttp".
 	Schema string
-	// MaxConns bounds the connections of this journal, but the one that listens. Zero is 16.
+	// MaxConns bounds the connections of this journal, except the listening one. Zero is 16.
 	MaxConns int
-	// ListenURL is where the one connection is made that listens for what other processes enqueue, while somebody does
-	// (Client.Run; see persist.Notifier). It has to lead to the same database, and not through a pooler in
-	// transaction mode such as PgBouncer. The connection tests itself: a message that is sent over the journal's other
-	// connections has to arrive within a third of CallTimeout. Empty is the journal's own URL.
+	// ListenURL is the URL of the listening connection. The journal has one such connection, for operations enqueued
+	// by other processes, while somebody listens (Client.Run; see persist.Notifier). ListenURL has to lead to the same
+	// database, and not through a pooler in transaction mode such as PgBouncer. The connection tests itself: a message
+	// sent over the journal's other connections has to arrive within a third of CallTimeout. Empty is the journal's
+	// own URL.
 	ListenURL string
 	// CallTimeout bounds each call of a method, with its wait for a connection and all
 	// repetitions of a write in doubt. A third of it bounds one try, and the making of a
 	// connection. Zero is 9 seconds.
 	CallTimeout time.Duration
-	// LockWait bounds how long a statement waits for another transaction, such as one that
-	// has begun the same key and is still open. It must be shorter than a third of
-	// CallTimeout. Zero is 2 seconds, or a quarter of CallTimeout if that is less.
+	// LockWait bounds the wait of a statement for another transaction, such as an open one with a Begin of the same
+	// key. It must be shorter than a third of CallTimeout. Zero is 2 seconds, or a quarter of CallTimeout if that is
+	// less.
 	LockWait time.Duration
-	// AllowVolatile accepts a server that may lose what it acknowledged. Otherwise fsync and
-	// synchronous_commit must not be off. Each new connection is looked at, and each Begin in
-	// a transaction of the caller's own. With synchronous_commit = local, which is accepted, a
-	// commit does not wait for a standby.
+	// AllowVolatile accepts a server that may lose acknowledged writes. Otherwise fsync and synchronous_commit must
+	// not be off. Each new connection is checked, and so is each Begin in a transaction of the caller's own. The value
+	// synchronous_commit = local is accepted; a commit then does not wait for a standby.
 	AllowVolatile bool
-	// ReadOnly opens the journal to look at it, for a role that may only SELECT, and also on a standby: Get, List, Now and
-	// DueTimes are all that works, and anything else is persist.ErrReadOnly. List gives records that no other process has
-	// numbered yet Seq 0. What the server may lose does not matter then.
+	// ReadOnly opens the journal for reading, for a role with no right but SELECT, and also on a standby. Only Get,
+	// List, Now and DueTimes work, and anything else is persist.ErrReadOnly. List gives Seq 0 to records not numbered
+	// yet by another process. The check for AllowVolatile is not made then.
 	ReadOnly bool
 }
 
-// schemaName is what a schema may be called, so that it needs no quotes.
+// schemaName matches the allowed names of a schema. They need no quotes.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
 // checked fills in the defaults. Error: ErrOptions.
@@ -102,8 +101,8 @@ func (o Options) checked() (Options, error) {
 // Journal is a journal on PostgreSQL. It implements [persist.Journal], [persist.SendClaimer],
 // [persist.LateFinisher], [persist.Prober], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
 //
-// A Journal that Open did not return is closed: the methods of a zero one return
-// [persist.ErrClosed], those of a nil one panic.
+// A Journal not returned by Open is closed: the methods of a zero one return [persist.ErrClosed], those of a nil one
+// panic.
 type Journal struct {
 	*sqljournal.Journal
 	wakes *notify.Hub
@@ -117,11 +116,10 @@ var (
 // FinishesLate implements [persist.LateFinisher].
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
-// Open opens the journal at a URL such as postgres://user@host:5432/database, or a
-// connection string of key=value pairs. It never changes the schema. ctx bounds the opening
-// alone, which also ends after Options.CallTimeout. A server that takes no writes, such as a
-// standby, is refused; of several hosts in the URL one that takes them is used.
-// Errors: ErrOptions, ErrSchema, ErrVolatile, persist.ErrReadOnly for a server that takes no writes, those of the server, the
+// Open opens the journal at a URL such as postgres://user@host:5432/database, or a connection string of key=value
+// pairs. It never changes the schema. ctx bounds the opening alone; the opening also ends after Options.CallTimeout.
+// A read-only server, such as a standby, is refused; of several hosts in the URL, a writable one is used.
+// Errors: ErrOptions, ErrSchema, ErrVolatile, persist.ErrReadOnly for a read-only server, those of the server, the
 // context's.
 func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	opts, err := opts.checked()
@@ -149,7 +147,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return &Journal{j, opts.wakes(db, listen, name)}, nil
 }
 
-// connConfig reads a URL. what is how the error calls it. Error: ErrOptions.
+// connConfig reads a URL. The parameter what is the name of the URL in the error. Error: ErrOptions.
 func (o Options) connConfig(what, url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -160,7 +158,7 @@ func (o Options) connConfig(what, url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// listenConfig is how the connection that listens is made.
+// listenConfig returns the configuration of the listening connection.
 func (o Options) listenConfig(url string) (*pgx.ConnConfig, error) {
 	if o.ListenURL != "" {
 		return o.connConfig("ListenURL", o.ListenURL)
@@ -168,24 +166,24 @@ func (o Options) listenConfig(url string) (*pgx.ConnConfig, error) {
 	return o.connConfig("the URL", url)
 }
 
-// database makes the pool, which connects when it is used, and the name of the journal. Where
-// durable is set, a connection to a server that may lose what it acknowledged is ErrVolatile.
+// database makes the pool and the name of the journal. The pool connects when it is used. If durable is set, a
+// connection to a server that may lose acknowledged writes is ErrVolatile.
 func (o Options) database(url string, durable bool) (db *sql.DB, name string, err error) {
 	config, err := o.connConfig("the URL", url)
 	if err != nil {
 		return nil, "", err
 	}
-	// Parameters are described once per connection and statement, without a name on the
-	// server, so that each statement is one round trip, through PgBouncer as well.
+	// Parameters are described once per connection and statement, without a name on the server. So each statement is
+	// one round trip, through PgBouncer as well.
 	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	// A standby has old records, or none: of several hosts the one that takes writes is used.
+	// A standby has old records, or none: of several hosts, a writable one is used.
 	if config.ValidateConnect == nil && !o.ReadOnly {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	// A pooler may pass on what is meant for whoever listens through it; the driver would keep it for ever.
+	// A pooler may pass on notifications meant for other listeners; the driver would keep them for ever.
 	config.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {}
-	// By its default the driver asks a connection that was idle for more than a second whether
-	// it is alive: a statement that goes out on a dead one would be in doubt.
+	// By default, the driver pings a connection after more than a second of idleness: a statement sent on a dead
+	// connection would be in doubt.
 	greet := func(context.Context, *pgx.Conn) error { return nil }
 	if durable {
 		greet = greeting
@@ -197,7 +195,7 @@ func (o Options) database(url string, durable bool) (db *sql.DB, name string, er
 	return db, fmt.Sprintf("postgres %s:%d/%s schema %s", config.Host, config.Port, config.Database, o.Schema), nil
 }
 
-// check asks the server what Open must know.
+// check makes the checks of Open: the schema and, unless ReadOnly is set, the role's right to write.
 func (o Options) check(ctx context.Context, db *sql.DB) error {
 	made, err := o.schema()
 	if err == nil {
@@ -209,8 +207,8 @@ func (o Options) check(ctx context.Context, db *sql.DB) error {
 	return o.mayWrite(ctx, db)
 }
 
-// mayWrite asks whether the role may call the schema's function. Without it each write would fail once, and then be made
-// alone, six times slower, and nobody would be told. Error: ErrSchema.
+// mayWrite returns an error unless the role may call the schema's function. Without this right, each write would fail
+// once, and then be made alone, six times slower, and nobody would be told. Error: ErrSchema.
 func (o Options) mayWrite(ctx context.Context, db *sql.DB) error {
 	function := o.Schema + ".write_records(text, bytea[], bigint[], bytea[], bigint[])"
 	var may sql.NullBool
@@ -226,9 +224,9 @@ func (o Options) mayWrite(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// greeting looks at the server's settings before a new connection is used, so that a server that
-// was started anew with others, or a standby that took over, is noticed. It closes a connection
-// that it refuses, since the driver does not. Error: also ErrVolatile.
+// greeting checks the server's settings before a new connection is used. So it detects a server restarted with other
+// settings, and a takeover by a standby. It closes a refused connection, since the driver does not.
+// Error: also ErrVolatile.
 func greeting(ctx context.Context, conn *pgx.Conn) error {
 	var fsync, sync string
 	err := conn.QueryRow(ctx, "SELECT current_setting('fsync'), current_setting('synchronous_commit')").Scan(&fsync, &sync)
@@ -241,7 +239,7 @@ func greeting(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// durable refuses settings with which a crash of the server loses commits. Error: ErrVolatile.
+// durable refuses settings with a loss of commits in a crash of the server. Error: ErrVolatile.
 func durable(fsync, sync string) error {
 	if fsync != "off" && sync != "off" {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// togetherWait bounds how long a statement for several rows waits for another transaction.
-// Whoever is not served then goes on alone, and waits for LockWait.
+// togetherWait bounds how long a statement for several rows waits for another transaction. A call not served then
+// goes on alone, and waits for LockWait.
 const togetherWait = 100 * time.Millisecond
 
 // together returns the statement that calls the function of the schema for several records.

@@ -12,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// Begin begins a record that Client.Prepare made, inside a transaction of the caller's own,
-// in a journal with the default options. See [Options.Begin].
+// Begin begins a record made by Client.Prepare, inside a transaction of the caller's own, in a journal with the
+// default options. See [Options.Begin].
 func Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return Options{}.Begin(ctx, tx, rec)
 }
@@ -23,24 +23,25 @@ func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing per
 	return Options{}.BeginSQL(ctx, tx, rec)
 }
 
-// Begin begins a record that Client.Prepare made, inside a transaction of the caller's own:
-// roll back, and the operation never existed; commit, and a client on the journal sends it.
-// The tables must be in the database of the transaction.
+// Begin begins a record made by Client.Prepare, inside a transaction of the caller's own. Roll back, and the
+// operation never existed; commit, and a client on the journal sends it. The tables must be in the database of the
+// transaction.
 //
-// A record that has the same ID already is returned, with created false, and the transaction
-// goes on. It is not changed: it may be another request, ended, abandoned, held, or one that a call of
-// Do is about to forget. So roll back, unless [persist.Record.CheckRepeat] is nil, as after a lost
-// commit. Until the transaction ends, that record is not removed, but others may change it. One that
-// another open transaction has begun is waited for, for Options.LockWait at most. A new record has
-// Seq 0, until the journal sees it committed.
+// An existing record with the same ID is returned, with created false, and the transaction goes on. The existing
+// record is not changed: it may be another request, ended, abandoned, held, or about to be forgotten by a call of Do.
+// So roll back, unless [persist.Record.CheckRepeat] is nil, as after a lost commit. Until the transaction ends, the
+// existing record is not removed, but others may change it. Begin waits for a record begun by another open
+// transaction, for Options.LockWait at most. A new record has Seq 0, until the journal sees it committed.
 //
-// After a commit whose answer was lost, repeat the whole transaction with the same key. So Begin comes first in it:
-// the INSERT of a business row would fail the second time. Where the record stands and CheckRepeat is nil, that row stands, too.
+// After a commit with a lost answer, repeat the whole transaction with the same key. So Begin comes first in it: the
+// INSERT of a business row would fail the second time. If the record stands and CheckRepeat is nil, the business row
+// stands, too.
 //
-// Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid, and then nothing was written and the transaction goes on; those
-// of the server, which can be found by errors.As as *pgconn.PgError, SQLSTATE 40001
-// (serialization failure) and 55P03 (LockWait is over) among them, and then the transaction
-// can only be rolled back; ErrVolatile, see Options.AllowVolatile.
+// Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid,
+// and then nothing was written and the transaction goes on; those of the server; ErrVolatile, see
+// Options.AllowVolatile. The errors of the server can be found by errors.As as *pgconn.PgError, SQLSTATE 40001
+// (serialization failure) and 55P03 (LockWait is over) among them. After such an error the transaction can only be
+// rolled back.
 func (o Options) Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	return o.beginIn(ctx, rec, func(ctx context.Context, query string, args []any, dest ...any) error {
 		return tx.QueryRow(ctx, query, args...).Scan(dest...)
@@ -52,7 +53,7 @@ func (o Options) BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (
 	return o.beginIn(ctx, rec, sqljournal.OnTx(tx))
 }
 
-// beginTries bounds how often a record is looked for that was removed in the meantime.
+// beginTries bounds the tries when a met record is removed in the meantime.
 const beginTries = 3
 
 func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal.QueryRow) (existing persist.Record, created bool, err error) {
@@ -74,8 +75,8 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 	return sqljournal.Begun(&rec, row, standing)
 }
 
-// insertIn inserts the row, or returns the one that stands. That one is read with a lock,
-// which sees what the transaction's snapshot does not, and which keeps it from being removed.
+// insertIn inserts the row, or returns the standing one. The standing row is read with a lock: so it is seen even if
+// it is not in the transaction's snapshot, and it can not be removed.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
 	read := fmt.Sprintf("SELECT %s FROM %s s WHERE s.id = $1 FOR KEY SHARE", sqljournal.ColumnList("s."), d.table)
@@ -100,9 +101,9 @@ func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sql
 	return nil, errors.New("the record is begun and removed by others all the time")
 }
 
-// beginStatement inserts the row unless the settings of the transaction lose commits. It
-// bounds the wait for another transaction, and puts the bound of the caller back: the last
-// set_config is evaluated when the insert has ended, since its row is joined to that.
+// beginStatement inserts the row unless the settings of the transaction lose commits. It bounds the wait for another
+// transaction, and puts the bound of the caller back. The last set_config is evaluated after the end of the insert,
+// since its row is joined to the insert's.
 func (o Options) beginStatement(d *dialect) string {
 	const before = "before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS was, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS sync)"
 	bound := fmt.Sprintf("bound AS MATERIALIZED (SELECT was, fsync, sync, set_config('lock_timeout', '%d', true) FROM before)", o.LockWait.Milliseconds())

@@ -8,21 +8,20 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// index is one key of a bucket. The names are read by whoever looks into the journal.
+// index is one key of a bucket. Its name is for people who look into the journal.
 type index int
 
-// The keys of a bucket, in the order in which scripts get them. The scores of sorted sets are
-// Seq numbers without the bucket, or microseconds since 1970. Members are ids of records,
-// unless it says otherwise.
+// The keys of a bucket, in the order of the scripts' KEYS. The scores of sorted sets are Seq numbers without the
+// bucket, or microseconds since 1970. Members are ids of records, except as noted.
 const (
 	records      index = iota // hash: the parts of the records, and the name of the journal
-	clock                     // string: the last number that was given out
+	clock                     // string: the last number given out
 	all                       // by number: every record
 	names                     // by member: every record; those of one key are beside each other
 	unfinished                // by number: pending and held
-	due                       // by when they may be claimed, NextAttempt or the end of a lease: pending
-	unresolved                // by number: those that a caller without a key may still have to hear of
-	fingerprints              // by member, which is a fingerprint and an id: the same
+	due                       // by the time from which a claim is possible, NextAttempt or the end of a lease: pending
+	unresolved                // by number: under generated keys, and unfinished or unreported
+	fingerprints              // by member, a fingerprint and an id: the same
 	finished                  // by Finished: final, with the answer
 	expiring                  // by Record.SweepAt: the same
 	tombstones                // by Record.SweepAt: swept, under chosen keys
@@ -32,7 +31,7 @@ const (
 	indexes
 )
 
-// String is the name of the key.
+// String returns the name of the key.
 func (i index) String() string {
 	return [indexes]string{
 		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported", "origins",
@@ -45,8 +44,7 @@ type bucket struct {
 	keys   []string
 }
 
-// newBucket names the keys of a bucket. What is between the braces decides in a cluster on
-// which node a key lies.
+// newBucket names the keys of a bucket. In a cluster the part between the braces decides on the node of a key.
 func newBucket(prefix string, number int) *bucket {
 	b := &bucket{number: number, keys: make([]string, indexes)}
 	for i := range indexes {
@@ -55,28 +53,28 @@ func newBucket(prefix string, number int) *bucket {
 	return b
 }
 
-// An id has so many bytes of the hash of the key, and of that of the account. Two records with
-// one id are noticed, see entry.record.
+// The parts of an id in bytes: of the hash of the key, and of the hash of the account. Two records with one id are
+// noticed, see entry.record.
 const (
 	keyHash     = 20
 	accountHash = 12
 	idSize      = keyHash + accountHash
 )
 
-// idOf returns what a record is called in its bucket: the hash of the key, then a part of the
-// account's, so that the records of one key lie beside each other, whatever their accounts.
+// idOf returns the name of a record in its bucket: the hash of the key, then a part of the account's hash. So the
+// records of one key lie beside each other, of all accounts.
 func idOf(id persist.ID) string {
 	account := sha256.Sum256([]byte(id.Account))
 	return hashOf(id.Key) + string(account[:accountHash])
 }
 
-// hashOf is the part of the ids of a key that they share.
+// hashOf returns the common part of the ids of a key.
 func hashOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return string(sum[:keyHash])
 }
 
-// of returns the bucket of the id, or of what hashOf gave.
+// of returns the bucket of the id. A result of hashOf serves, too.
 func (j *Journal) of(id string) *bucket {
 	if len(j.buckets) == 0 { // it was never opened; enter says so
 		return &bucket{}
@@ -84,15 +82,15 @@ func (j *Journal) of(id string) *bucket {
 	return j.buckets[binary.BigEndian.Uint32([]byte(id))%uint32(len(j.buckets))]
 }
 
-// bucketBits are the low bits of a Seq, which name the bucket. Each bucket counts for itself;
-// see listing.bound for what makes one order of them.
+// bucketBits are the low bits of a Seq; they name the bucket. Each bucket counts for itself; see listing.bound for the
+// common order.
 const bucketBits = 8
 
 // seqOf makes a record's Seq of its number in the bucket.
 func (b *bucket) seqOf(number uint64) uint64 { return number<<bucketBits | uint64(b.number) }
 
-// numberOf is the number that a Seq has in this bucket; 0, which no record has, if it is of
-// another one.
+// numberOf returns the number of a Seq in this bucket. It returns 0, the number of no record, if the Seq is of another
+// bucket.
 func (b *bucket) numberOf(seq uint64) uint64 {
 	number := seq >> bucketBits
 	if b.seqOf(number) != seq {
@@ -101,7 +99,7 @@ func (b *bucket) numberOf(seq uint64) uint64 {
 	return number
 }
 
-// first returns the lowest number in this bucket of a Seq that is greater than after.
+// first returns the lowest number in this bucket with a Seq greater than after.
 func (b *bucket) first(after uint64) uint64 {
 	n := after >> bucketBits
 	if b.seqOf(n) <= after {
@@ -110,11 +108,11 @@ func (b *bucket) first(after uint64) uint64 {
 	return n
 }
 
-// maxNumber is the greatest number that a sorted set tells from its neighbours. The
-// microseconds since 1970 reach it in the year 2255.
+// maxNumber is the greatest number with an exact score in a sorted set. The microseconds since 1970 reach it in the
+// year 2255.
 const maxNumber = uint64(1<<53 - 1)
 
-// microseconds is a time as a sorted set has it: rounded down, and the nearest that it can tell.
+// microseconds returns a time as a score: rounded down, and moved to the nearest exact one.
 func microseconds(sec int64, nanos int) int64 {
 	limit := int64(maxNumber) / 1e6
 	return max(min(sec, limit), -limit)*1e6 + int64(nanos)/1e3

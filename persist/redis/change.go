@@ -23,7 +23,7 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
-// Begin implements [persist.Journal]. A record that does not say how long its key is kept says then what Options.KeepKey does.
+// Begin implements [persist.Journal]. A record without a KeepKey gets Options.KeepKey, or its Window if this is longer.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := cmp.Or(j.opened(), ready(ctx, &rec, false)); err != nil {
 		return persist.Record{}, false, err
@@ -69,7 +69,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	return existing, created, nil
 }
 
-// existing decodes what a Begin has met. Error: persist.ErrCorrupt.
+// existing decodes the record found by a Begin. Error: persist.ErrCorrupt.
 func (b *bucket) existing(id string, values []any) (persist.Record, error) {
 	e := entryOf(id, values)
 	if e == nil {
@@ -92,8 +92,8 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.finish(ctx, &rec, false)
 }
 
-// FinishLate implements [persist.LateFinisher]. It is Finish, but that it tries again where there is no connection: a change
-// is one call of a script, which would gain nothing by waiting for others.
+// FinishLate implements [persist.LateFinisher]. It is Finish, except for its tries: it tries again if there is no
+// connection. It does not wait for other changes, since a change is one call of a script and would gain nothing.
 func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.finish(ctx, &rec, true)
 }
@@ -110,8 +110,8 @@ func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) er
 // FinishesLate implements [persist.LateFinisher].
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
-// change replaces the progress of the unfinished record with rec's ID and revision. Of rec.SendUntil and the stored one the
-// later stays, and rec has it then. late: nobody waits for it.
+// change replaces the progress of the unfinished record with rec's ID and revision. The later one of rec.SendUntil and
+// the stored one stays; rec has it on return. late: nobody waits for the change.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if err := cmp.Or(j.opened(), ready(ctx, rec, final)); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	})
 }
 
-// refusal is why a script has not changed the record.
+// refusal returns the error for a script's refusal to change the record.
 func refusal(rec *persist.Record, word string, rest []any) error {
 	switch word {
 	case "gone":
@@ -182,14 +182,13 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
-// goneSince reports whether the record of this number is no longer there, or another one in its
-// place.
+// goneSince reports whether the record of this number is gone, or another one is in its place.
 func goneSince(number uint64, word string, rest []any) bool {
 	stands, err := numberAt(rest, 2)
 	return word == "gone" || word == "stale" && err == nil && stands != number
 }
 
-// Assign implements [persist.Journal]. The bucket of a record depends on its key only, so that one script moves it.
+// Assign implements [persist.Journal]. The bucket of a record depends on its key only, so one script moves it.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if err := j.opened(); err != nil {
 		return persist.Record{}, err

@@ -20,24 +20,24 @@ type claiming struct {
 	now   time.Time
 	until time.Time
 	owner string
-	lines []*line          // of each bucket; where the query names an origin, two of each account there
-	from  map[string]*line // by id: where it was read
+	lines []*line          // of each bucket; if the query names an origin, two of each account there
+	from  map[string]*line // by id: the line of its place
 
 	claimed []persist.Record
-	damaged error // of a record that cannot be read
+	damaged error // of an unreadable record
 }
 
-// line is what is due in one bucket, or a part of that, longest first.
+// line is the due records of one bucket, or a part of them, longest first.
 type line struct {
 	bucket *bucket
 	within goredis.ZRangeArgs // of due by score, or of origins by member
-	read   []goredis.Z        // by when it is due, and not yet looked at
-	left   int64              // places that were read and are still there: looked at in vain, or not yet
-	over   bool               // there is no more than read
+	read   []goredis.Z        // by the time from which they are due; not yet looked at
+	left   int64              // places read and still in the index: looked at in vain, or not yet
+	over   bool               // all places are read
 }
 
-// Claim implements [persist.Claimer]. In a cluster the time is that of one node, for all of
-// them. A damaged record is passed over where there are others.
+// Claim implements [persist.Claimer]. In a cluster the clock of one node counts for all nodes. A damaged record is
+// passed over if there are others.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	now, err := j.Now(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	return c.claimed, now, nil
 }
 
-// start finds out where to read: of one origin in origins, else in due.
+// start chooses the index to read: origins if the query names an origin, else due.
 func (c *claiming) start(ctx context.Context) (err error) {
 	if c.q.Origin != "" {
 		c.lines, err = c.j.linesOf(ctx, c.q, c.now)
@@ -78,8 +78,7 @@ func (c *claiming) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// next returns the places of the n records that have been due for longest, and were not looked
-// at yet.
+// next returns the places of n records not looked at yet, those due for longest first.
 func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	for len(refs) < n {
 		if err := c.fill(ctx, n); err != nil {
@@ -102,7 +101,7 @@ func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	return refs, nil
 }
 
-// fill reads up to n more places for the lines that have none.
+// fill reads up to n more places for each line without places.
 func (c *claiming) fill(ctx context.Context, n int) error {
 	var empty []*line
 	for _, l := range c.lines {
@@ -128,7 +127,7 @@ func (c *claiming) fill(ctx context.Context, n int) error {
 	})
 }
 
-// take claims those of the records that the query selects and that nobody has.
+// take claims the records selected by the query and leased by nobody.
 func (c *claiming) take(ctx context.Context, refs []ref) error {
 	chunk, err := c.j.fetch(ctx, refs)
 	if err != nil {
@@ -149,18 +148,17 @@ func (c *claiming) take(ctx context.Context, refs []ref) error {
 		f.rec.Revision++
 		f.rec.Drives++
 		c.claimed = append(c.claimed, f.rec)
-		c.from[f.id].left-- // it is no longer among what is due
+		c.from[f.id].left-- // it is no longer due
 	}
 	return err
 }
 
-// free reports whether the record may be claimed, as it was read.
+// free reports whether the record, as it was read, can be claimed.
 func (c *claiming) free(rec *persist.Record) bool {
 	return rec.State == persist.StatePending && !rec.NextAttempt.After(c.now) && !rec.Leased("", c.now) && c.q.Match(rec)
 }
 
-// lease leases the records that are as they were read, in one step for each bucket, and returns
-// the ids of those.
+// lease leases the unchanged records of the chunk, in one step for each bucket, and returns their ids.
 func (c *claiming) lease(ctx context.Context, chunk []found) (ours map[string]bool, err error) {
 	begin := append(append(seconds(c.now), c.owner), seconds(c.until)...)
 	parts := byBucket{}
@@ -170,7 +168,7 @@ func (c *claiming) lease(ctx context.Context, chunk []found) (ours map[string]bo
 	return c.j.runParts(ctx, c.j.scripts.claim, parts)
 }
 
-// seconds is a time as scripts compare it: seconds since 1970 and nanoseconds.
+// seconds returns a time in the form of the scripts: seconds since 1970 and nanoseconds.
 func seconds(t time.Time) []any { return []any{t.Unix(), t.Nanosecond()} }
 
 // Renew implements [persist.Claimer].
@@ -192,10 +190,10 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	return held, now, err
 }
 
-// byBucket is what a script is told in each bucket about some records of that bucket.
+// byBucket holds a script's arguments in each bucket, about some records of that bucket.
 type byBucket map[*bucket]*part
 
-// part is what it is told in one.
+// part holds the arguments in one bucket.
 type part struct {
 	ids  []string
 	args []any
@@ -210,8 +208,7 @@ func (p byBucket) add(b *bucket, id string, begin []any, more ...any) {
 	p[b].args = append(append(p[b].args, id), more...)
 }
 
-// runParts runs a script that returns which of the records it has changed, counted from 0, and
-// returns their ids.
+// runParts runs a script with the changed records as its answer, counted from 0, and returns their ids.
 func (j *Journal) runParts(ctx context.Context, s script, parts byBucket) (changed map[string]bool, err error) {
 	buckets := slices.Collect(maps.Keys(parts))
 	answers, err := j.runEach(ctx, s, buckets, func(i int) []any { return parts[buckets[i]].args })

@@ -11,14 +11,14 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// address is where a journal is.
+// address is the place of a journal.
 type address struct {
 	options *goredis.Options // of the first node
-	nodes   []string         // every host:port that the URL names
+	nodes   []string         // every host:port in the URL
 }
 
-// parse reads the URL. Its parameter addr, any number of times, names further nodes of a
-// cluster. Error: ErrOptions, which does not quote the URL.
+// parse reads the URL. Its parameter addr, any number of times, names further nodes of a cluster. Error: ErrOptions; it
+// does not quote the URL.
 func (o Options) parse(rawURL string) (address, error) {
 	broken := fmt.Errorf("%w: the URL cannot be read (it is not shown, as it may hold a password); want redis://user:password@host:port/0", ErrOptions)
 	u, err := url.Parse(rawURL)
@@ -34,8 +34,8 @@ func (o Options) parse(rawURL string) (address, error) {
 		return address{}, broken
 	}
 	try := o.CallTimeout / triesInLimit
-	options.Protocol, options.DisableIdentity = 2, true // no notifications, and nothing that old servers refuse
-	options.MaxRetries = -1                             // settle repeats, and knows what it repeats
+	options.Protocol, options.DisableIdentity = 2, true // no notifications, and nothing unknown to old servers
+	options.MaxRetries = -1                             // settle repeats, and knows the write
 	options.DialerRetries = 1
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = try, try, try, try
 	options.ContextTimeoutEnabled = true
@@ -44,13 +44,13 @@ func (o Options) parse(rawURL string) (address, error) {
 	return address{options, append([]string{options.Addr}, more...)}, nil
 }
 
-// name is how errors call the journal. It holds no password.
+// name returns the journal's name in errors. It holds no password.
 func (a address) name(prefix string) string {
 	return fmt.Sprintf("redis %s/%d prefix %s", strings.Join(a.nodes, ","), a.options.DB, prefix)
 }
 
-// client makes the client: of one server, or of the cluster that it is part of. It asks the
-// nodes in order, until one answers.
+// client makes the client: of one server, or of its cluster if it is part of one. It asks the nodes in order, until one
+// answers.
 func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {
 	var all error
 	for _, node := range a.nodes {
@@ -70,20 +70,20 @@ func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {
 	return nil, all
 }
 
-// cluster is the same for a cluster.
+// cluster returns the same options for a cluster.
 func (a address) cluster() *goredis.ClusterOptions {
 	o := a.options
 	return &goredis.ClusterOptions{
 		Addrs: a.nodes, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		Protocol: o.Protocol, DisableIdentity: true, DisableRoutingPolicies: true,
-		MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, // the client of a cluster also repeats where it is redirected
+		MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, // the client of a cluster also repeats on a redirection
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, PoolTimeout: o.PoolTimeout,
 		ContextTimeoutEnabled: true, PoolSize: o.PoolSize, MaxActiveConns: o.MaxActiveConns, MaxIdleConns: o.MaxIdleConns,
 		OnConnect: o.OnConnect, Dialer: o.Dialer,
 	}
 }
 
-// durable is what the server's settings have to be.
+// durable lists the required settings of the server.
 var durable = []struct{ name, want string }{
 	{"appendonly", "yes"},
 	{"appendfsync", "always"},
@@ -91,8 +91,8 @@ var durable = []struct{ name, want string }{
 	{"maxmemory-policy", "noeviction"},
 }
 
-// greet looks at the server's settings before a new connection is used, so that a server that
-// was started anew with others, or a replica that took over, is noticed. Error: ErrVolatile.
+// greet checks the server's settings before a new connection is used. So it notices a server restarted with other
+// settings, and a promoted replica. Error: ErrVolatile.
 func (o Options) greet(ctx context.Context, conn *goredis.Conn) error {
 	if o.ReadOnly {
 		return nil
@@ -127,22 +127,20 @@ func (o Options) greet(ctx context.Context, conn *goredis.Conn) error {
 	return nil
 }
 
-// volatile is ErrVolatile with what is wrong. It has two causes, since the client takes off
-// what wraps a single one.
+// volatile returns ErrVolatile with the reason. It has two causes, since the client unwraps an error with a single one.
 func volatile(format string, args ...any) error {
 	return fmt.Errorf("%w: %w; change it, or set AllowVolatile", ErrVolatile, fmt.Errorf(format, args...))
 }
 
-// refusals begin the answers of a server that has not made what it was asked.
+// refusals begin the answers of a server to a request without any effect.
 var (
-	// refused: it would say the same again.
+	// refused: a second try would get the same answer.
 	refused = []string{"OOM", "MISCONF", "NOREPLICAS", "NOAUTH", "WRONGPASS", "CROSSSLOT", "DENIED"}
-	// passing: of a server that starts, of a cluster that moves slots or elects a master, of a script
-	// that runs for too long.
+	// passing: a server starts, a cluster moves slots or elects a master, or a script runs for too long.
 	passing = []string{"LOADING", "BUSY", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOSCRIPT"}
 )
 
-// code is the first word of a server's error.
+// code returns the first word of a server's error.
 func code(err goredis.Error) string {
 	word, _, _ := strings.Cut(err.Error(), " ")
 	return strings.TrimSuffix(word, ":")

@@ -25,18 +25,17 @@ const (
 // headSize is the length of a head without the owner of the lease.
 const headSize = 8 + 8 + tokenSize + 1 + 1 + 1 + 12 + 12 + 32 + 12 + 12 + 4
 
-// entry is one record as Redis keeps it. What is in the head is not in the other parts.
+// entry is one record in the form of Redis. The other parts repeat nothing of the head.
 type entry struct {
 	id       string
-	head     []byte // what scripts read: see appendHead
+	head     []byte // for the scripts: see appendHead
 	intent   []byte // codec's, without the body
 	progress []byte // codec's, without the body of the answer
 	body     []byte // of the request
 	answer   []byte // the body of the answer
 }
 
-// newEntry encodes a record as it is to be at this revision, under a new token. Its bodies are
-// the record's own.
+// newEntry encodes a record for this revision, under a new token. Its bodies are the record's own.
 func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
 	next := *rec
 	next.Revision = revision
@@ -49,9 +48,9 @@ func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
 	return e
 }
 
-// appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, the format of intent and progress, NextAttempt,
-// Created, fingerprint, the end of the lease, SendUntil as instant has it, and Drives; the lease's owner is the rest. A time is seconds
-// since 1970 and nanoseconds.
+// appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, the format of
+// intent and progress, NextAttempt, Created, fingerprint, the end of the lease, SendUntil in the form of instant, and
+// Drives. The lease's owner is the rest. A time is seconds since 1970 and nanoseconds.
 func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	var token [tokenSize]byte
 	_, _ = rand.Read(token[:]) // never fails
@@ -92,11 +91,11 @@ func (e *entry) encode(rec *persist.Record) {
 	e.progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
 
-// token is the token of the write.
+// token returns the token of the write.
 func (e *entry) token() []byte { return e.head[16 : 16+tokenSize] }
 
-// record decodes the entry, and checks that it is whole. The record owns its memory.
-// Error: persist.ErrCorrupt; *persist.UnreadError with persist.ErrNewer.
+// record decodes the entry, and checks that it is whole. The record owns its memory. Error: persist.ErrCorrupt;
+// *persist.UnreadError with persist.ErrNewer.
 func (e *entry) record(b *bucket) (persist.Record, error) {
 	rec, intent, progress, err := e.withoutBodies(b)
 	if err != nil {
@@ -117,7 +116,7 @@ func (e *entry) record(b *bucket) (persist.Record, error) {
 	return rec, nil
 }
 
-// withoutBodies decodes all but the bodies. intent and progress say what those have to be.
+// withoutBodies decodes all but the bodies. intent and progress describe the right bodies.
 func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress codec.Outside, err error) {
 	if format := e.format(); format != persist.Format {
 		return persist.Record{}, intent, progress, e.unread(b, format)
@@ -138,7 +137,7 @@ func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress c
 	return rec, intent, progress, nil
 }
 
-// format is that of intent and progress; this version's, if the head is too short for one.
+// format returns the format of intent and progress. It returns this version's if the head is too short for one.
 func (e *entry) format() int {
 	if len(e.head) < headSize {
 		return persist.Format
@@ -146,7 +145,8 @@ func (e *entry) format() int {
 	return int(e.head[34])
 }
 
-// unread returns the error for an entry of another format, with what stands in clear: the head, and how an intent begins in every format.
+// unread returns the error for an entry of another format, with its parts in clear: the head, and the beginning of an
+// intent, the same in every format.
 func (e *entry) unread(b *bucket, format int) error {
 	var clear persist.Record
 	if err := e.readHead(b, &clear); err != nil {
@@ -161,7 +161,7 @@ func (e *entry) unread(b *bucket, format int) error {
 		Err: fmt.Errorf("%w: account %q, key %q has format %d", persist.ErrNewer, clear.Account, clear.Key, format)}
 }
 
-// needsOf is the text of what the record needs: of one of another format that alone.
+// needsOf returns the text of the record's needs. Of a record of another format it is that format alone.
 func (e *entry) needsOf(rec *persist.Record) string {
 	if format := e.format(); format != persist.Format {
 		return strconv.Itoa(format)
@@ -169,7 +169,7 @@ func (e *entry) needsOf(rec *persist.Record) string {
 	return rec.Needs().String()
 }
 
-// readHead reads what appendHead and the scripts have written.
+// readHead reads a head written by appendHead or a script.
 func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	if len(e.head) < headSize {
 		return fmt.Errorf("%w: a head of %d bytes", persist.ErrCorrupt, len(e.head))
@@ -189,13 +189,13 @@ func timeAt(b []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint32(b[8:]))).UTC()
 }
 
-// intact reports whether the body is the one that was described.
+// intact reports whether the body fits its description.
 func intact(body []byte, want codec.Outside) bool {
 	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
 }
 
-// scores are when a final record ended, and when a sweep may change it, as sorted sets have it; both
-// are empty for an unfinished one.
+// scores returns the end of a final record and the time of its next possible sweep, as scores. Both are empty for an
+// unfinished record.
 func scores(rec *persist.Record) (ended, over any) {
 	if !rec.State.Final() {
 		return "", ""

@@ -9,10 +9,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// factField is what the field of a fact begins with.
+// factField begins the name of a fact's field.
 const factField = "fact:"
 
-// Fact implements [persist.Journal]. Facts are fields of the hash that says how the journal is laid out. Error: also persist.ErrGone.
+// Fact implements [persist.Journal]. Facts are fields of the hash with the journal's layout. Error: also
+// persist.ErrGone.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
 	if err := persist.CheckFact(name, value); err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) (sta
 	return standing, err
 }
 
-// readFact reads a fact by a command that a user may use who may only read.
+// readFact reads a fact by a command for users with the right to read only.
 func (j *Journal) readFact(ctx context.Context, name string) ([]byte, error) {
 	values, err := j.client.HMGet(ctx, j.place, "id", factField+name).Result()
 	if err != nil {
@@ -61,7 +62,7 @@ func (j *Journal) writeFact(ctx context.Context, name string, old, value []byte)
 	return bytesOf(rest[0]), nil
 }
 
-// emptied is the error of a journal without the hash that says how it is laid out.
+// emptied returns the error of a journal without the hash of its layout.
 func (j *Journal) emptied() error {
 	return fmt.Errorf("%w: key %s was emptied since the journal was made; restore its append-only file, or use another prefix", persist.ErrGone, j.place)
 }

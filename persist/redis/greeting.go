@@ -11,12 +11,11 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// greeting is a connection that knows whether anything but the client's greeting was written to
-// it. Until then its errors are those of a connection that was not made, since nothing of a
-// call can have reached the server.
+// greeting is a connection. It notes the first write of anything but the client's greeting. Until then its errors are
+// those of a connection never made, since nothing of a call can have reached the server.
 type greeting struct {
 	net.Conn
-	over bool // guarded by whoever has the connection
+	over bool // guarded by the connection's current user
 }
 
 // errGreeting: the connection failed before anything was sent on it but a greeting.
@@ -25,7 +24,7 @@ var errGreeting = errors.New("no connection")
 // greets are the commands with which the client begins a connection. They change nothing.
 func greets() []string { return []string{"hello", "auth", "select", "readonly", "config"} }
 
-// Write passes on what the client has written, which is one or more whole commands.
+// Write passes on one or more whole commands of the client.
 func (g *greeting) Write(b []byte) (int, error) {
 	g.over = g.over || !isGreeting(b)
 	n, err := g.Conn.Write(b)
@@ -42,11 +41,10 @@ func (g *greeting) failed(err error) error {
 	if err == nil || g.over {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errGreeting, err) // with two causes, since the client takes off what wraps a single one
+	return fmt.Errorf("%w: %w", errGreeting, err) // with two causes, since the client unwraps an error with a single one
 }
 
-// isGreeting reports whether the first of these commands, as arrays of the protocol begin, is
-// one of a greeting.
+// isGreeting reports whether the first of these commands, given as arrays of the protocol, is one of a greeting.
 func isGreeting(commands []byte) bool {
 	lines := bytes.SplitN(commands, []byte("\r\n"), 4)
 	if len(lines) < 4 {
@@ -69,7 +67,7 @@ func dialer(o *goredis.Options) func(ctx context.Context, network, addr string) 
 			return nil, err
 		}
 		g := &greeting{Conn: conn}
-		if sys, ok := conn.(syscall.Conn); ok { // not of TLS: by it the client looks whether an idle connection has ended
+		if sys, ok := conn.(syscall.Conn); ok { // not of TLS: the client uses it to see if an idle connection has ended
 			return struct {
 				*greeting
 				syscall.Conn

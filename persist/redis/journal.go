@@ -17,8 +17,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/notify"
 )
 
-// format is the version of what this package writes. Open refuses any other. Programs from before the first release wrote a
-// number without a v.
+// format is the version of this package's layout. Open refuses any other. Programs from before the first release wrote
+// a number without a v.
 const (
 	format      = "v1"
 	olderFormat = "1"
@@ -34,8 +34,8 @@ var (
 // Journal is a journal on Redis. It implements [persist.Journal], [persist.Claimer],
 // [persist.LateFinisher], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
 //
-// A Journal that Open did not return is closed: the methods of a zero one return
-// [persist.ErrClosed], those of a nil one panic.
+// A Journal not returned by Open is closed: the methods of a zero one return [persist.ErrClosed], those of a nil one
+// panic.
 type Journal struct {
 	persist.Attachment
 
@@ -44,27 +44,29 @@ type Journal struct {
 	buckets []*bucket
 	wakes   *notify.Hub
 	name    string
-	id      string // the name by which the journal itself knows its buckets, see named.go
+	id      string // the journal's name in its buckets, see named.go
 	secret  []byte
-	place   string        // the key of the hash that says how it is laid out
+	place   string        // the key of the hash with its layout
 	limit   time.Duration // of one call
-	most    *most         // of what fits
+	most    *most         // the bound of each part
 	looks   bool          // it was opened for reading
 	keepKey time.Duration // 0: for ever
-	seen    atomic.Uint64 // the highest number that this process has met, of any bucket
+	seen    atomic.Uint64 // the highest number met by this process, of any bucket
 	landing landing.Begins
-	groups  sync.Map // by what places in origins begin with: groupNames
+	groups  sync.Map // by the first bytes of places in origins: groupNames
 
 	mu      sync.Mutex
 	shut    bool
 	running sync.WaitGroup // calls under way; entered under mu, and not once it is shut
 }
 
-// Open opens the journal at a URL such as redis://user:password@host:6379/0, or rediss:// with
-// TLS. A server that is part of a cluster is noticed; further nodes, to be asked when the first
-// is down, follow as ?addr=host:port&addr=…. Open makes the journal if there is none. ctx
-// bounds the opening alone, which also ends after Options.CallTimeout.
-// Errors: ErrOptions, ErrLayout, ErrVolatile, persist.ErrGone where a part of it was emptied, those of the server, the context's.
+// Open opens the journal at a URL such as redis://user:password@host:6379/0, or rediss:// with TLS. A server of a
+// cluster is noticed. Further nodes, asked if the first is down, follow as ?addr=host:port&addr=…. Open makes the
+// journal if there is none. ctx bounds the opening alone. The opening also ends
+// after Options.CallTimeout.
+//
+// Errors: ErrOptions, ErrLayout, ErrVolatile, persist.ErrGone if a part of it was emptied, those of the server, the
+// context's.
 func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return opts.open(ctx, url, loadScripts())
 }
@@ -96,7 +98,7 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 	return j, nil
 }
 
-// lay finds out how the journal is laid out, or notes it, and asks all masters.
+// lay reads the layout of the journal, or notes it for a new one, and asks all masters.
 func (j *Journal) lay(ctx context.Context, opts Options) error {
 	buckets := opts.Buckets
 	if buckets == 0 {
@@ -143,7 +145,7 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	return err
 }
 
-// noted reads how the journal is laid out, and notes it where there is none, unless it is opened for reading.
+// noted reads the layout of the journal. If there is none, noted writes it, unless the journal is opened for reading.
 func (j *Journal) noted(ctx context.Context, place string, buckets int, secret []byte) ([]any, error) {
 	if !j.looks {
 		return j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text(), secret).Slice()
@@ -163,7 +165,7 @@ func (j *Journal) opened() error {
 	return nil
 }
 
-// enter notes a call under way. It returns false once the journal is closed, and where it was never opened.
+// enter notes a call under way. It returns false if the journal is closed or was never opened.
 func (j *Journal) enter() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -191,8 +193,7 @@ func (j *Journal) Close() error {
 	return j.failed(j.client.Close())
 }
 
-// Flush implements [persist.Journal]. Every method returns after its write was synced, so that
-// there is nothing to wait for.
+// Flush implements [persist.Journal]. Every method returns after its write was synced, so there is nothing to wait for.
 func (j *Journal) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -206,7 +207,7 @@ func (j *Journal) Flush(ctx context.Context) error {
 
 // Secret implements [persist.Journal].
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
-	return slices.Clone(j.secret), j.Flush(ctx) // whether it is open
+	return slices.Clone(j.secret), j.Flush(ctx) // an error if it is closed
 }
 
 // Get implements [persist.Journal].
@@ -234,7 +235,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, e
 	return rec, nil
 }
 
-// notFound is the error for an ID that no record has.
+// notFound returns the error for an ID without a record.
 func notFound(id persist.ID) error {
 	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// The bounds of what a listing reads at once.
+// The bounds of one read of a listing.
 const (
 	refRows   = 256     // places in an index, of one bucket
 	chunkRows = 256     // records
 	chunkSize = 1 << 20 // bytes, about
 )
 
-// List implements [persist.Journal]. It reads a part at a time, and holds no connection while
-// the loop body runs. Records begun after the call are left out.
+// List implements [persist.Journal]. It reads a part at a time, and holds no connection while the loop body runs.
+// Records begun after the call are left out.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		l := listing{j: j, q: &q, rows: chunkRows / 8}
@@ -50,7 +50,7 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 type listing struct {
 	j       *Journal
 	q       *persist.Query
-	known   []ref     // the places of all records to come, in order, where streams is nil
+	known   []ref     // the places of all records to come, in order; used if streams is nil
 	streams []*stream // of each bucket
 	rows    int       // of the next chunk
 }
@@ -59,14 +59,14 @@ type listing struct {
 type stream struct {
 	bucket *bucket
 	set    index
-	from   uint64 // the lowest number that was not read yet
+	from   uint64 // the lowest number not read yet
 	last   uint64 // the highest number to read
 	read   []ref  // and not yet taken
-	over   bool   // there is no more than read
+	over   bool   // all places are read
 }
 
-// hand yields the records of a chunk that the query selects, as long as ctx lasts. It returns
-// false if the loop was left.
+// hand yields the records of a chunk selected by the query, as long as ctx lasts. It returns false if the loop was
+// left.
 func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Record, error) bool) bool {
 	for i := range chunk {
 		f := &chunk[i]
@@ -84,9 +84,9 @@ func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Re
 	return true
 }
 
-// start finds out where to read. A query for a key or for one fingerprint selects few records,
-// whose places are read at once; nobody goes on after those by number.
-// The others are read by number, from all buckets beside each other.
+// start chooses the places to read. A query for a key or for one fingerprint selects few records; their places are read
+// at once. Nobody continues such a listing by number. The others are read by number, from all buckets beside each
+// other.
 func (l *listing) start(ctx context.Context) (err error) {
 	q, j := l.q, l.j
 	switch {
@@ -101,14 +101,13 @@ func (l *listing) start(ctx context.Context) (err error) {
 	return l.bound(ctx)
 }
 
-// beginning selects the members of a set that begin so, and have so many bytes more.
+// beginning selects the members of a set with this beginning and so many bytes more.
 func beginning(with string, more int) goredis.ZRangeArgs {
 	return goredis.ZRangeArgs{ByLex: true, Start: "[" + with, Stop: "[" + with + strings.Repeat("\xff", more)}
 }
 
-// bound starts a listing by number, up to the highest that was given out. Since no bucket
-// gives out a lower one from then on, all records up to it are there to be read, and who goes
-// on after the last of them misses none.
+// bound starts a listing by number, up to the highest number given out. From then on no bucket gives out a lower one.
+// So all records up to it are there to be read, and a listing continued after the last of them misses none.
 func (l *listing) bound(ctx context.Context) error {
 	last, err := l.j.lastNumber(ctx)
 	if err != nil {
@@ -166,7 +165,7 @@ func (l *listing) take(ctx context.Context) (refs []ref, err error) {
 	return refs, nil
 }
 
-// first returns the stream whose next record has the lowest Seq, or nil at the end.
+// first returns the stream with the lowest Seq as its next record, or nil at the end.
 func (l *listing) first(ctx context.Context) (first *stream, err error) {
 	if err := l.fill(ctx); err != nil {
 		return nil, err
@@ -203,7 +202,7 @@ func (l *listing) fill(ctx context.Context) error {
 	})
 }
 
-// take notes the places that were read.
+// take notes places read from the index.
 func (s *stream) take(members []goredis.Z) {
 	s.read = make([]ref, 0, len(members))
 	for _, m := range members {

@@ -13,7 +13,7 @@ import (
 
 var _ persist.Notifier = (*Journal)(nil)
 
-// deafAdvice is what to do where SUBSCRIBE works and nothing arrives.
+// deafAdvice is the advice if SUBSCRIBE works and nothing arrives.
 const deafAdvice = "the server's users need the right to its channel, and a proxy has to pass on what is published"
 
 // Notify implements [persist.Notifier]. It publishes over one of the journal's connections.
@@ -23,7 +23,7 @@ func (j *Journal) Notify() {
 	}
 }
 
-// Listen implements [persist.Notifier]. All who listen on this journal share one connection, which is not counted by
+// Listen implements [persist.Notifier]. All listeners of this journal share one connection, not counted by
 // Options.MaxConns.
 func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 	if j.wakes == nil {
@@ -41,7 +41,7 @@ func (j *Journal) notifier(prefix string, db int) *notify.Hub {
 		Send: func(ctx context.Context, message string) error { return j.publish(ctx, channel, message) },
 		Connect: func(ctx context.Context) (notify.Line, error) {
 			l := &subscription{j.client.Subscribe(ctx, channel)}
-			// The first answer says whether the server lets us listen. Without a time limit of its own, ctx counts.
+			// The first answer tells a denied subscription. Without a time limit of its own, ctx counts.
 			if _, err := l.receive(ctx); err != nil {
 				l.Close()
 				return nil, err
@@ -51,8 +51,8 @@ func (j *Journal) notifier(prefix string, db int) *notify.Hub {
 	})
 }
 
-// publish publishes a message. In a cluster it goes out from the node where others listen; the library would take any that it
-// was ever told of.
+// publish publishes a message. In a cluster it uses the node of the listeners; the library would use any node it was
+// ever told of.
 func (j *Journal) publish(ctx context.Context, channel, message string) error {
 	cluster, ok := j.client.(*goredis.ClusterClient)
 	if !ok {
@@ -68,17 +68,17 @@ func (j *Journal) publish(ctx context.Context, channel, message string) error {
 	return err
 }
 
-// subscription is a connection that listens.
+// subscription is a connection for listening.
 type subscription struct{ *goredis.PubSub }
 
-// receive waits for what the server says next. The library looks at the end of a context only before it waits.
+// receive waits for the server's next message. The library checks the end of a context only before it waits.
 func (l *subscription) receive(ctx context.Context) (any, error) {
 	defer context.AfterFunc(ctx, l.Close)()
 	return l.ReceiveTimeout(ctx, 0)
 }
 
-// Next implements notify.Line. The library makes a broken connection anew by itself, and subscribes again: then something
-// may have been missed.
+// Next implements notify.Line. The library makes a broken connection anew by itself, and subscribes again: then a
+// message may have been missed.
 func (l *subscription) Next(ctx context.Context) (string, error) {
 	switch said, err := l.receive(ctx); said := said.(type) {
 	case *goredis.Message:

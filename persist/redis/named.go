@@ -10,13 +10,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// A journal has a random name, which each of its buckets bears. A bucket without it was emptied: by FLUSHALL, or since its
-// server was started without its append-only file. What such a bucket says, that a key was never used, is not true.
+// A journal has a random name, and each of its buckets bears it. A bucket without it was emptied: by FLUSHALL, or by a
+// restart of its server without its append-only file. Such a bucket wrongly shows a used key as
+// never used.
 
 // nameField is the field for the name in the hash of a bucket. A part of a record has a longer one.
 const nameField = "journal"
 
-// giveNames names the buckets of a new journal, and then notes in its place that all have a name. Until then each Open
+// giveNames names the buckets of a new journal, and then notes in its place the end of the naming. Until then each Open
 // does it, with the same name.
 func (j *Journal) giveNames(ctx context.Context, place string) error {
 	_, err := j.runEach(ctx, j.scripts.name, j.buckets, func(int) []any { return []any{j.id} })
@@ -26,7 +27,7 @@ func (j *Journal) giveNames(ctx context.Context, place string) error {
 	return j.client.HSet(ctx, place, "named", "yes").Err()
 }
 
-// mustBe returns an error if name, as it was read, is not that of this journal. Error: persist.ErrGone.
+// mustBe returns an error if name, as it was read, is not the name of this journal. Error: persist.ErrGone.
 func (j *Journal) mustBe(b *bucket, name any) error {
 	if name == j.id {
 		return nil
@@ -34,8 +35,8 @@ func (j *Journal) mustBe(b *bucket, name any) error {
 	return fmt.Errorf("%w: bucket %d was emptied since the journal was made: what was sent is not known there; restore its append-only file, or use another prefix once you have compared with what the API did", persist.ErrGone, b.number)
 }
 
-// eachNamed is each, with one thing for each of the buckets, for what tells that something is not there: it also looks
-// at their names. Error: persist.ErrGone.
+// eachNamed is each, with one thing for each of the buckets, for reads with an absence as their possible result: it
+// also checks the buckets' names. Error: persist.ErrGone.
 func (j *Journal) eachNamed(ctx context.Context, buckets []*bucket, ask func(ctx context.Context, p goredis.Pipeliner, i int), answered func(i int, answer goredis.Cmder) error) error {
 	n := len(buckets)
 	return j.each(ctx, 2*n, func(ctx context.Context, p goredis.Pipeliner, i int) {

@@ -9,7 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// met notes a number that exists, so that what this process begins next gets a higher one.
+// met notes an existing number: the next record begun by this process gets a higher one.
 func (j *Journal) met(number uint64) {
 	for {
 		old := j.seen.Load()
@@ -19,8 +19,8 @@ func (j *Journal) met(number uint64) {
 	}
 }
 
-// lastNumber returns the highest number of all buckets, and raises the others to it: what is
-// begun from now on gets a higher one, in whatever bucket.
+// lastNumber returns the highest number of all buckets, and raises the others to it: a record begun from now on gets a
+// higher one, in any bucket.
 func (j *Journal) lastNumber(ctx context.Context) (uint64, error) {
 	numbers := make([]uint64, len(j.buckets))
 	err := j.eachNamed(ctx, j.buckets, func(ctx context.Context, p goredis.Pipeliner, i int) {
@@ -50,8 +50,8 @@ func (j *Journal) lastNumber(ctx context.Context) (uint64, error) {
 	return last, err
 }
 
-// Now implements [persist.Claimer]. The journal's clock is that of the server, in a cluster of the
-// node that has the first bucket.
+// Now implements [persist.Claimer]. The journal's clock is the server's. In a cluster it is the clock of the first
+// bucket's node.
 func (j *Journal) Now(ctx context.Context) (now time.Time, err error) {
 	if j.looks {
 		err = j.read(ctx, func(ctx context.Context) error {

@@ -15,47 +15,45 @@ const (
 	defaultCallTimeout = 9 * time.Second
 )
 
-// maxBuckets is what fits into a Seq beside the number.
+// maxBuckets is the number of buckets with a place in a Seq beside the number.
 const maxBuckets = 1 << bucketBits
 
-// KeepForever, as Options.KeepKey, keeps the tombstones of chosen keys for ever, as the other
-// journals do. They take memory of the server's, about 1.1 KB each.
+// KeepForever, as Options.KeepKey, keeps the tombstones of chosen keys for ever, like the other journals. Each takes
+// about 1.1 KB of the server's memory.
 const KeepForever time.Duration = 1<<63 - 1
 
 var (
-	// ErrVolatile: the server may lose or evict what it acknowledged, or does not say. The error names the setting.
+	// ErrVolatile: the server may lose or evict acknowledged data, or does not tell. The error names the setting.
 	ErrVolatile = errors.New("persist/redis: the server may lose what it has acknowledged")
-	// ErrLayout: the journal was made with other options, or by a newer version of this
-	// package. The error says what to do.
+	// ErrLayout: the journal was made with other options, or by a newer version of this package. The error contains the
+	// remedy.
 	ErrLayout = errors.New("persist/redis: the journal is laid out otherwise")
-	// ErrOptions: an option or the URL cannot be used. The error says which.
+	// ErrOptions: an option or the URL cannot be used. The error names it.
 	ErrOptions = errors.New("persist/redis: wrong options")
 )
 
-// Options say where the journal is and bound what it does. Only KeepKey has to be set.
+// Options contain the place of the journal and its bounds. Only KeepKey has to be set.
 type Options struct {
 	_ struct{}
 
-	// KeepKey is how long after its end it is remembered that a key was used that a caller
-	// chose: what Begin writes into a record whose KeepKey is zero, and its Window at least. A key that comes
-	// again after that is a new operation. It has to be set; [KeepForever] is a choice.
+	// KeepKey is how long the journal remembers a used key after the end of its operation, if a caller chose the key.
+	// Begin writes it into a record without a KeepKey, or the record's Window if this is longer. After that time the
+	// same key is a new operation. KeepKey has to be set; [KeepForever] is a choice.
 	KeepKey time.Duration
 	// Prefix begins the names of the journal's keys: letters, digits, '.', '_', '-' and ':',
 	// at most 60. Empty is "oncehttp".
 	Prefix string
-	// Buckets is how many parts the journal has, which a cluster can place on as many nodes:
-	// at most 256. A journal keeps what it was made with. Zero is that, and 16 for a new one.
+	// Buckets is the number of the journal's parts, at most 256. A cluster can place them on as many nodes. It never
+	// changes in the life of a journal. Zero is the existing number, and 16 for a new journal.
 	Buckets int
 	// MaxConns bounds the connections of this journal to each node. Zero is 16.
 	MaxConns int
-	// CallTimeout bounds each call of a method, with its wait for a connection and all
-	// repetitions of a write in doubt. A third of it bounds one try, and the making of a
-	// connection. Zero is 9 seconds.
+	// CallTimeout bounds each call of a method, with its wait for a connection and all repetitions of a write in doubt.
+	// A third of it bounds one try, and the making of a connection. Zero is 9 seconds.
 	CallTimeout time.Duration
-	// AllowVolatile accepts a server that may lose or evict what it acknowledged. Otherwise
-	// each connection asks for appendonly yes, appendfsync always, no-appendfsync-on-rewrite
-	// no and maxmemory-policy noeviction; a server that does not let us read its settings is
-	// refused, too.
+	// AllowVolatile accepts a server even if it may lose or evict acknowledged data. Otherwise each connection asks for
+	// appendonly yes, appendfsync always, no-appendfsync-on-rewrite no and maxmemory-policy noeviction. A server
+	// without readable settings is refused, too.
 	AllowVolatile bool
 	// ReadOnly opens the journal to look at it, for a user with the rights +@read +@connection +info to the journal's keys
 	// alone: Get and List are all that works, Now with +time, too, and anything else is persist.ErrReadOnly. What the server
@@ -65,7 +63,7 @@ type Options struct {
 	most *most // see greet; set by open
 }
 
-// prefixes is what a prefix may be, so that the hash tag of a key is what we think.
+// prefixes describes a valid prefix, so the hash tag of a key is always the intended one.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,60}$`)
 
 // checked fills in the defaults, except that of Buckets. Error: ErrOptions.

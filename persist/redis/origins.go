@@ -15,9 +15,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// The index origins has the pending records of one origin, needs and account, which are a group, beside each other: first those
-// without a lease, by NextAttempt, then those with one, by its end. A place in it is the hash of the origin, that of the text of
-// persist.Record.Needs, that of the account as it is in the id, 'f' (free) or 'l' (leased), the time, and the id.
+// The index origins has the pending records of one origin, needs and account beside each other; they are a group. First
+// come those without a lease, by NextAttempt, then those with one, by its end. A place in it is the hash of the origin,
+// the hash of the text of persist.Record.Needs, the account's hash as in the id, 'f' (free) or 'l' (leased), the time,
+// and the id.
 const (
 	originSize = 12
 	needsSize  = 8
@@ -27,22 +28,22 @@ const (
 	instantSize = 12
 )
 
-// yearOne is what is added to seconds since 1970, so that none is negative.
+// yearOne is added to seconds since 1970, so none is negative.
 const yearOne = 62135596800
 
-// originHash is what places of an origin begin with.
+// originHash returns the first bytes of the places of an origin.
 func originHash(origin string) string {
 	sum := sha256.Sum256([]byte(origin))
 	return string(sum[:originSize])
 }
 
-// needsHash is what follows it.
+// needsHash returns the bytes after them.
 func needsHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return string(sum[:needsSize])
 }
 
-// groupHash is what places of a record begin with.
+// groupHash returns the first bytes of a record's place.
 func groupHash(rec *persist.Record) string {
 	return originHash(rec.Origin) + needsHash(rec.Needs().String())
 }
@@ -50,21 +51,21 @@ func groupHash(rec *persist.Record) string {
 // groupNames are the names behind a group.
 type groupNames struct {
 	rec   persist.Record // the account and the origin alone
-	needs string         // the text of them
+	needs string         // the text of its needs
 }
 
-// instant is a time as places have it: that of the script.
+// instant returns a time in the form of places, the same as the script's.
 func instant(t time.Time) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(max(t.Unix()+yearOne, 0)))
 	return string(binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond())))
 }
 
-// timeOf is the time that instant made b of.
+// timeOf returns the time encoded by instant in b.
 func timeOf(b []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(b))-yearOne, int64(binary.BigEndian.Uint32(b[8:]))).UTC()
 }
 
-// turn is the first free record of a group in one bucket, or one whose lease has ended.
+// turn is the first free record of a group in one bucket, or a record after the end of its lease.
 type turn struct {
 	ref
 	group string
@@ -96,7 +97,7 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.
 	return all, nil
 }
 
-// linesOf returns where what is due of one origin is read.
+// linesOf returns the lines with the due records of one origin.
 func (j *Journal) linesOf(ctx context.Context, q *persist.Query, now time.Time) (lines []*line, err error) {
 	turns, err := j.turns(ctx, q, now)
 	seen := map[string]bool{}
@@ -116,7 +117,7 @@ func (j *Journal) linesOf(ctx context.Context, q *persist.Query, now time.Time) 
 	return lines, err
 }
 
-// placesIn are the ids that a line's part of an index has, by when they are due.
+// placesIn returns the ids in a line's part of an index, by the time from which they are due.
 func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 	if scored, ok := answer.(*goredis.ZSliceCmd); ok {
 		return scored.Result()
@@ -133,8 +134,8 @@ func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 	return places, err
 }
 
-// turns returns, for each bucket, the turns of the origins and accounts that q selects. One record that cannot be read
-// does not hide the others of its group.
+// turns returns, for each bucket, the turns of the origins and accounts selected by q. An unreadable record does not
+// hide the others of its group.
 func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([]turn, error) {
 	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs}
 	over := map[*bucket][]any{} // ids to pass over
@@ -153,7 +154,7 @@ func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([
 	}
 }
 
-// selected returns the turns that q selects.
+// selected returns the turns selected by q.
 func selected(q *persist.Query, all []turn) (turns []turn) {
 	accounts := *q
 	accounts.Needs = ""
@@ -202,8 +203,8 @@ func (b *bucket) turnOf(place, sec, nano any) (turn, error) {
 	return turn{ref: ref{bucket: b, id: p[placeSize:]}, group: p[:groupSize], at: time.Unix(secs, nanos).UTC()}, nil
 }
 
-// identify finds out the origins and accounts of the turns: it reads a record of each group that this process has not met yet.
-// Where that is damaged it goes into over, and where that or another has gone, known is false.
+// identify finds the origins and accounts of the turns: it reads a record of each group new to this process. A damaged
+// record goes into over. known is false if a record is damaged or has gone.
 func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]any) (known bool, err error) {
 	var refs []ref
 	var groups []string
@@ -235,8 +236,8 @@ func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]a
 	return known, nil
 }
 
-// groupNames reads the names of a group from one of its entries; ok is false where that is damaged. Of an entry of another format only the
-// format is known of its needs, whatever their hash is.
+// groupNames reads the names of a group from one of its entries; ok is false if the entry is damaged. Of the needs of
+// an entry of another format only the format is known, whatever their hash is.
 func (e *entry) groupNames(group string) (names groupNames, ok bool) {
 	var rec persist.Record
 	if e.format() != persist.Format {

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// ref is the place of a record in an index. number is 0 as long as it is not known.
+// ref is the place of a record in an index. number is 0 if it is not known yet.
 type ref struct {
 	bucket *bucket
 	id     string
@@ -20,7 +20,7 @@ type ref struct {
 
 func (r ref) seq() uint64 { return r.bucket.seqOf(r.number) }
 
-// found is a record that was read, or why it cannot be.
+// found is a record read from the journal, or the error of its reading.
 type found struct {
 	*entry
 	bucket *bucket
@@ -28,7 +28,7 @@ type found struct {
 	err    error // persist.ErrCorrupt
 }
 
-// number is that of the entry; 0 if its head is too short for one.
+// number returns the number of the entry; 0 if its head is too short for one.
 func (e *entry) number() uint64 {
 	if len(e.head) < headSize {
 		return 0
@@ -36,7 +36,7 @@ func (e *entry) number() uint64 {
 	return binary.BigEndian.Uint64(e.head)
 }
 
-// size is about how much memory the entry takes.
+// size returns the entry's approximate memory in bytes.
 func (e *entry) size() int {
 	return 512 + len(e.intent) + len(e.progress) + len(e.body) + len(e.answer)
 }
@@ -65,8 +65,8 @@ func (j *Journal) each(ctx context.Context, n int, ask func(ctx context.Context,
 	})
 }
 
-// parts reads some parts of the records at these places; which are their letters. A record that
-// has gone is nil. Each record is read in one step, so that it is never torn.
+// parts reads some parts of the records at these places; which contains their letters. A record no longer there is nil.
+// Each record is read in one step, so it is never torn.
 func (j *Journal) parts(ctx context.Context, refs []ref, which string) ([]*entry, error) {
 	entries := make([]*entry, len(refs))
 	err := j.each(ctx, len(refs), func(ctx context.Context, p goredis.Pipeliner, i int) {
@@ -79,8 +79,8 @@ func (j *Journal) parts(ctx context.Context, refs []ref, which string) ([]*entry
 	return entries, err
 }
 
-// fetch reads the records at these places, in their order. One that has gone, or has another
-// number by now, is left out.
+// fetch reads the records at these places, in their order. A record is left out if it has gone or has another number by
+// now.
 func (j *Journal) fetch(ctx context.Context, refs []ref) ([]found, error) {
 	entries, err := j.parts(ctx, refs, everyPart)
 	if err != nil {
@@ -121,8 +121,8 @@ func (j *Journal) gather(ctx context.Context, buckets []*bucket, set index, with
 	return j.inOrder(ctx, refs, after)
 }
 
-// inOrder finds out the numbers of the records, leaves out those up to after and those that
-// have gone, and sorts the others by Seq.
+// inOrder reads the numbers of the records and sorts the records by Seq. It leaves out those up to after and those no
+// longer there.
 func (j *Journal) inOrder(ctx context.Context, refs []ref, after uint64) ([]ref, error) {
 	numbered := make([]ref, 0, len(refs))
 	for part := range slices.Chunk(refs, refRows) {

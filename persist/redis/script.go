@@ -22,7 +22,7 @@ type scripts struct {
 	name, begin, change, assign, forget, report, sweep, raise, time, claim, renew, turns script
 }
 
-// text is the text of a script, which the program holds.
+// text returns the text of a script, a part of the program.
 func text(name string) string {
 	b, err := lua.ReadFile("lua/" + name + ".lua")
 	if err != nil {
@@ -43,8 +43,8 @@ func makeScripts(text func(name string) string) scripts {
 	}
 }
 
-// run runs a script on a bucket: by its hash, or with its text where the server does not know
-// it. It returns the word that the script begins its answer with, and the rest.
+// run runs a script on a bucket: by its hash, or with its text if the server does not know it. It returns the first
+// word of the script's answer, and the rest.
 func (j *Journal) run(ctx context.Context, s script, b *bucket, args ...any) (word string, rest []any, err error) {
 	return split(s.Run(ctx, j.client, b.keys, args...))
 }
@@ -59,8 +59,8 @@ func split(cmd *goredis.Cmd) (word string, rest []any, err error) {
 	return word, answer[1:], nil
 }
 
-// runEach runs a script on each of the buckets, on all at once, and returns what comes after the
-// first word of each answer. It may run twice on any of them, so that it must do no harm then.
+// runEach runs a script on each of the buckets, on all at once, and returns each answer without its first word. It may
+// run twice on any of them, so the script must do no harm then.
 func (j *Journal) runEach(ctx context.Context, s script, buckets []*bucket, args func(i int) []any) (rests [][]any, err error) {
 	if len(buckets) == 0 {
 		return nil, nil
@@ -97,7 +97,7 @@ func (j *Journal) runOn(ctx context.Context, run how, buckets []*bucket, args fu
 	return rests, nil
 }
 
-// numberAt reads a number that a script has returned.
+// numberAt reads a number from a script's answer.
 func numberAt(answer []any, at int) (uint64, error) {
 	if at < len(answer) {
 		switch v := answer[at].(type) {
@@ -110,7 +110,7 @@ func numberAt(answer []any, at int) (uint64, error) {
 	return 0, fmt.Errorf("an answer without a number: %v", answer)
 }
 
-// bytesOf reads a string that Redis has returned, or nil where there is none.
+// bytesOf reads a string returned by Redis. It returns nil if there is none.
 func bytesOf(v any) []byte {
 	s, ok := v.(string)
 	if !ok {
@@ -123,7 +123,7 @@ func bytesOf(v any) []byte {
 // progress, body, body of the answer.
 const everyPart = "hipba"
 
-// fields names parts of a record in the hash of its bucket; which are their letters.
+// fields names parts of a record in the hash of its bucket; which contains their letters.
 func fields(id, which string) []string {
 	names := make([]string, len(which))
 	for i, part := range which {
@@ -132,8 +132,7 @@ func fields(id, which string) []string {
 	return names
 }
 
-// entryOf makes an entry of its first parts, as Redis has returned them. It returns nil if
-// there is no such record.
+// entryOf makes an entry of its first parts, as returned by Redis. It returns nil if there is no such record.
 func entryOf(id string, values []any) *entry {
 	if len(values) == 0 || values[0] == nil {
 		return nil

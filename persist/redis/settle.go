@@ -14,8 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// triesInLimit is how many tries of the full length fit into the limit of a call: the first
-// may hang in a network that drops packets, and the next has to settle it.
+// triesInLimit is the number of full tries in the limit of a call. The first may hang in a network with dropped
+// packets, and the next has to settle it.
 const triesInLimit = 3
 
 // The pauses between two tries.
@@ -24,18 +24,18 @@ const (
 	pauseLast  = 250 * time.Millisecond
 )
 
-// effect is what an error says of the call that it ended.
+// effect tells the possible effect of a failed call.
 type effect int
 
 // The kinds of errors. The zero value is the cautious one.
 const (
-	inDoubt effect = iota // it may have taken effect, or may take effect yet
+	inDoubt effect = iota // it may have taken effect, or may still take effect
 	broken                // the script ended in its middle: it may have done a part, and would again
 	again                 // the server has done nothing, and may do it soon
-	none                  // nothing was sent, or the server has done nothing and says why
+	none                  // nothing was sent, or the server has done nothing and tells the reason
 )
 
-// effectOf sorts an error.
+// effectOf sorts an error by its effect.
 func effectOf(err error) effect {
 	var answered goredis.Error
 	var network *net.OpError
@@ -52,8 +52,8 @@ func effectOf(err error) effect {
 	return inDoubt
 }
 
-// answeredWith sorts an error that the server has answered with. A script checks the codes of
-// refused before its first write, so that one that was refused has written nothing.
+// answeredWith sorts an error answered by the server. A script checks the codes of refused before its first write, so a
+// refused one has written nothing.
 func answeredWith(err goredis.Error) effect {
 	inScript := strings.Contains(err.Error(), "script")
 	switch {
@@ -67,25 +67,24 @@ func answeredWith(err goredis.Error) effect {
 	return none
 }
 
-// unreached reports whether an error says that there was no connection to the server.
+// unreached reports whether the call had no connection to the server.
 func unreached(err error) bool {
 	var network *net.OpError
 	return errors.Is(err, errGreeting) || errors.Is(err, goredis.ErrPoolTimeout) || errors.As(err, &network) && network.Op == "dial"
 }
 
-// settle makes a write until Redis has said what became of it, or the limit of the call is
-// over. A write whose answer was lost is made again: it must be of a kind that takes effect
-// once, however often it is made, and that finds its own earlier effect. ctx counts until the
-// write is handed over.
+// settle makes a write until Redis has told its result, or the limit of the call is over. If the answer to a write is
+// lost, settle makes the write again. The write must take effect once, however often it is made, and must find its own
+// earlier effect. ctx counts until the write is handed over.
 //
-// Errors: those of write itself, which has then changed nothing; persist.ErrUncertain where the
-// limit ended while a write was in doubt; the context's.
+// Errors: those of write itself, which has then changed nothing; persist.ErrUncertain if the limit ended while a write
+// was in doubt; the context's.
 func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, repeated bool) error) error {
 	return j.settled(j.write(ctx, false, write))
 }
 
-// settleLate is settle for a write that nobody waits for, and that is lost if it gives up: where there is no connection it
-// tries again, until the limit of the call is over or ctx ends.
+// settleLate is settle for a write without a waiting caller; the write is lost if it gives up. If there is no
+// connection it tries again, until the limit of the call is over or ctx ends.
 func (j *Journal) settleLate(ctx context.Context, write func(ctx context.Context, repeated bool) error) error {
 	return j.settled(j.write(ctx, true, write))
 }
@@ -98,14 +97,14 @@ func (j *Journal) settled(doubtful bool, err error) error {
 	return j.failed(err)
 }
 
-// attempt is settle for a write that does no harm, whether it has happened or not: its error
-// never says that anything is uncertain, which ends a client's Run.
+// attempt is settle for a write that does no harm, done or not. Its error is never persist.ErrUncertain, since this
+// ends a client's Run.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context) error) error {
 	_, err := j.write(ctx, false, func(ctx context.Context, _ bool) error { return write(ctx) })
 	return j.failed(err)
 }
 
-// write is repeat for what changes something. Error: also persist.ErrReadOnly.
+// write is repeat for changes. Error: also persist.ErrReadOnly.
 func (j *Journal) write(ctx context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
 	if j.looks {
 		return false, cmp.Or(ctx.Err(), persist.ErrReadOnly)
@@ -113,8 +112,8 @@ func (j *Journal) write(ctx context.Context, patient bool, write func(ctx contex
 	return j.repeat(ctx, context.WithoutCancel(ctx), patient, write)
 }
 
-// read makes a read within the limit of a call, and no longer than ctx lasts. It is made again
-// where the connection failed.
+// read makes a read within the limit of a call, and no longer than ctx lasts. It is made again if the connection
+// failed.
 func (j *Journal) read(ctx context.Context, query func(ctx context.Context) error) error {
 	_, err := j.repeat(ctx, ctx, false, func(ctx context.Context, _ bool) error { return query(ctx) })
 	if ctx.Err() != nil && err != nil && !isOwn(err) {
@@ -123,8 +122,8 @@ func (j *Journal) read(ctx context.Context, query func(ctx context.Context) erro
 	return j.failed(err)
 }
 
-// repeat is the loop of settle. base bounds what is under way. patient: it goes on where there is no connection. doubtful: it
-// ended while a try was in doubt.
+// repeat is the loop of settle. base bounds the tries under way. patient: it goes on if there is no connection.
+// doubtful: it ended while a try was in doubt.
 func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -159,8 +158,8 @@ func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx
 	}
 }
 
-// try makes the write once, and sorts its error. A caller that leaves before a connection is there leaves nothing,
-// unless an earlier try is in doubt.
+// try makes the write once, and sorts its error. If the caller leaves before there is a connection, nothing is left of
+// the write, unless an earlier try is in doubt.
 func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, bool) error) (effect, error) {
 	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
 	defer cancel()
@@ -168,7 +167,7 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 		defer context.AfterFunc(ctx, cancel)()
 	}
 	err := write(short, repeated)
-	if !repeated && isTooLarge(err) { // by what the server says now
+	if !repeated && isTooLarge(err) { // by the server's present setting
 		err = fmt.Errorf("%w: %w", persist.ErrTooLarge, err)
 	}
 	effect := effectOf(err)
@@ -178,15 +177,14 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	return effect, err
 }
 
-// reload lets the client of a cluster find out soon which node has what.
+// reload lets the client of a cluster learn the places of the slots soon.
 func (j *Journal) reload(ctx context.Context) {
 	if cluster, ok := j.client.(*goredis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}
 }
 
-// isOwn reports whether the error is a decision of this package about what Redis answered, and
-// no failure of a call.
+// isOwn reports whether the error is a decision of this package about an answer of Redis, and no failure of a call.
 func isOwn(err error) bool {
 	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrNewer, persist.ErrGone} {
 		if errors.Is(err, own) {

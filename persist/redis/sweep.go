@@ -10,10 +10,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// sweepRows is how many records one step of a sweep looks at.
+// sweepRows is the number of records in one step of a sweep.
 const sweepRows = 128
 
-// sweepMax is how many records a sweep changes where Limits.Max is zero.
+// sweepMax is the number of records changed by a sweep if Limits.Max is zero.
 const sweepMax = 10_000
 
 // sweeping is one Sweep under way.
@@ -23,14 +23,14 @@ type sweeping struct {
 	total int
 }
 
-// shelf is an index and the highest score in it that may belong to something to sweep.
+// shelf is an index and the highest score in it of a possible record to sweep.
 type shelf struct {
 	set  index
 	upTo string
 }
 
-// Sweep implements [persist.Journal]. Where l.Now is zero it takes the time by the server's clock. Each step is one script, and passes over what has
-// changed since it was read.
+// Sweep implements [persist.Journal]. If l.Now is zero it takes the time from the server's clock. Each step is one
+// script, and passes over records changed since they were read.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if l.Max <= 0 {
 		l.Max = sweepMax
@@ -51,8 +51,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return s.total, nil
 }
 
-// shelves are the indexes that can hold something to sweep. The tombstones of chosen keys are not looked at before they may
-// go, since there may be millions of them, unless a prune shortens how long they are kept.
+// shelves returns the indexes with possible records to sweep. The tombstones of chosen keys are not read before they
+// may go, since there may be millions of them, unless a prune shortens their time.
 func (s *sweeping) shelves() []shelf {
 	answers, keys := shelf{expiring, s.ago(0)}, shelf{tombstones, s.ago(0)}
 	if s.l.Prune && s.l.KeepAnswer != 0 {
@@ -64,7 +64,7 @@ func (s *sweeping) shelves() []shelf {
 	return []shelf{answers, {unreported, s.ago(0)}, keys}
 }
 
-// ago is the score of what is older than keep. Of a negative keep that is everything.
+// ago returns the highest score older than keep. A negative keep selects everything.
 func (s *sweeping) ago(keep time.Duration) string {
 	if keep < 0 {
 		return "+inf"
@@ -73,8 +73,7 @@ func (s *sweeping) ago(keep time.Duration) string {
 	return strconv.FormatInt(microseconds(at.Unix(), at.Nanosecond()), 10)
 }
 
-// clear sweeps one shelf of all buckets, from the lowest score on. What it has passed over it
-// does not look at again.
+// clear sweeps one shelf of all buckets, from the lowest score on. It does not look again at records passed over.
 func (s *sweeping) clear(ctx context.Context, from shelf) error {
 	buckets, passed := s.j.buckets, make([]int, len(s.j.buckets))
 	for more := true; more && s.total < s.l.Max; {
@@ -114,8 +113,7 @@ func (s *sweeping) places(ctx context.Context, from shelf, passed []int) ([][]st
 	return places, err
 }
 
-// step does to the records what the limits say, and returns how many it has changed. A damaged
-// record stays as it is.
+// step applies the limits to the records, and returns the number of changed ones. A damaged record stays as it is.
 func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed int, err error) {
 	refs := make([]ref, len(ids))
 	for i, id := range ids {
@@ -149,7 +147,7 @@ func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed i
 	return changed, err
 }
 
-// change is what the script is told to do to one record; nothing if it stays as it is.
+// change returns the script's arguments for one record. It returns nil if the record stays as it is.
 func (s *sweeping) change(b *bucket, rec *persist.Record, id string) []any {
 	drop, strip := s.l.Sweep(rec, s.l.Now)
 	seq, revision := b.numberOf(rec.Seq), rec.Revision

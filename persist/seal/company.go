@@ -12,16 +12,15 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what the users of one journal must have in common: whether it is sealed, with which HashKey, and, in one process,
-// with which keys.
+// This file holds the common ground of one journal's users: sealed or not, the HashKey, and, in one process, the keys.
 
-// The values of persist.FactSeal. A sealed journal with a HashKey has a check value of that behind the word.
+// The values of persist.FactSeal. A sealed journal with a HashKey has a check value of the HashKey behind the word.
 const (
 	factSealed  = "sealed"
 	factSealing = "sealing" // begun in clear, and sealed from some record on
 )
 
-// fact is what a journal holds that this sealer begins.
+// fact returns the fact of a journal begun by this sealer.
 func (s *Sealer) fact() []byte {
 	switch {
 	case s.plain:
@@ -32,14 +31,14 @@ func (s *Sealer) fact() []byte {
 	return []byte(factSealed)
 }
 
-// checkFact returns persist.ErrSealed if what stands is not what this sealer needs. Nothing stands in a new journal.
+// checkFact returns persist.ErrSealed if the standing fact does not fit this sealer. Nothing stands in a new journal.
 func (s *Sealer) checkFact(standing []byte) error {
 	text := string(standing)
 	switch {
 	case text == "" || text == string(s.fact()) || text == factSealed && s.plain || text == factSealing && s.hashKey == nil:
 		return nil
 	case text == persist.FactPlain && s.plain:
-		return nil // the first record that is sealed changes it
+		return nil // the first sealed record changes it
 	case text == persist.FactPlain:
 		return fmt.Errorf("%w: the journal was begun in clear; to seal it from now on set AcceptPlain, or copy it with oncehttp journal compact --seal-key", persist.ErrSealed)
 	case text == factSealing:
@@ -52,13 +51,15 @@ func (s *Sealer) checkFact(standing []byte) error {
 	return fmt.Errorf("%w: a newer version of this module says how the journal is sealed; use that", persist.ErrSealed)
 }
 
-// holding sees to it, once in the life of a journal's value, that the journal below holds what its sealer needs.
+// holding is the state of hold, one for each value of a journal: done is set once the journal below holds a fact fit
+// for the sealer.
 type holding struct {
 	mu   sync.Mutex
 	done bool
 }
 
-// hold writes how the journal is sealed, unless that stands, before a record is begun. Errors: persist.ErrSealed, and those of Fact.
+// hold writes the fact of the journal, unless it stands, before a record is begun. Errors: persist.ErrSealed, and those
+// of Fact.
 func (j *journal) hold(ctx context.Context) error {
 	j.holding.mu.Lock()
 	defer j.holding.mu.Unlock()
@@ -79,8 +80,8 @@ func (j *journal) hold(ctx context.Context) error {
 	return nil
 }
 
-// Fact implements [persist.Journal]. To whoever is above, the records are in clear: the first user who says so has the journal hold
-// what the sealer needs.
+// Fact implements [persist.Journal]. For users above, the records are in clear: the first such fact written from above
+// makes the journal below hold the sealer's own fact.
 func (j *journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if name != persist.FactSeal {
 		return j.Journal.Fact(ctx, name, old, value)
@@ -98,22 +99,22 @@ func (j *journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 	return value, j.hold(ctx)
 }
 
-// company is what a process has attached to a journal that it seals. What it knows of the journal, such as what is unresolved, is true
-// only for those who can unseal the same records.
+// company is a process's attachment to a journal sealed by it. The process's knowledge of the journal, such as the
+// unresolved records, is true only for users able to unseal the same records.
 type company struct {
 	persist.Attachment
 	keys [sha256.Size]byte // of all keys, in their order
 }
 
-// Sealed is the error of a user of the journal without its keys.
+// Sealed returns the error for a user of the journal without its keys.
 func (*company) Sealed() error {
 	return fmt.Errorf("%w: this process seals the journal; use the one that Sealer.Journal returned", persist.ErrSealed)
 }
 
-// errOtherKeys says that two users of a journal in one process have other keys.
+// errOtherKeys: two users of a journal in one process have different keys.
 var errOtherKeys = errors.New("this process has the journal open with other keys, or with these in another order; use one Sealer, or close the journal and open it anew")
 
-// join attaches the keys to the journal, for this process. Error: persist.ErrSealed where others are.
+// join attaches the keys to the journal, for this process. Error: persist.ErrSealed if others are attached.
 func (s *Sealer) join(j persist.Journal) (*company, error) {
 	sum := sha256.New()
 	for _, k := range s.keys {

@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// journal seals what it writes to the journal that it embeds, and unseals what it reads. Sweep, Flush and Close are
-// those of the embedded journal. It has no Unwrap, since the records below are sealed.
+// journal seals each write to the embedded journal, and unseals each read. Sweep, Flush and Close are those of the
+// embedded journal. It has no Unwrap, since the records below are sealed.
 type journal struct {
 	persist.Journal
 	s       *Sealer
@@ -20,13 +20,14 @@ type journal struct {
 	holding *holding
 }
 
-// claiming is a journal over one that is a persist.Claimer.
+// claiming is a journal over a persist.Claimer.
 type claiming struct {
 	journal
 	below persist.Claimer
 }
 
-// times makes a journal over a persist.DueTimes one, too: all that it is about is in clear, or hidden in a way that s opens.
+// times makes a journal over a persist.DueTimes one, too: all data of due times is in clear, or hidden in a way opened
+// by s.
 type times struct {
 	known persist.DueTimes
 	s     *Sealer
@@ -53,7 +54,7 @@ func (t times) DueTimes(ctx context.Context, q persist.Query) (all []persist.Due
 	return all, nil
 }
 
-// The journals over what knows due times, with leases and without.
+// The journals over a persist.DueTimes, with leases and without.
 type (
 	claimingTimes struct {
 		claiming
@@ -65,20 +66,24 @@ type (
 	}
 )
 
-// waking is a journal over one that is a persist.Notifier, too.
+// waking is a journal over a persist.Notifier, too.
 type waking struct {
 	claimingTimes
 	persist.Notifier
 }
 
-// checkMax is how many unfinished records Journal looks at.
+// checkMax is the number of unfinished records checked by Journal.
 const checkMax = 100
 
-// Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one, a
-// persist.DueTimes if j is one, and a persist.Notifier if j is all three. It looks at the oldest record and at some of the unfinished ones first.
+// Journal returns j with all writes through it sealed. The result is a persist.Claimer if j is one, a persist.DueTimes
+// if j is one, and a persist.Notifier if j is all three. First Journal checks the oldest record and some of the
+// unfinished ones.
 //
-// Errors: persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer that New did not make; persist.ErrSealed if the journal says that it was begun in another way, if the oldest record was begun under a key that is not among these, or if one is not sealed; what j.List and j.Fact failed with, persist.ErrDenied aside: a role without a right on the facts of the journal reads, and begins nothing. Then j is the caller's to
-// close; else closing the result closes it.
+// Errors are persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer not made by New. It is
+// persist.ErrSealed if the journal's fact tells another way of sealing, if the oldest record was begun under a key
+// missing here, or if a record is not sealed. Errors of j.List and j.Fact are returned, except persist.ErrDenied: a
+// role without a right on the facts of the journal reads, and begins nothing. After an error the caller closes j; else
+// closing the result closes it.
 func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journal, error) {
 	if err := s.made(); err != nil {
 		return nil, err
@@ -96,7 +101,7 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	}
 	standing, err := j.Fact(ctx, persist.FactSeal, nil, nil)
 	switch {
-	case errors.Is(err, persist.ErrDenied): // such a role can begin nothing, and the oldest record tells a wrong HashKey
+	case errors.Is(err, persist.ErrDenied): // such a role can begin nothing, and the oldest record shows a wrong HashKey
 		err = nil
 	case err == nil:
 		err = s.checkFact(standing)
@@ -125,8 +130,9 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	return &sealed, nil
 }
 
-// check unseals the first records of a listing, most of them at most. A damaged record is for later. begun: a record must have been begun
-// under a key that was given. Without that, one whose key was not is that of another process, which has a newer key, and is left to it.
+// check unseals the first records of a listing, most of them at most. A damaged record is for later. begun: a record
+// must have been begun under a given key. Without begun, a record under another key belongs to another process with a
+// newer key, and is left to it.
 func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bool) error {
 	for rec, err := range list {
 		sealed := err == nil && rec.Carrier == persist.CarrierSealed
@@ -185,7 +191,8 @@ func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]. A record that could not be unsealed ends as it is given: see persist.UnreadError.
+// Finish implements [persist.Journal]. A record still sealed, since it could not be unsealed, ends as it is given: see
+// persist.UnreadError.
 func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
 	if rec.Carrier == persist.CarrierSealed {
 		return j.Journal.Finish(ctx, rec)
@@ -198,8 +205,9 @@ func (j *journal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.change(rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
 }
 
-// Assign implements [persist.Journal]. The record is sealed anew for the other account, since a sealed part belongs to its ID. The journal refuses a
-// fingerprint by another sealing key as ErrInvalid: then the next key is tried, as in change.
+// Assign implements [persist.Journal]. The record is sealed anew for the other account, since a sealed part belongs to
+// its ID. The journal refuses a fingerprint by another sealing key as ErrInvalid: then the next key is tried, as in
+// change.
 func (j *journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	next := rec.Clone()
 	next.Account = account
@@ -224,9 +232,9 @@ func (j *journal) Assign(ctx context.Context, rec persist.Record, account string
 	return persist.Record{}, fmt.Errorf("%w: no key that was given has sealed %q", persist.ErrInvalid, rec.Key)
 }
 
-// change calls write with rec sealed. What stands in the place of its fingerprint depends on the key with which it was
-// begun, and the journal refuses a change of that as ErrInvalid, before it writes anything: then the next key's is tried.
-// A record that was begun in clear stays so.
+// change calls write with rec sealed. The value in the place of its fingerprint depends on the key of its Begin. The
+// journal refuses a change of this value as ErrInvalid, before it writes anything: then the next key's is
+// tried. A record begun in clear stays so.
 func (j *journal) change(rec persist.Record, write func(sealed persist.Record) error) error {
 	sealed, _, err := j.s.sealChange(j.s.keys[0], &rec)
 	if err != nil {
@@ -258,7 +266,7 @@ func (j *journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	return j.s.Unseal(sealed)
 }
 
-// Probe implements [persist.Prober]. Over a journal that is none it is Get.
+// Probe implements [persist.Prober]. If the journal below is no Prober, Probe is Get.
 func (j *journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	below, can := persist.As[persist.Prober](j.Journal)
 	if !can {
@@ -271,7 +279,7 @@ func (j *journal) Probe(ctx context.Context, id persist.ID) (persist.Record, err
 	return j.s.Unseal(sealed)
 }
 
-// List implements [persist.Journal]. A record that cannot be unsealed is an error for itself; the listing goes on.
+// List implements [persist.Journal]. If a record cannot be unsealed it is an error for itself; the listing goes on.
 func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	lists := make([]iter.Seq2[persist.Record, error], 0, 1)
 	for _, below := range j.queries(q) {
@@ -293,7 +301,8 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	}
 }
 
-// queries are q as the journal below knows it: one, or one for each key where q asks for a fingerprint.
+// queries returns q in the form of the journal below: one query. If q asks for a fingerprint or for needs, it is one
+// for each of their forms under the keys.
 func (j *journal) queries(q persist.Query) []persist.Query {
 	q.Key = j.s.stored(q.Key)
 	all := []persist.Query{q}
@@ -330,7 +339,8 @@ func (h *head) advance() {
 	h.over = !more
 }
 
-// merge yields what the lists yield, by Seq. An error comes when it is met, and is the last where it ends its list.
+// merge yields the records of the lists by Seq. An error comes as soon as it is met. It is the last if it ends its
+// list.
 func merge(lists []iter.Seq2[persist.Record, error]) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		var heads []*head
@@ -351,7 +361,7 @@ func merge(lists []iter.Seq2[persist.Record, error]) iter.Seq2[persist.Record, e
 	}
 }
 
-// earliest is the head that comes next: one with an error, else that of the smallest Seq; nil at the end.
+// earliest returns the next head: one with an error, else the one of the smallest Seq; nil at the end.
 func earliest(heads []*head) (first *head) {
 	for _, h := range heads {
 		switch {
@@ -368,8 +378,8 @@ func earliest(heads []*head) (first *head) {
 // Now implements [persist.Claimer].
 func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.Now(ctx) }
 
-// Claim implements [persist.Claimer]. A record that cannot be unsealed is given back at once, as it was, and left out. A query for its
-// Needs leaves such records where they are.
+// Claim implements [persist.Claimer]. If a record cannot be unsealed it is given back at once, as it was, and left out.
+// A query for its Needs leaves such records in their places.
 func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, now time.Time, err error) {
 	var failed error
 	for _, below := range j.queries(q) {

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// HashKeyID is the id of the line that holds Config.HashKey in a file of keys.
+// HashKeyID is the id of Config.HashKey's line in a file of keys.
 const HashKeyID = "hash-keys"
 
 // fileMax bounds a file of keys.
 const fileMax = 1 << 20
 
-// ReadFile reads keys from a file, one "id:secret" a line, the current one first. The secret is 32 bytes in base64. Blank
-// lines and lines that start with '#' are skipped. The line "hash-keys:secret", anywhere, is Config.HashKey.
+// ReadFile reads keys from a file, one "id:secret" a line, the current one first. The secret is 32 bytes in base64.
+// Blank lines and lines starting with '#' are skipped. The line "hash-keys:secret", anywhere, is Config.HashKey.
 //
 //	printf '2026-07:%s\n' "$(head -c 32 /dev/urandom | base64)" > seal.keys && chmod 600 seal.keys
 //
-// Errors name the file and the line, and no secret. A file that others than its owner may read or write is refused, but on
-// Windows.
+// Errors name the file and the line, and no secret. A file is refused if others than its owner may read or write it,
+// but not on Windows.
 func ReadFile(name string) (Config, error) {
 	text, err := readPrivate(name)
 	if err != nil {
@@ -40,7 +40,7 @@ func ReadFile(name string) (Config, error) {
 	return c, nil
 }
 
-// readPrivate reads a file that only its owner may read. It looks at the file that it has opened, not at the name.
+// readPrivate reads a file readable by its owner only. It checks the opened file, not the name.
 func readPrivate(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// What a record needs decides who claims it, so that it must stand beside it unopened, and equal needs must look alike. Of a sealed record the
-// ids of its keys are in clear: that with which it was begun, and that of the last write. The rest is encrypted with the latter, always in
-// the same way: the vector is a MAC of the text (as in RFC 5297). So whoever has no key learns which records need the same, and nothing of what.
+// A record's needs decide about its claimer. So they must stand beside it unopened, and equal needs must look alike.
+// The ids of a sealed record's keys are in clear: the key of its Begin, and the key of its last write. The rest is
+// encrypted with the latter, always in the same way: the vector is a MAC of the text (as in RFC 5297). So a reader
+// without a key learns the groups of records with equal needs, and nothing of the needs themselves.
 
-// needsSizes are how long the two keys for needs are, and the vector.
+// needsSizes are the lengths of each of the two keys for needs, and of the vector.
 const (
 	needsKeySize = 32
 	needsVector  = aes.BlockSize
@@ -32,7 +33,7 @@ func (k *key) hide(text string) string {
 	return base64.RawURLEncoding.EncodeToString(append(vector, k.needsStream(vector, []byte(text))...))
 }
 
-// reveal decrypts what hide has made. ok is false where this key has not made it.
+// reveal decrypts a result of hide. ok is false if it was made under another key.
 func (k *key) reveal(hidden string) (text string, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(hidden)
 	if err != nil || len(b) < needsVector {
@@ -53,7 +54,7 @@ func (k *key) needsStream(vector, in []byte) []byte {
 	return out
 }
 
-// sealedNeeds is the text of needs for a record that was begun with one key and is written with another.
+// sealedNeeds returns the text of needs for a record begun with one key and written with another.
 func sealedNeeds(n persist.Needs, begun, writes *key) string {
 	ids := begun.id
 	if writes != begun {
@@ -62,8 +63,8 @@ func sealedNeeds(n persist.Needs, begun, writes *key) string {
 	return n.Lock(ids, writes.hide(n.String())).String()
 }
 
-// needsAbove is a text of the journal below as this one tells it: opened, where all keys are there; marked, where it is of a record that
-// is not sealed and should be; else as it is.
+// needsAbove returns a text of the journal below in the form of this one. It is opened if all keys are there. It is
+// marked if its record should be sealed and is not. Else it stays as it is.
 func (s *Sealer) needsAbove(text string) string {
 	n := persist.ParseNeeds(text)
 	switch {
@@ -91,8 +92,8 @@ func (s *Sealer) needsAbove(text string) string {
 	return opened.String()
 }
 
-// needsBelow undoes needsAbove. What that has not made stays as it is. A text without keys, as the needs of a record that was unsealed have,
-// stands for the same under any of the keys.
+// needsBelow undoes needsAbove. Any other text stays as it is. A text without keys is that of an unsealed record's
+// needs. It stands for the same needs under any of the keys.
 func (s *Sealer) needsBelow(text string) (all []string) {
 	n := persist.ParseNeeds(text)
 	if n.Plain {

@@ -13,12 +13,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// field says which part of a record is sealed. The values are in the associated data.
+// field names a sealed part of a record. The values are in the associated data.
 type field string
 
 const (
-	fieldIdentity field = "identity" // what Begin freezes and a tombstone keeps
-	fieldRequest  field = "request"  // headers and body, which a sweep drops
+	fieldIdentity field = "identity" // frozen by Begin and kept by a tombstone
+	fieldRequest  field = "request"  // headers and body; a sweep drops them
 	fieldAnswer   field = "answer"
 	fieldHistory  field = "history"
 	fieldNote     field = "note"
@@ -41,8 +41,8 @@ type box struct {
 	data []byte // associated data, without the field
 }
 
-// newBox derives the record's own key. id is as the journal stores it; created, with the record's place, tells two
-// records of one ID apart, of which the first was forgotten.
+// newBox derives the record's own key. id is in the form of the journal. created, with the record's place, tells two
+// records of one ID apart if the first was forgotten.
 func (k *key) newBox(id persist.ID, created time.Time) (*box, error) {
 	data := make([]byte, 0, 64+len(id.Account)+len(id.Key))
 	for _, s := range [...]string{id.Account, id.Key} {
@@ -70,7 +70,7 @@ func (b *box) seal(f field, plain []byte) []byte {
 	return b.aead.Seal(part, nil, plain, b.associated(f))
 }
 
-// associated is what is authenticated beside the ciphertext: the record and the field.
+// associated returns the data authenticated beside the ciphertext: the record and the field.
 func (b *box) associated(f field) []byte {
 	return append(append(make([]byte, 0, len(b.data)+len(f)), b.data...), f...)
 }
@@ -78,14 +78,13 @@ func (b *box) associated(f field) []byte {
 // opener opens the parts of one record.
 type opener struct {
 	s       *Sealer
-	id      persist.ID // as the journal stores it
+	id      persist.ID // in the form of the journal
 	created time.Time
-	box     *box // of the key that the last part named; nil before
+	box     *box // of the key named by the last part; nil before
 }
 
-// open returns what is in a part.
-// Errors: persist.ErrSealed where the key is not there, or another one; persist.ErrCorrupt where the part was changed,
-// cut off, or is that of another record or field.
+// open returns the plaintext of a part. Errors: persist.ErrSealed if the key is not there, or another one;
+// persist.ErrCorrupt if the part was changed, cut off, or is one of another record or field.
 func (o *opener) open(f field, part []byte) ([]byte, error) {
 	id, check, rest, ok := split(part)
 	if !ok {

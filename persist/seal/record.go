@@ -9,14 +9,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// A sealed record is a record that every journal takes. Its Target is the sealed identity: whatever Begin freezes, and a
-// sweep keeps. Its Body is the sealed request with its trace, which a sweep drops. Its History is one attempt whose Error is
-// the sealed history. The body of its Answer is the sealed answer; the status beside it is for the tombstone.
+// A sealed record is a valid record for every journal. Its Target is the sealed identity: the data frozen by Begin and
+// kept by a sweep. Its Body is the sealed request with its trace; a sweep drops it. Its History is one attempt with the
+// sealed history as its Error. The body of its Answer is the sealed answer; the status beside it is for the tombstone.
 
-// placeholder stands where a record must have something.
+// placeholder stands in a field never empty in a valid record.
 const placeholder = "sealed"
 
-// Seal returns rec as a journal below [Sealer.Journal] keeps it, for a record that is begun without that journal:
+// Seal returns rec in the form of a journal below [Sealer.Journal], for a record begun without that journal:
 //
 //	sealed, err := sealer.Seal(record) // of Client.Prepare
 //	existing, created, err := postgres.Begin(ctx, tx, sealed)
@@ -51,7 +51,7 @@ func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 	return sealed, nil
 }
 
-// identityOf is rec with nothing but what Begin freezes and a sweep keeps.
+// identityOf returns rec with nothing but the data frozen by Begin and kept by a sweep.
 func identityOf(rec *persist.Record) persist.Record {
 	return persist.Record{
 		ID: rec.ID, Generated: rec.Generated, Results: rec.Results, Origin: rec.Origin, Method: rec.Method, Target: rec.Target, KeptFields: rec.KeptFields,
@@ -61,8 +61,8 @@ func identityOf(rec *persist.Record) persist.Record {
 	}
 }
 
-// sealChange seals by a key what may change of rec, and leaves out what Begin froze: an Update or a Finish does not write
-// it again. What stands for the fingerprint is the caller's to set.
+// sealChange seals by a key the changing parts of rec, and leaves out the parts frozen by Begin: an Update or a Finish
+// does not write them again. The caller sets the value in the place of the fingerprint.
 func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record, b *box, err error) {
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, nil, err
@@ -100,10 +100,10 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 	return sealed, b, nil
 }
 
-// Unseal returns the record that [Sealer.Seal] made sealed of, with what has changed of it since.
+// Unseal returns the record given to [Sealer.Seal] for sealed, with all its changes since.
 //
-// Errors: persist.ErrSealed if its key was not given or is another one, or if it is not sealed and Config.AcceptPlain is
-// not set; persist.ErrCorrupt if something of it was changed, cut off, or put there from elsewhere.
+// Errors: persist.ErrSealed if its key was not given or is another one, or if it is not sealed and Config.AcceptPlain
+// is not set; persist.ErrCorrupt if a part of it was changed, cut off, or put there from elsewhere.
 func (s *Sealer) Unseal(sealed persist.Record) (persist.Record, error) {
 	if err := s.made(); err != nil {
 		return persist.Record{}, err
@@ -119,7 +119,7 @@ func (s *Sealer) Unseal(sealed persist.Record) (persist.Record, error) {
 	return persist.Record{}, s.unread(&sealed, err)
 }
 
-// unread returns an error about a record that is intact, with what stands in clear of it.
+// unread returns an error about an intact record, with the parts of the record in clear.
 func (s *Sealer) unread(sealed *persist.Record, err error) error {
 	return &persist.UnreadError{Record: *sealed, Needs: s.needsAbove(sealed.Needs().String()), Err: err}
 }
@@ -145,8 +145,9 @@ func (s *Sealer) unseal(sealed *persist.Record) (persist.Record, error) {
 	return rec, nil
 }
 
-// identity is the sealed record with what Begin froze in clear again. What the journal finds it by must be what belongs to it.
-// The tombstone of a generated key may be that of a chosen one: see persist.Record.Strip.
+// identity returns the sealed record with the parts frozen by Begin in clear again. The journal's fields for finding
+// the record must belong to it. The tombstone of a generated key may be the tombstone of a chosen one: see
+// persist.Record.Strip.
 func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	var was persist.Record
 	plain, err := o.open(fieldIdentity, []byte(sealed.Target))
@@ -185,7 +186,7 @@ func (o *opener) request(sealed, rec *persist.Record) error {
 	return err
 }
 
-// progress opens into rec what has changed since it was begun.
+// progress opens the changes of the record since its Begin into rec.
 func (o *opener) progress(sealed, rec *persist.Record) error {
 	for _, text := range []struct {
 		field  field
@@ -224,7 +225,7 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 	return nil
 }
 
-// openProgress opens a part that encodeProgress made.
+// openProgress opens a part made by encodeProgress.
 func (o *opener) openProgress(f field, part []byte) (was persist.Record, err error) {
 	plain, err := o.open(f, part)
 	if err == nil {
@@ -233,12 +234,12 @@ func (o *opener) openProgress(f field, part []byte) (was persist.Record, err err
 	return was, err
 }
 
-// encodeIntent is what Begin freezes of rec, as the journals encode it.
+// encodeIntent returns the parts of rec frozen by Begin, in the journals' encoding.
 func encodeIntent(rec persist.Record) []byte {
 	return codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rec, codec.Inline)), &rec, codec.Inline)
 }
 
-// encodeProgress is what changes of rec, as the journals encode it.
+// encodeProgress returns the changing parts of rec, in the journals' encoding.
 func encodeProgress(rec persist.Record) []byte {
 	return codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rec, codec.Inline)), &rec, codec.Inline)
 }

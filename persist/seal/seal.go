@@ -16,10 +16,10 @@ import (
 // SecretSize is the length of a secret in bytes: an AES-256 key.
 const SecretSize = 32
 
-// idMax is how long the id of a key may be.
+// idMax is the maximum length of a key's id.
 const idMax = 32
 
-// Key is a secret with the name that sealed records call it by.
+// Key is a secret with its name in sealed records.
 type Key struct {
 	// ID is 1 to 32 letters, digits, '.', '_' and '-'. It is in clear in the journal. Never use one again for another
 	// secret.
@@ -28,17 +28,17 @@ type Key struct {
 	Secret []byte
 }
 
-// Config says how to seal.
+// Config contains the keys and options of a Sealer.
 type Config struct {
 	_ struct{}
 
 	// Keys are the keys, the current one first: it seals, all of them unseal. At least one.
 	Keys []Key
-	// HashKey, if set, puts an HMAC-SHA256 in the place of each business key: 32 random bytes. The same for as long as
-	// the journal lives: with another one, keys that were used are not found. Nil: business keys are in clear.
+	// HashKey, if set, puts an HMAC-SHA256 in the place of each business key: 32 random bytes. It must stay the same in
+	// the life of the journal: with another one, used keys are not found. Nil: business keys are in clear.
 	HashKey []byte
-	// AcceptPlain reads records that are not sealed, too, for a journal that was begun without keys. Those stay in clear with
-	// all that happens to them; new ones are sealed. Not together with HashKey. While it is set, whoever can write to the
+	// AcceptPlain reads unsealed records, too, for a journal begun without keys. Those stay in clear with all their
+	// changes; new ones are sealed. Not together with HashKey. While it is set, anybody with write access to the
 	// journal can put requests of their own into it.
 	AcceptPlain bool
 }
@@ -50,20 +50,19 @@ type Sealer struct {
 	plain   bool
 }
 
-// key is what is derived of a Key.
+// key holds the secrets derived from a Key.
 type key struct {
 	id          string
 	root        []byte // of the keys of records
 	fingerprint []byte // of the HMAC in the place of a fingerprint
 	check       []byte // tells another secret under the same id
-	needs       []byte // hides what a record needs: two keys
+	needs       []byte // hides a record's needs: two keys
 }
 
-// checkSize is how many bytes tell another secret: 1 of 4 billion is not told.
+// checkSize is the length of check in bytes: it misses 1 of 4 billion other secrets.
 const checkSize = 4
 
-// New makes a sealer. It keeps none of the caller's slices.
-// Errors name what is wrong with which key, and no secret.
+// New makes a sealer. It keeps none of the caller's slices. Errors name the fault and its key, and no secret.
 func New(c Config) (*Sealer, error) {
 	s := &Sealer{hashKey: slices.Clone(c.HashKey), plain: c.AcceptPlain}
 	switch {
@@ -108,8 +107,8 @@ func (k Key) valid() error {
 	return nil
 }
 
-// derive makes the keys for each purpose by HKDF (RFC 5869). One secret under two ids is two keys: a listing that asks for
-// what each of them stands for must not find a record twice.
+// derive makes the keys for each purpose by HKDF (RFC 5869). One secret under two ids is two keys: a listing asks for
+// the values under each of them, and must not find a record twice.
 func (k Key) derive() (*key, error) {
 	root, err := hkdf.Extract(sha256.New, k.Secret, []byte("oncehttp seal v1 "+k.ID))
 	if err != nil {
@@ -128,7 +127,7 @@ func (k Key) derive() (*key, error) {
 	return made, err
 }
 
-// find is the key with an id, or nil.
+// find returns the key with an id, or nil.
 func (s *Sealer) find(id string) *key {
 	for _, k := range s.keys {
 		if k.id == id {
@@ -138,10 +137,10 @@ func (s *Sealer) find(id string) *key {
 	return nil
 }
 
-// index is what stands for a fingerprint in records that k has sealed.
+// index returns the value in the place of a fingerprint in records sealed by k.
 func (k *key) index(fingerprint []byte) []byte { return mac(k.fingerprint, fingerprint) }
 
-// indexes are what may stand for a fingerprint, that of new records first.
+// indexes returns the possible values in the place of a fingerprint, the value of new records first.
 func (s *Sealer) indexes(fingerprint []byte) [][]byte {
 	list := make([][]byte, 0, len(s.keys)+1)
 	for _, k := range s.keys {
@@ -153,7 +152,7 @@ func (s *Sealer) indexes(fingerprint []byte) [][]byte {
 	return list
 }
 
-// stored is the business key as the journal has it. The empty key, which a query may have, stays empty.
+// stored returns the business key in the form of the journal. The empty key of a query stays empty.
 func (s *Sealer) stored(key string) string {
 	if s.hashKey == nil || key == "" {
 		return key
@@ -161,7 +160,7 @@ func (s *Sealer) stored(key string) string {
 	return base64.RawURLEncoding.EncodeToString(mac(s.hashKey, []byte(key)))
 }
 
-// storedID is the ID as the journal has it.
+// storedID returns the ID in the form of the journal.
 func (s *Sealer) storedID(id persist.ID) persist.ID {
 	id.Key = s.stored(id.Key)
 	return id

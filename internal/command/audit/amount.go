@@ -50,13 +50,13 @@ func (u *units) same(ours, theirs results.Decimal, currency string) bool {
 	return ours.Equals(&theirs)
 }
 
-// money is what our side of an operation says of its amount.
+// money is the amount of an operation by our side.
 type money struct {
 	amount   results.Decimal
 	currency string
 }
 
-// knownMoney is what moneyOf found last: an operation is asked for the totals, and for the comparison.
+// knownMoney keeps the last result of moneyOf, since the totals and the comparison both ask for it.
 type knownMoney struct {
 	of    persist.ID
 	money money
@@ -65,8 +65,8 @@ type knownMoney struct {
 
 func (m *money) String() string { return strings.TrimSpace(m.amount.String() + " " + m.currency) }
 
-// moneyOf is the amount of an operation; why says why it is not known. Where the request has no currency, and none is asked
-// for, the export's is believed.
+// moneyOf returns the amount of an operation; why is the reason if it is not known. If the request has no currency, and none is
+// asked for, the export's currency is taken as correct.
 func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
 	if k := a.known; k != nil && k.of == rec.ID {
 		return k.money, k.why

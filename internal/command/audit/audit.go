@@ -1,4 +1,4 @@
-// Package audit is oncehttp audit: a journal beside the provider's own export.
+// Package audit is oncehttp audit: it compares a journal with the provider's own export.
 package audit
 
 import (
@@ -37,7 +37,7 @@ type auditFlags struct {
 	where     []string
 	allRows   bool
 	delimiter string
-	comma     rune // of delimiter; 0: what is found
+	comma     rune // of delimiter; 0: found in the file
 	decimal   string
 	typeCol   string
 	timeCol   string
@@ -155,7 +155,7 @@ type Finding struct {
 	Next      string `json:"next,omitempty"`
 }
 
-// NotAuditable is the finding of an operation of which too little is known.
+// NotAuditable is the finding of an operation with too few known facts.
 const NotAuditable = "not-auditable"
 
 func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
@@ -223,7 +223,7 @@ func (f *auditFlags) check(a *audit) (err error) {
 	return err
 }
 
-// checkWords checks the flags that are used as they are.
+// checkWords checks the flags used without parsing.
 func (f *auditFlags) checkWords() error {
 	switch {
 	case len(f.against) == 0:
@@ -262,10 +262,10 @@ func (f *auditFlags) checkAmounts() error {
 	return f.units.check()
 }
 
-// namedColumn is a column of an export, and the flag that names it.
+// namedColumn is a column of an export, and the flag with its name.
 type namedColumn struct{ flag, column string }
 
-// columns are those that an export must have.
+// columns returns the columns required in an export.
 func (f *auditFlags) columns() []namedColumn {
 	list := []namedColumn{{"--match", f.match}}
 	add := func(on bool, flag, column string) {
@@ -284,8 +284,8 @@ func (f *auditFlags) columns() []namedColumn {
 	return list
 }
 
-// unselected is what keeps a row from being done, such as "status=failed"; "" if --where selects it: in each column that it
-// names the row has one of the values.
+// unselected returns the cell against counting a row as done, such as "status=failed". It returns "" if --where selects the
+// row: in each column of --where the row has one of the values.
 func (f *auditFlags) unselected(cell func(column string) string) string {
 	wanted := map[string][]string{}
 	for _, w := range f.where {
@@ -317,7 +317,7 @@ func (f *auditFlags) print(w io.Writer, x Finding) error {
 	return err
 }
 
-// summary says what was compared. It claims nothing beyond the export.
+// summary returns the counts of the comparison. It claims nothing beyond the export.
 func (a *audit) summary() string {
 	var parts []string
 	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", "foreign", NotAuditable, "edge"} {
@@ -337,7 +337,7 @@ func (a *audit) found(x Finding) error {
 	return a.print(x)
 }
 
-// ours goes through the journal.
+// ours compares every operation of the journal.
 func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 	q := a.flags.Query()
 	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {

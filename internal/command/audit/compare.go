@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// compare holds one operation against its rows.
+// compare compares one operation with its rows.
 func (a *audit) compare(rec *persist.Record) error {
 	res := a.declines.ResultOfRecord(rec)
 	inDoubt := res == results.Unknown || rec.State == persist.StateHeld
@@ -54,8 +54,8 @@ func (a *audit) compare(rec *persist.Record) error {
 	return a.found(x)
 }
 
-// spend takes a row of each type for an operation that is done, and reports whether there was one that no other
-// operation has taken.
+// spend takes a row of each type for an operation done here, and reports whether there was one not taken by another
+// operation.
 func (a *audit) spend(rows []indexedRow) bool {
 	types := map[string]bool{}
 	for _, r := range rows {
@@ -67,10 +67,10 @@ func (a *audit) spend(rows []indexedRow) bool {
 	return len(types) > 0
 }
 
-// unresolved reports an operation in doubt that the exports do not have as done. others are its rows that do not count.
+// unresolved reports an operation in doubt if the exports do not have it as done. others are its rows not counted as done.
 func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) error {
 	if rec.State == persist.StateAbandoned && a.outside(rec.Finished) {
-		return nil // it is told with the exports of the time in which somebody gave it up
+		return nil // it is reported with the exports of the time of its abandonment
 	}
 	x.Finding, x.Here = "unresolved", view.StateText(rec)
 	if len(others) > 0 {
@@ -85,8 +85,8 @@ func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) 
 	return a.found(x)
 }
 
-// settle reports an operation in doubt that the exports have as done. The command that says so is printed only where
-// nothing speaks against it.
+// settle reports an operation in doubt if the exports have it as done. The command to settle it is printed only if
+// mayNotSettle has no reason against it.
 func (a *audit) settle(rec *persist.Record, x Finding, rows []indexedRow) error {
 	x.Finding, x.There = "settle", rows[0].where()
 	x.Why = a.mayNotSettle(rec, rows)
@@ -99,7 +99,7 @@ func (a *audit) settle(rec *persist.Record, x Finding, rows []indexedRow) error 
 	return a.found(x)
 }
 
-// mayNotSettle is why nobody should say by these rows alone that an operation has happened; "" if they may.
+// mayNotSettle returns the reason against settling an operation as happened by these rows alone; "" if there is none.
 func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
 	switch {
 	case rec.State.Final():
@@ -120,14 +120,14 @@ func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
 	return why
 }
 
-// blind reports an operation that cannot be audited, and why.
+// blind reports an operation as not auditable, with the reason.
 func (a *audit) blind(x Finding, why string) error {
 	x.Finding, x.Why = NotAuditable, why
 	return a.found(x)
 }
 
-// referenceOf is what a row of the operation has in the column --match; why says why
-// that is not known.
+// referenceOf returns the operation's text in the column --match; why is the reason if
+// it is not known.
 func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
 	if a.flags.reference == "" {
 		return rec.Key, ""
@@ -139,7 +139,7 @@ func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
 	return reference, why
 }
 
-// missing reports an operation that is done here and not in the exports. others are its rows that do not count.
+// missing reports an operation if it is done here and not in the exports. others are its rows not counted as done.
 func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []indexedRow) error {
 	if len(others) > 0 {
 		x.There = others[0].where()
@@ -158,7 +158,7 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 	return a.found(x)
 }
 
-// maybeDeclined reports whether an answer that is gone may have been one of --declined.
+// maybeDeclined reports whether a pruned answer may have been one of --declined.
 func (a *audit) maybeDeclined(rec *persist.Record) bool {
 	return len(a.declines) > 0 && rec.Swept && rec.State == persist.StateConfirmed && rec.Status < http.StatusBadRequest
 }
@@ -175,7 +175,7 @@ func (a *audit) twice(rows []indexedRow) bool {
 	return false
 }
 
-// amounts compares what was asked for with what the rows say; one row of a type
+// amounts compares the requested amount with those of the rows; one row of a type
 // has to agree.
 func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error {
 	if a.flags.amount == "" {
@@ -194,7 +194,7 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	return a.found(x)
 }
 
-// foreign is called for each row that no operation took.
+// foreign reports a row not taken by any operation.
 func (a *audit) foreign(r exportRow) error {
 	if a.outside(r.At) {
 		return nil

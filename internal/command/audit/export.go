@@ -15,20 +15,20 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// exportPlace is where a row is in its file.
+// exportPlace is the place of a row in its file.
 type exportPlace struct{ row, line int }
 
-// exportRows gives the rows of an export by column, io.EOF after the last.
+// exportRows returns the rows of an export by column, io.EOF after the last.
 type exportRows struct {
 	next    func() (map[string]string, exportPlace, error)
 	file    string
 	columns []string // of a CSV file
 }
 
-// check reports the columns that a flag names and a CSV file lacks, all of them.
+// check returns an error with all columns named by a flag and missing in a CSV file.
 func (e *exportRows) check(f *auditFlags) error {
 	if e.columns == nil {
-		return nil // an NDJSON line says by itself what it lacks
+		return nil // each NDJSON line is checked by itself
 	}
 	var missing []string
 	for _, flag := range f.columns() {
@@ -42,7 +42,7 @@ func (e *exportRows) check(f *auditFlags) error {
 	return &input.RowError{File: e.file, Err: fmt.Errorf("there is no column %s; the columns are %s", strings.Join(missing, ", "), strings.Join(words.Quoted(e.columns), ", "))}
 }
 
-// openExport begins to read a CSV or NDJSON file. comma parts the columns of CSV; 0: what is found.
+// openExport begins to read a CSV or NDJSON file. comma separates the columns of CSV; 0: found in the file.
 func openExport(in *input.File, comma rune) (*exportRows, error) {
 	r := bufio.NewReaderSize(in.Reader(), 64<<10)
 	first, err := input.FirstOf(in.Name, r)

@@ -20,7 +20,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// exportRow is what an audit needs of a row of an export.
+// exportRow holds the facts about a row of an export needed by an audit.
 type exportRow struct {
 	File     string
 	Row      int
@@ -29,7 +29,7 @@ type exportRow struct {
 	Currency string
 	Type     string
 	At       time.Time
-	Not      string // what --where finds in a row that does not count as done; "" in one that does
+	Not      string // the result of unselected; "" in a row counted as done
 }
 
 func (r *exportRow) where() string {
@@ -42,18 +42,18 @@ func (r *exportRow) where() string {
 // money is the row's amount with its currency.
 func (r *exportRow) money() string { return strings.TrimSpace(r.Amount + " " + r.Currency) }
 
-// exportIndex holds the rows of all exports in a temporary file, by what they
-// match, so that memory does not grow with the exports but by two bits a row.
+// exportIndex holds the rows of all exports in a temporary file, by their cells in
+// the column --match. Memory grows with the exports by two bits a row only.
 type exportIndex struct {
 	db    *bbolt.DB
 	path  string
-	rows  int       // that count as done
-	all   int       // of any kind
+	rows  int       // rows counted as done
+	all   int       // rows of any kind
 	look  *bbolt.Tx // of take; nil: none has begun
 	taken rowSet    // the rows of an operation
-	spent rowSet    // those of an operation that is done here
+	spent rowSet    // the rows of an operation done here
 
-	totals results.Totals // of the rows that count as done
+	totals results.Totals // of the rows counted as done
 }
 
 // rowSet is a set of rows by their numbers.
@@ -73,11 +73,11 @@ var rowsBucket = []byte("rows")
 
 const (
 	indexBatch    = 5000 // rows a commit
-	matchBytesMax = 4096 // of what stands in the column --match
+	matchBytesMax = 4096 // of a cell in the column --match
 )
 
-// indexExports reads all exports. The temporary file lies in dir. What is wrong with
-// them is said all at once.
+// indexExports reads all exports. The temporary file is in dir. All faults of the
+// exports are returned at once.
 func indexExports(ctx context.Context, f *auditFlags, dir string, say func(string)) (*exportIndex, error) {
 	file, err := os.CreateTemp(dir, ".oncehttp-audit-*")
 	if err != nil {
@@ -203,13 +203,13 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 		return fail(f.match, fmt.Errorf("is longer than %d bytes", matchBytesMax))
 	}
 	x.all++
-	if r.Not == "" { // of what did not happen, neither amount nor time is compared
+	if r.Not == "" { // otherwise neither amount nor time is compared
 		x.rows++
 		if column, err := f.read(&r, cell, spell); err != nil {
 			return fail(column, err)
 		}
 		if f.amount != "" {
-			amount, _ := results.ParseDecimal(r.Amount) // which read has spelled
+			amount, _ := results.ParseDecimal(r.Amount) // read has spelled it
 			x.totals.Add(results.Class(results.Done), r.Currency, &amount)
 		}
 	}
@@ -221,7 +221,7 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 	return tx.Bucket(rowsBucket).Put(key, value)
 }
 
-// read reads the amount and the time of a row that counts as done. An error is of column.
+// read reads the amount and the time of a row counted as done. An error is of column.
 func (f *auditFlags) read(r *exportRow, cell func(string) string, spell func(string) (results.Decimal, error)) (column string, err error) {
 	if f.amount != "" {
 		amount, err := spell(cell(f.amountCol))
@@ -243,8 +243,8 @@ func (f *auditFlags) read(r *exportRow, cell func(string) string, spell func(str
 	return "", nil
 }
 
-// take gives the rows that match: those that count as done, and the others. It marks
-// them as an operation's.
+// take returns the matching rows: those counted as done, and the others. It marks
+// all of them as an operation's.
 func (x *exportIndex) take(match string) (done, others []indexedRow, err error) {
 	match = strings.TrimSpace(match)
 	prefix := append([]byte(match), 0)
@@ -270,7 +270,7 @@ type indexedRow struct {
 	number uint64
 }
 
-// each calls do for every row that counts as done and was not taken.
+// each calls do for every row counted as done and not taken.
 func (x *exportIndex) each(do func(exportRow) error) error {
 	return x.look.Bucket(rowsBucket).ForEach(func(k, v []byte) error {
 		if x.taken.has(binary.BigEndian.Uint64(k[bytes.IndexByte(k, 0)+1:])) {

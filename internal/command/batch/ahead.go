@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 )
 
-// readRow is a row with its place in the input, and what was found out about it while
-// other rows were.
+// readRow is a row with its place in the input, and with the results of looking at it, found while other rows were
+// being read.
 type readRow struct {
 	input.Row
 	at  int   // its place, from 0
@@ -27,34 +27,33 @@ type readRow struct {
 	amount   results.Decimal
 	currency string
 
-	// The rest is what the second reading asks. of is the first row with this key and
-	// content, its own number if it is the first. recorded is the line of a row whose
-	// answer is in the journal, if the request there is the row's: standing, like
-	// mark.request, is of its fingerprint. text is the line as it is printed where
-	// the row repeats no other.
+	// Only the second reading uses the rest. of is the number of the first row with this key and content, its own
+	// number if it is the first. recorded is the line of a row answered in the journal. It counts only if the
+	// request there is the row's: standing, from the fingerprint in the journal, must equal mark.request. text is
+	// recorded as printed, if the row repeats no other.
 	of       int
 	recorded *results.Line
 	standing [16]byte
 	text     []byte
 }
 
-// A group is what is looked at at once, so many rows or so many bytes. It is large
-// enough that handing it over costs nothing, and small beside what else is in memory.
+// A group is looked at as one: so many rows or so many bytes. It is large enough to make the hand-over cheap, and
+// small beside the other contents of memory.
 const (
 	groupRowsMax  = 64
 	groupBytesMax = 256 << 10
-	groupsMax     = 4 // wait to be taken: one who reads keeps no more processors busy
+	groupsMax     = 4 // wait to be taken: a single reader keeps no more processors busy
 )
 
-// rowGroup is a few rows that follow each other.
+// rowGroup is a few consecutive rows.
 type rowGroup struct {
 	rows   []readRow
 	looked chan struct{} // closed when look is done with them
 }
 
-// readAhead reads all rows. look is called for groups of them, for several at a time;
-// take for each row that was looked at, one after the other, in the order of the rows.
-// It returns when every row was taken, or when take has returned false.
+// readAhead reads all rows. It calls look for groups of them, for several at a time, and then take for each row,
+// one after the other, in the order of the rows. It returns when every row was taken, or when take has returned
+// false.
 func readAhead(rows input.RowReader, look func([]readRow), take func(*readRow) bool) {
 	groups := make(chan *rowGroup, min(runtime.GOMAXPROCS(0), groupsMax))
 	var running sync.WaitGroup
@@ -90,8 +89,8 @@ func readAhead(rows input.RowReader, look func([]readRow), take func(*readRow) b
 	}
 }
 
-// nextGroup reads a group, whose first row has this place. more is false behind the
-// last row, and behind an error after which nothing can be read.
+// nextGroup reads a group; at is the place of its first row. more is false after the last row, and after an error
+// if nothing can be read after it.
 func nextGroup(rows input.RowReader, at int) (g *rowGroup, more bool) {
 	g = &rowGroup{rows: make([]readRow, 0, groupRowsMax), looked: make(chan struct{})}
 	for bytes := 0; len(g.rows) < groupRowsMax && bytes < groupBytesMax; at++ {

@@ -54,9 +54,9 @@ type batchFlags struct {
 	ownJournal bool // the default one, beside the file
 }
 
-// spareHeap is memory that is never touched, and so never taken from the system. The
-// collector, which waits until the heap has doubled, runs after so many bytes at least:
-// after every 4 MB it costs a batch a tenth of its processor time.
+// spareHeap is the size of a block of memory never touched, and so never taken from the system. The garbage
+// collector waits until the heap has doubled. With the block in the heap it runs after so many bytes at least.
+// Without it, it runs after every 4 MB, and costs a batch a tenth of its processor time.
 const spareHeap = 32 << 20
 
 const rateMax = 1e6
@@ -177,11 +177,11 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	f.outs.bind(fs)
 }
 
-// run goes from checks that touch nothing to the first send, in this order, so
-// that whatever is wrong is found before anything is created.
+// run goes from checks without effects to the first send, in this order. So it finds every fault before it creates
+// anything.
 func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) error {
 	defer runtime.KeepAlive(make([]byte, spareHeap))
-	errs := &lateWriter{s.Err} // beside the line that shows how far it is
+	errs := &lateWriter{s.Err} // beside the progress line
 	p, cfg, err := f.plan(errs)
 	if err != nil {
 		return err
@@ -322,7 +322,8 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	return p, cfg, nil
 }
 
-// look is what the survey looks for. Rows can differ only in the amount where the amount is part of the key.
+// look returns the likely mistakes for the survey to look for. Two rows with different keys can have the amount as
+// their only difference if the amount is part of the key.
 func (f *batchFlags) look(keyFields []string) input.Look {
 	amount := cmp.Or(f.sums.column, "amount")
 	look := input.Look{Totals: true}
@@ -332,7 +333,7 @@ func (f *batchFlags) look(keyFields []string) input.Look {
 	return look
 }
 
-// checkNumbers checks the ranges of the flags that are numbers.
+// checkNumbers checks the ranges of the numeric flags.
 func (f *batchFlags) checkNumbers() error {
 	switch {
 	case f.workers < 1 || f.workers > session.WorkersMax:

@@ -12,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// setBody checks the flags that say what a row's body is, and the Content-Type. Rows
-// are forms where --form says so, or else the profile.
+// setBody checks the flags for a row's body, and the Content-Type. --form decides if rows are forms; without
+// --form, the profile decides.
 func (f *batchFlags) setBody(needs *input.RowNeeds, header http.Header, p *profile.Profile) error {
 	if !f.formSaid {
 		f.form = p.Body.Default() == profile.FormBody
@@ -42,7 +42,8 @@ func (f *batchFlags) setBody(needs *input.RowNeeds, header http.Header, p *profi
 	return f.setType(header, p)
 }
 
-// setType says what the body is, and refuses a header that says otherwise.
+// setType sets the Content-Type of the rows if there is none. It refuses a header naming a form for JSON rows, or
+// another type for form rows.
 func (f *batchFlags) setType(header http.Header, p *profile.Profile) error {
 	given := header.Get("Content-Type")
 	kind, _, _ := mime.ParseMediaType(given)

@@ -13,14 +13,13 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// breaker stops a batch that cannot succeed: a wrong token, a wrong URL, a server
-// that is down. Without it every row would learn the same by itself.
+// breaker stops a batch that cannot succeed: a wrong token, a wrong URL, a server that is down. Without it every
+// row would fail in the same way by itself.
 //
-// It counts the answers in a row that failed alike, a success between or an
-// answer of the business (done, accepted, declined) beginning anew. While no
-// connection can be had, no further row is begun: the rows that are being tried
-// go on with their own attempts, and the first answer to any of them lets all go
-// on. Rows that the journal does not let begin are counted by themselves. Safe for concurrent use.
+// It counts the answers in a row with the same failure. A success or an answer of the business (done, accepted,
+// declined) restarts the count. While no connection can be had, no further row is begun. The rows in progress go
+// on with their own attempts, and the first answer to any of them lets all go on. Rows not begun because of the
+// journal are counted by themselves. Safe for concurrent use.
 type breaker struct {
 	most int               // alike in a row; 0: no limit
 	trip func(cause error) // stops the batch
@@ -28,14 +27,14 @@ type breaker struct {
 	mu      sync.Mutex
 	last    results.Group
 	alike   int
-	stuck   int // rows in a row that could not be begun
+	stuck   int // rows in a row not begun because of the journal
 	running int
 	down    bool          // no connection could be had, and no answer since
-	changed chan struct{} // closed when a row may be begun again; nil: nobody waits for that
+	changed chan struct{} // closed when a row may be begun again; nil: nobody waits
 }
 
-// stuckRowsMost is how many rows in a row may fail to begin, if --max-errors is not less. Each of them may wait for
-// as long as a call of the journal may take.
+// stuckRowsMost rows in a row that cannot be begun stop the batch, if --max-errors is not less. Each of them may
+// wait for as long as a call of the journal may take.
 const stuckRowsMost = 10
 
 // stuckError stops a batch whose journal does not let rows begin.
@@ -48,7 +47,7 @@ func (e *stuckError) Error() string { return e.err.Error() }
 
 func (e *stuckError) Unwrap() error { return e.err }
 
-// said is the error in a line, with how many rows of a batch were not tried because of it.
+// said returns the error in a line, with the number of a batch's rows not tried because of it.
 func (e *stuckError) said(journal string, notTried int) error {
 	return fmt.Errorf("stopped: %s one after the other could not be begun, and %s not tried; the same command goes on later: %w",
 		words.Count(e.rows, "row"), words.Was(notTried), place.JournalError(journal, e.err))
@@ -58,8 +57,8 @@ func newBreaker(most int, trip func(error)) *breaker {
 	return &breaker{most: most, trip: trip}
 }
 
-// begin waits until a row may be begun; false means that ctx ended first. Every
-// begin that gives true is followed by one end.
+// begin waits until a row may be begun. It returns false if ctx ended first. After each true the caller must call
+// end once.
 func (b *breaker) begin(ctx context.Context) bool {
 	for {
 		b.mu.Lock()
@@ -81,8 +80,7 @@ func (b *breaker) begin(ctx context.Context) bool {
 	}
 }
 
-// end takes a row's line. Rows that the journal answered say nothing of the
-// server.
+// end takes a row's line. Rows answered by the journal say nothing of the server.
 func (b *breaker) end(l *results.Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +118,8 @@ func (b *breaker) end(l *results.Line) {
 	}
 }
 
-// statusAndCode is " (401 refused)": the status and the error's code, or the code in words where there was no answer.
+// statusAndCode returns text such as " (401 refused)": the status and the error's code, or the code in words if
+// there was no answer.
 func statusAndCode(g results.Group) string {
 	text := g.Text()
 	if g.Status != 0 && g.Code != "" {
@@ -148,7 +147,7 @@ func (b *breaker) observe(e oncehttp.Event) {
 	}
 }
 
-// wake lets whoever waits look again. Under mu.
+// wake makes all waiting callers look again. Under mu.
 func (b *breaker) wake() {
 	if b.changed != nil {
 		close(b.changed)

@@ -17,16 +17,17 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// A file that was run, and got another name, has another default journal, which is empty: all its rows would be sent again.
-// Before such a journal is made, the journals beside the file are asked for its first rows.
+// A file renamed after a run has another default journal. The new journal is empty: all the file's rows would be
+// sent again. Before such a journal is made, the journals beside the file are asked for its first rows.
 
 const (
 	journalSuffix = ".oncehttp.db"
-	copyJournals  = 20 // that are asked, the newest first
+	copyJournals  = 20 // asked at most, the newest first
 	copyRows      = 8
 )
 
-// checkCopy asks before a file gets a journal of its own whose rows stand in another one beside it. --dry-run is told.
+// checkCopy asks before a file gets a journal of its own, if its rows are in another one beside it. A dry run only
+// prints the warning.
 func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) error {
 	if !f.ownJournal || f.newJournal || !at.IsFile() {
 		return nil
@@ -54,7 +55,7 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 	return nil
 }
 
-// firstRows are the first rows of the input.
+// firstRows returns the first rows of the input, at most copyRows.
 func firstRows(b *batch) ([]input.Row, error) {
 	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
 	if err != nil {
@@ -71,11 +72,11 @@ func firstRows(b *batch) ([]input.Row, error) {
 	return first, nil
 }
 
-// journalsBeside are the other default journals in the folder of one, the newest first.
+// journalsBeside returns the other default journals in the folder of path, the newest first.
 func journalsBeside(path string) []string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
-		return nil // the journal itself cannot be made there, which is said then
+		return nil // the journal itself cannot be made there; its own error comes then
 	}
 	var found []fs.FileInfo
 	for _, e := range entries {
@@ -92,8 +93,8 @@ func journalsBeside(path string) []string {
 	return paths
 }
 
-// rowIn is the number of the first of these rows whose operation, the same request, stands in a journal; 0: none does, or the
-// journal cannot be read.
+// rowIn returns the number of the first of these rows whose operation, with the same request, is in the journal at
+// path. It returns 0 if there is none, or if the journal cannot be read.
 func (f *batchFlags) rowIn(ctx context.Context, b *batch, path string, rows []input.Row) int {
 	at, err := place.ParseSealed(place.FromFlag, path, f.SealKey)
 	if err != nil {

@@ -22,8 +22,8 @@ type job struct {
 	late bool // it was put off before
 }
 
-// dispatch reads the input a second time. A row whose answer is in the journal is
-// done with that; the others are handed out.
+// dispatch reads the input a second time. A row with its answer in the journal is done; the workers get the
+// others.
 func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
 	if err != nil {
@@ -45,7 +45,7 @@ func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 	})
 }
 
-// handOut finishes a row that the journal answers, and gives any other to a worker.
+// handOut finishes a row answered by the journal, and gives any other to a worker.
 func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan job) {
 	j := job{seq: r.at, row: r.Row, of: r.of}
 	if r.recorded != nil && r.standing == r.mark.request {
@@ -66,12 +66,12 @@ func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan
 	}
 }
 
-// changed stops the batch: err shows that the input is no longer what was checked.
+// changed stops the batch: err shows a change of the input since the check.
 func (b *batch) changed(err error) {
 	b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
 }
 
-// look finds the rows whose answer is in the journal, while others are being sent.
+// look finds the rows answered in the journal, while others are being sent.
 func (b *batch) look(ctx context.Context, group []readRow) {
 	ids := make([]persist.ID, len(group))
 	for i := range group {
@@ -86,7 +86,7 @@ func (b *batch) look(ctx context.Context, group []readRow) {
 		return
 	}
 	left := groupBytesMax
-	// What it does not give, an error of the journal's too, is for Do to find.
+	// Do handles all other rows, and meets an error of the journal again.
 	_ = journal.GetEach(ctx, ids, func(i int, rec persist.Record) bool {
 		b.recall(&group[i], &rec)
 		left -= len(group[i].text)
@@ -94,14 +94,13 @@ func (b *batch) look(ctx context.Context, group []readRow) {
 	})
 }
 
-// eachReader is a journal that reads many records at once, as bolt's does.
+// eachReader is a journal with a call for reading many records at once, such as bolt's.
 type eachReader interface {
 	GetEach(ctx context.Context, ids []persist.ID, yield func(i int, rec persist.Record) bool) error
 }
 
-// recall makes the line of a row whose whole answer is in the journal: what Do would
-// find, without the cost of a call. What else may stand under the key is for Do to
-// judge. The printer makes the answer durable before it prints it.
+// recall makes the line of a row if its whole answer is in the journal: the same line as from Do, without the cost
+// of a call. Do judges any other record under the key. The printer makes the answer durable before it prints it.
 func (b *batch) recall(r *readRow, rec *persist.Record) {
 	if rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported || rec.Recipe != b.survey.recipe {
 		return
@@ -111,7 +110,7 @@ func (b *batch) recall(r *readRow, rec *persist.Record) {
 	r.recorded, r.text, r.standing = &l, l.Marshal(), half(rec.Fingerprint)
 }
 
-// queues are one for all workers or, where rows are ordered, one for each.
+// queues returns one queue for all workers or, if rows are ordered, one for each.
 func (b *batch) queues() []chan job {
 	n := 1
 	if b.plan.orderedBy >= 0 {
@@ -124,8 +123,7 @@ func (b *batch) queues() []chan job {
 	return queues
 }
 
-// queueOf is the same for all rows of one group, so that one worker sends them one
-// after the other.
+// queueOf returns the same queue for all rows of one group, so one worker sends them one after the other.
 func (b *batch) queueOf(r *input.Row, queues []chan job) chan<- job {
 	if len(queues) == 1 {
 		return queues[0]
@@ -155,8 +153,7 @@ func newPace(perSecond float64) *pace {
 
 func (p *pace) on() bool { return p.gap > 0 }
 
-// wait returns when the next start is due, or ctx ends. Time that was not used
-// is not saved up.
+// wait returns when the next start is due, or ctx ends. Unused time is not saved up.
 func (p *pace) wait(ctx context.Context) {
 	now := time.Now()
 	if p.next.Before(now) {

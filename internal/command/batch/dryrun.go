@@ -23,14 +23,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// dryRunRows is how many requests --dry-run shows, and dryRunNotes how many rows it names that would not be sent.
+// dryRunRows is the number of requests shown by --dry-run. dryRunNotes is the greatest number of rows named as not
+// to be sent.
 const (
 	dryRunRows  = 5
 	dryRunNotes = 20
 )
 
-// dryRunLine is a request that would be sent. The values of headers, which may be
-// credentials, are not shown.
+// dryRunLine is a request to be sent. The values of headers may be credentials, and are not shown.
 type dryRunLine struct {
 	Row     int             `json:"row"`
 	Key     string          `json:"key"`
@@ -40,19 +40,19 @@ type dryRunLine struct {
 	Body    json.RawMessage `json:"body,omitempty"`
 }
 
-// dryRun tells what a run would do, by the journal as it stands.
+// dryRun predicts the effects of a run, by the journal as it stands.
 type dryRun struct {
 	*batch
 	classes map[results.Class]int
 	totals  results.Totals
-	later   int // pending rows that are not due
+	later   int // pending rows not yet due
 	until   time.Time
 	notes   []string
-	unnamed int // rows for which no note is left
-	shown   int // rows that would be sent
+	unnamed int // rows beyond dryRunNotes
+	shown   int // rows a run would send
 }
 
-// dryRun prints the first rows that would be sent, and how all rows stand.
+// dryRun prints the first requests to be sent, and the state of all rows.
 func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error {
 	d := &dryRun{batch: b, classes: map[results.Class]int{}}
 	d.totals.Name = b.survey.totals.Name
@@ -66,7 +66,7 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error
 	return terminal.JoinExit(d.run(ctx), ses.Close())
 }
 
-// openExisting opens a journal to read it; nil where there is none yet.
+// openExisting opens a journal to read it. It returns nil if there is none yet.
 func openExisting(at place.Place) (*session.Session, error) {
 	if at.IsFile() {
 		if _, err := os.Stat(at.Path); errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +131,7 @@ func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) erro
 	return words.Pathless(enc.Encode(l))
 }
 
-// foresee is how a row stands, and whether it would be sent.
+// foresee returns the class of a row as it stands; sends is true if a run would send it.
 func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, sends bool, err error) {
 	if d.session == nil {
 		if d.plan.generation > 1 {
@@ -170,7 +170,7 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	return d.flags.Declines.ClassOfRecord(&rec), rec.State == persist.StatePending, nil
 }
 
-// note says why a row would not be sent as it stands.
+// note keeps the reason for not sending a row as it stands.
 func (d *dryRun) note(r *input.Row, why string) {
 	if why == "" {
 		return
@@ -182,7 +182,7 @@ func (d *dryRun) note(r *input.Row, why string) {
 	d.notes = append(d.notes, (&input.RowError{File: d.in.Name, Row: r.Number, Line: r.Line, Err: errors.New(why)}).Error())
 }
 
-// conclude prints how all rows stand.
+// conclude prints the notes, and the state of all rows.
 func (d *dryRun) conclude() {
 	for _, text := range d.notes {
 		terminal.Say(d.streams.Err, "%s", text)

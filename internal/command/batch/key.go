@@ -11,9 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// keyTemplate spells the key of a row: "order:{user}:{order_id}". What stands
-// before the first "{" is the scope; after it every part between two colons is
-// either one field or plain text. A part that mixes both is refused, because
+// keyTemplate spells the key of a row: "order:{user}:{order_id}". The text before the first "{" is the scope.
+// After it, every part between two colons is either one field or plain text. A part with both is refused, because
 // "{a}-{b}" would give two different rows one key.
 type keyTemplate struct {
 	scope  oncehttp.Scope
@@ -21,17 +20,18 @@ type keyTemplate struct {
 	fields []string // the fields named, in order, each once
 	// whole: the one field is the key as it stands, without a scope.
 	whole bool
-	// shape is what is made of a key before it is used.
+	// shape is applied to a key before its use.
 	shape session.KeyShape
 }
 
-// keyPart is a literal or, where field is not negative, an index into fields.
+// keyPart is a literal or, if field is not negative, an index into fields.
 type keyPart struct {
 	literal string
 	field   int
 }
 
-// keyTemplateFor reads --key for an API. Where keys stand in the rows already, or are UUIDs, it may be one field alone.
+// keyTemplateFor reads --key for an API. If keys are in the rows already, or are UUIDs, --key may be one field
+// alone.
 func keyTemplateFor(text string, shape session.KeyShape, p *profile.Profile) (keyTemplate, error) {
 	name, opened := strings.CutPrefix(text, "{")
 	name, closed := strings.CutSuffix(name, "}")
@@ -103,9 +103,8 @@ func (t *keyTemplate) parsePart(text string) (keyPart, error) {
 	return keyPart{field: i}, nil
 }
 
-// key is the key of the row whose fields have these values, in the order of
-// t.fields. An empty value gives "", as Scope.Key does; the row readers refuse
-// it before, by name.
+// key returns the key of the row with these field values, in the order of t.fields. An empty value gives "", as in
+// Scope.Key. The row readers refuse it before, by name.
 func (t *keyTemplate) key(values []string) oncehttp.Key {
 	if t.whole {
 		return oncehttp.Key(values[0])

@@ -60,7 +60,7 @@ func mergeEntries(sources []func() (entry, bool, error), yield func(entry)) erro
 	return nil
 }
 
-// sortedSource is a source and the entry that it gave last.
+// sortedSource is a source and the entry it gave last.
 type sortedSource struct {
 	entry entry
 	next  func() (entry, bool, error)

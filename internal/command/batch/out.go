@@ -17,7 +17,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// outFlags say what becomes of a file that --out names and that is there.
+// outFlags are the two ways to treat an existing file named by --out.
 type outFlags struct{ add, overwrite bool }
 
 func (f *outFlags) bind(fs *pflag.FlagSet) {
@@ -25,7 +25,7 @@ func (f *outFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.overwrite, "overwrite", false, "with --out: replace a file that holds something else than the lines of an earlier run of this batch")
 }
 
-// generationsMost is how many generations of a key are tried for a line of an earlier run.
+// generationsMost is the number of generations of a key tried for a line of an earlier run.
 const generationsMost = 20
 
 // checkKept refuses to write over the lines of another run, or asks. Those of an earlier run of the same batch come again.
@@ -77,7 +77,7 @@ func (f *batchFlags) holdsOurs(in *input.File, p *plan) (bool, error) {
 			return p.hasKey(&r, l.Key), nil
 		}
 	}
-	return false, nil // what is wrong with the input is said by its check
+	return false, nil // the check of the input reports its faults
 }
 
 // hasKey reports whether a key is the row's, in any generation.
@@ -90,7 +90,7 @@ func (p *plan) hasKey(r *input.Row, key string) bool {
 	return false
 }
 
-// openLines is where the lines go.
+// openLines opens the output for the lines, and returns a function to close it.
 func (f *batchFlags) openLines(stdout io.Writer) (io.Writer, func() error, error) {
 	if !f.outs.add || f.out == "" {
 		return terminal.OpenOut(f.out, stdout)

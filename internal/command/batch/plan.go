@@ -27,12 +27,12 @@ type plan struct {
 	sum, currency int
 }
 
-// keyOf is the row's key in this generation of it.
+// keyOf returns the row's key in this generation of it.
 func (p *plan) keyOf(r *input.Row, generation int) oncehttp.Key {
 	return p.key.shape.Of(p.key.key(r.Fields).Generation(generation))
 }
 
-// request is the row's request. The plan's header map is shared and not changed.
+// request returns the row's request. The plan's header map is shared and not changed.
 func (p *plan) request(ctx context.Context, r *input.Row) (*http.Request, error) {
 	target, err := p.target.fill(r.Fields)
 	if err != nil {

@@ -13,10 +13,9 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/view"
 )
 
-// progress tells the person at the terminal how far a batch is: on one line that
-// is drawn again and again, or, where stderr is no terminal, on a line every
-// linePause. What else is written to the terminal goes through beside, so that the two
-// do not run into each other. Safe for concurrent use.
+// progress tells the person at the terminal how far a batch is. On a terminal it draws one line again and again;
+// if stderr is no terminal, it prints a line every linePause. All other text for the terminal goes through beside,
+// so the two do not mix. Safe for concurrent use.
 type progress struct {
 	w        io.Writer
 	name     string
@@ -33,7 +32,7 @@ type progress struct {
 	running   int
 	results   map[results.Result]int
 	lastError string
-	sentSince time.Time // when the first row was begun that the journal does not answer
+	sentSince time.Time // beginning of the first row not answered by the journal
 	drawn     bool      // the line stands on the terminal
 	midLine   bool      // somebody else has written a part of a line
 
@@ -47,7 +46,7 @@ const (
 	linePause = 10 * time.Second
 )
 
-// newProgress begins to show what name is at. finish ends it.
+// newProgress begins to show the progress of name. finish ends it.
 func newProgress(stderr io.Writer, name string, quiet bool) *progress {
 	p := &progress{
 		w: stderr, name: name, terminal: terminal.IsTerminal(stderr), silent: quiet,
@@ -79,7 +78,7 @@ func (p *progress) tick(pause time.Duration) {
 	}
 }
 
-// checked says how many rows have been checked so far.
+// checked sets the number of rows checked so far.
 func (p *progress) checked(rows int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,21 +108,21 @@ func (p *progress) start() {
 	}
 }
 
-// recorded is the beginning of a row that the journal answers.
+// recorded is the beginning of a row answered by the journal.
 func (p *progress) recorded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running++
 }
 
-// putOff is the end of a row that is begun again later.
+// putOff is the end of a row to be begun again later.
 func (p *progress) putOff() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running--
 }
 
-// beside is w for what is not the progress: it takes the line away first.
+// beside returns w for all text but the progress. It takes the line away first.
 func (p *progress) beside(w io.Writer) io.Writer {
 	if p.silent || !p.terminal {
 		return w
@@ -131,13 +130,13 @@ func (p *progress) beside(w io.Writer) io.Writer {
 	return besideWriter{p, w}
 }
 
-// besideWriter is what beside returns.
+// besideWriter is the writer returned by beside.
 type besideWriter struct {
 	p *progress
 	w io.Writer
 }
 
-// Write takes the line away, and writes b.
+// Write takes the line away, and writes text.
 func (b besideWriter) Write(text []byte) (int, error) {
 	b.p.mu.Lock()
 	defer b.p.mu.Unlock()
@@ -151,7 +150,7 @@ func (b besideWriter) Write(text []byte) (int, error) {
 	return b.w.Write(text)
 }
 
-// lateWriter writes to what is known only later.
+// lateWriter writes to a Writer set later.
 type lateWriter struct{ io.Writer }
 
 func (p *progress) add(l *results.Line) {
@@ -197,7 +196,7 @@ func (p *progress) text(now time.Time) string {
 	if p.running > 0 {
 		parts = append(parts, fmt.Sprintf("%d waiting", p.running))
 	}
-	if took := now.Sub(p.sentSince).Seconds(); took > 0 && p.sent > 0 { // what the journal answers takes no time
+	if took := now.Sub(p.sentSince).Seconds(); took > 0 && p.sent > 0 { // rows answered by the journal take no time
 		rate := float64(p.sent) / took
 		parts = append(parts, fmt.Sprintf("%.3g/s", rate), "ETA "+view.Roughly(time.Duration(float64(p.total-p.done)/rate*float64(time.Second))))
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// batch is one run over an input that has been checked.
+// batch is one run over a checked input.
 type batch struct {
 	flags   *batchFlags
 	plan    *plan
@@ -35,11 +35,11 @@ type batch struct {
 	stop  context.CancelCauseFunc
 	lines chan results.Placed
 
-	// unfinished: the journal held operations of an earlier run that may have to wait before they are sent again.
+	// unfinished: the journal held operations of an earlier run. They may have to wait before they are sent again.
 	unfinished bool
 
 	mu     sync.Mutex
-	later  []job // that another process was sending
+	later  []job // rows being sent by another process
 	tally  results.Tally
 	totals results.Totals
 }
@@ -51,7 +51,7 @@ func (b *batch) note(format string, args ...any) {
 	}
 }
 
-// observe shows the breaker every attempt, beside whoever looks already.
+// observe shows the breaker every attempt. The observer of cfg, if any, still sees it, too.
 func (b *batch) observe(cfg *oncehttp.Config) {
 	b.breaker = newBreaker(b.flags.maxErrors, func(cause error) { b.stop(cause) })
 	next := cfg.Observe
@@ -63,8 +63,8 @@ func (b *batch) observe(cfg *oncehttp.Config) {
 	}
 }
 
-// run sends every row and prints its line. It ends early when ctx ends, when the
-// output or the journal fails, or when the input is no longer what was checked.
+// run sends every row and prints its line. It ends early when ctx ends, when the output or the journal fails, or
+// when the input has changed since the check.
 func (b *batch) run(ctx context.Context, out io.Writer) error {
 	stopped, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -103,13 +103,12 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	return b.conclude(ctx, stopped, err)
 }
 
-// lookup finds the record of a key in the very account that the rows have, the
-// scoping headers included.
+// lookup finds the record of a key in the account of the rows, including the scoping headers.
 func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, error) {
 	return b.session.Journal.Get(ctx, persist.ID{Account: b.survey.account, Key: string(key)})
 }
 
-// doInTurn is do, which waits for another process as well where rows are ordered.
+// doInTurn calls do. If rows are ordered, it also waits for another process.
 func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 	if b.plan.orderedBy >= 0 {
 		return b.await(ctx, j)
@@ -117,7 +116,7 @@ func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 	return b.do(ctx, j)
 }
 
-// work does what comes from jobs.
+// work does the rows from jobs.
 func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Context, *job) results.Line) {
 	for j := range jobs {
 		if ctx.Err() != nil || !b.breaker.begin(ctx) {
@@ -134,7 +133,7 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 	}
 }
 
-// sign writes into a line whose it is.
+// sign writes the row's number into its line. A repeated row becomes a duplicate of the first one.
 func (j *job) sign(l *results.Line) {
 	l.Row = j.row.Number
 	if j.of != j.row.Number {
@@ -142,7 +141,7 @@ func (j *job) sign(l *results.Line) {
 	}
 }
 
-// report counts what became of a row, and hands its line to the printer.
+// report counts the result of a row, and hands its line to the printer.
 func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
 	b.mu.Lock()
 	b.tally.Add(l)
@@ -152,7 +151,7 @@ func (b *batch) report(r *input.Row, l *results.Line, text results.Placed) {
 	b.lines <- text
 }
 
-// do sends one row, or finds that it must not be sent.
+// do sends one row, or returns the line of a row not to be sent.
 func (b *batch) do(ctx context.Context, j *job) results.Line {
 	r := &j.row
 	if b.plan.generation > 1 {
@@ -181,8 +180,8 @@ func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// notDue honours what the server asked for in an earlier run: a wait of up to
-// --max-retry-after is waited for, a longer one leaves the row for a later run.
+// notDue honours a wait asked for by the server in an earlier run. It waits for up to --max-retry-after. A longer
+// wait leaves the row for a later run.
 func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
 	wait := time.Until(rec.NextAttempt)
@@ -230,19 +229,20 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	return l
 }
 
-// nameDifferences says in the line of a row whose key stands with other content which fields differ.
+// nameDifferences adds the names of the differing fields to the line of a row, if the row's key is in the journal
+// with other content.
 func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.Key, generation int, l *results.Line) {
 	rec, err := b.lookup(ctx, key)
 	if err != nil {
-		return // the line says what is known
+		return // the line stays as it is
 	}
 	if which, err := b.differs(ctx, r, generation, &rec); err == nil && which != "" {
 		l.Error.Message += "; what differs: " + which
 	}
 }
 
-// fatal are the errors of the journal after which it takes nothing more. A server that did
-// not say what became of one call takes the next: only that row is in doubt.
+// fatal returns the final errors of the journal: after one of them it takes nothing more. A server may leave the
+// outcome of one call open and still take the next: only the row of the one call is in doubt.
 func (b *batch) fatal() []error {
 	if b.session.Place.IsFile() {
 		return []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed}
@@ -250,9 +250,8 @@ func (b *batch) fatal() []error {
 	return []error{persist.ErrClosed}
 }
 
-// standing is the line of a row that a new generation must not try, because an
-// earlier one is not finally refused. Its answer comes from the journal; nothing
-// is sent for it.
+// standing returns the line of a row if a new generation must not try it, because an earlier one is not finally
+// refused. The row's answer comes from the journal; nothing is sent for it.
 func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool) {
 	last := b.plan.generation
 	for g := last; g >= 1; g-- {
@@ -279,8 +278,8 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 	}, true
 }
 
-// differs names what differs between the row and the record of a generation of it: the members of the body, the URL or a
-// header that the key names; "" if they are the same request.
+// differs names the differences between the row and the record of one of its generations. These are members of the
+// body, the URL or a header named by the key. It returns "" if they are the same request.
 func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *persist.Record) (string, error) {
 	req, err := b.plan.request(ctx, r)
 	if err != nil {
@@ -293,8 +292,8 @@ func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *
 	return view.Differences(&prepared, rec), nil
 }
 
-// collided is the line of a row whose key stands with other content. Nothing was
-// sent, and the recorded answer is not this row's.
+// collided returns the line of a row if its key is in the journal with other content. Nothing was sent, and the
+// recorded answer is not this row's.
 func collided(rec *persist.Record, what, which string) results.Line {
 	return results.Line{
 		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
@@ -302,7 +301,7 @@ func collided(rec *persist.Record, what, which string) results.Line {
 	}
 }
 
-// conclude prints the summary and says how it all ended.
+// conclude prints the summary, and returns the exit status of the run as an error.
 func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	b.tally.NotTried = b.survey.rows - b.tally.Rows
 	b.bar.finish()

@@ -9,16 +9,17 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 )
 
-// Batches in several processes may share a journal on a server, and even a file of rows: what another one is sending is put off
-// until the other rows are done, and its answer is then taken from the journal.
+// Batches in several processes may share a journal on a server, and even a file of rows. A row being sent by
+// another process is put off until the other rows are done, and its answer is then taken from the journal.
 
-// The pauses between two looks at a row that another process is sending.
+// The pauses between two looks at a row being sent by another process.
 const (
 	shareFirst = 100 * time.Millisecond
 	shareMost  = 2 * time.Second
 )
 
-// putOff keeps a row for later that another process is sending; false where it was tried, or where it has to keep its place.
+// putOff keeps a row for later if another process is sending it. It returns false if the row was tried, or has to
+// keep its place.
 func (b *batch) putOff(j *job, l *results.Line) bool {
 	if !l.Elsewhere() || b.plan.orderedBy >= 0 {
 		return false
@@ -31,7 +32,7 @@ func (b *batch) putOff(j *job, l *results.Line) bool {
 	return true
 }
 
-// workLater finishes the rows that were put off.
+// workLater finishes the rows put off before.
 func (b *batch) workLater(ctx context.Context) {
 	jobs := make(chan job)
 	var workers sync.WaitGroup
@@ -48,7 +49,8 @@ func (b *batch) workLater(ctx context.Context) {
 	workers.Wait()
 }
 
-// await does a row as do does, and again while another process is sending it: for as long as a run may try one.
+// await calls do for a row, and again while another process is sending the row, within the time limit of a run for
+// one operation.
 func (b *batch) await(ctx context.Context, j *job) results.Line {
 	waits, stop := context.WithTimeout(ctx, cmp.Or(b.flags.Retry.MaxElapsed, 2*time.Minute))
 	defer stop()

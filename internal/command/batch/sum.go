@@ -14,7 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// batchSums say which field of a row is added up, and what the sums have to be.
+// batchSums names the field to be added up, and the expected sums and number of rows.
 type batchSums struct {
 	decimal    string
 	column     string
@@ -31,7 +31,7 @@ func (f *batchSums) bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.expectSums, "expect-sum", nil, "refuse a file of any other --sum: 1234.50 or, with --currency, EUR=1234.50 for each; may be repeated")
 }
 
-// expected are the sums of --expect-sum, by currency.
+// expected returns the sums of --expect-sum, by currency.
 func (f *batchSums) expected() (map[string]*results.Decimal, error) {
 	sums := map[string]*results.Decimal{}
 	for _, text := range f.expectSums {
@@ -54,7 +54,7 @@ func (f *batchSums) expected() (map[string]*results.Decimal, error) {
 	return sums, nil
 }
 
-// set checks the flags, and puts what they need of each row into the plan.
+// set checks the flags, and puts the fields needed from each row into the plan.
 func (f *batchSums) set(p *plan, needs *input.RowNeeds) error {
 	p.sum, p.currency = -1, -1
 	switch {
@@ -91,7 +91,7 @@ func (f *batchFlags) keeps() []string {
 	return pointers
 }
 
-// keptFields are what the journal keeps of each request.
+// keptFields returns the fields of each request for the journal to keep.
 func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 	given := f.keepFields
 	if len(given) > 0 && !slices.Contains(given, session.KeepNone) {
@@ -108,7 +108,7 @@ func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 	return session.ParseKeepFields(given, byDefault)
 }
 
-// amount is the row's amount and its currency. An error is of column.
+// amount returns the row's amount and its currency. An error is about column.
 func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column string, err error) {
 	if text := strings.TrimSpace(r.Fields[p.sum]); r.Cells {
 		amount, err = results.LocalDecimal(text, p.needs.Spelling.Mark())
@@ -127,7 +127,7 @@ func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column st
 	return amount, currency, "", nil
 }
 
-// checkAmount reads the amount of a row that is surveyed.
+// checkAmount reads the amount of a row in the survey.
 func (p *plan) checkAmount(file string, r *readRow) error {
 	if p.sum < 0 {
 		return nil
@@ -150,7 +150,7 @@ func (p *plan) count(t *results.Totals, c results.Class, r *input.Row) {
 	}
 }
 
-// check refuses an input that is not what --expect-rows and --expect-sum say.
+// check refuses an input in conflict with --expect-rows or --expect-sum.
 func (f *batchSums) check(file string, sv *survey) error {
 	var faults []string
 	if f.expectRows >= 0 && sv.rows != f.expectRows {

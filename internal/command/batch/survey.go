@@ -19,13 +19,12 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// survey is what the first reading of the input found: that every row is sound,
-// and which rows repeat others. Its memory does not grow with the input: what it
-// has to remember of each row (80 bytes) goes to temporary files when there are
-// many.
+// survey holds the findings of the first reading of the input: all rows are sound, and some rows repeat others.
+// Its memory does not grow with the input: what it has to remember of each row (80 bytes) goes to temporary files
+// when there are many.
 type survey struct {
 	rows    int
-	account string           // of every record, the headers that part accounts in it
+	account string           // of every record, including the scoping headers
 	origin  string           // of every record
 	recipe  string           // of every record's fingerprint
 	client  *oncehttp.Client // prepares requests, and sends none
@@ -38,21 +37,20 @@ type survey struct {
 	suspects suspects
 }
 
-// entry is what is remembered of a row while duplicates are looked for.
+// entry keeps the hashes and the numbers of a row for the search for duplicates.
 type entry struct {
 	key, body [16]byte
 	at        uint64 // the row's place, from 0
 	number    uint64 // its number in messages
 }
 
-// mark is what the second reading has to know of a row: what the row says, and the
-// request that was made of it.
+// mark keeps two facts of a row for the second reading: a hash of its content, and the request made from it.
 type mark struct {
-	says    [16]byte // a hash of the key, the body, and the values of all fields that are used
+	says    [16]byte // a hash of the key, the body, and the values of all fields in use
 	request [16]byte // of the request's fingerprint
 }
 
-// repeat is a row that has the key of an earlier one.
+// repeat is a row with the key of an earlier one.
 type repeat struct {
 	at    int // the row's place, from 0
 	of    int // the earlier row's number
@@ -98,10 +96,10 @@ func newSurvey(dir string, most int) *survey {
 	return &survey{dir: dir, marks: &input.Spool{Dir: dir, Limit: marksMemory}, keys: keys, suspects: suspects{alike: keys, rests: keys}}
 }
 
-// newProbe is a client that prepares requests and sends none: it says whether it
-// would take a request and a key. It needs no journal.
+// newProbe returns a client for preparing requests; it sends none. The client checks requests and keys, and needs
+// no journal.
 func newProbe(cfg oncehttp.Config) (*oncehttp.Client, error) {
-	cfg.KeepFields = nil // of what is prepared nothing is kept
+	cfg.KeepFields = nil // nothing of a prepared request is kept
 	ses, err := session.OpenUnjournaled(cfg)
 	if err != nil {
 		return nil, err
@@ -136,7 +134,7 @@ func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(in
 			}
 			err = cmp.Or(s.remember(r, marks), s.suspects.see(r, p))
 		}
-		if ctx.Err() != nil { // which is then the row's error, too
+		if ctx.Err() != nil { // then it is the row's error, too
 			stop = &terminal.ExitError{Status: terminal.ExitUnknown, Err: errors.New("interrupted before anything was sent")}
 		} else {
 			stop = faults.Add(err)
@@ -152,8 +150,7 @@ func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(in
 	return cmp.Or(faults.Err(in.Name), marks.Flush())
 }
 
-// check asks the client whether it would take the row. Of one that it takes the body is
-// not kept.
+// check sets r.err if the client would not take the row. The body of an accepted row is not kept.
 func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow) {
 	if r.err != nil {
 		return
@@ -174,7 +171,7 @@ func (s *survey) check(ctx context.Context, in *input.File, p *plan, r *readRow)
 	r.Body = nil
 }
 
-// identify gives the row its key, and the hashes by which it is known again.
+// identify sets the row's key, and the hashes for recognizing the row.
 func (r *readRow) identify(key oncehttp.Key) {
 	r.key = key
 	r.entry = entry{key: short([]byte(key)), body: short(r.Body), at: uint64(r.at), number: uint64(r.Number)}
@@ -194,7 +191,7 @@ func (s *survey) remember(r *readRow, marks io.Writer) error {
 	return s.keys.add(r.entry)
 }
 
-// half is the first half of a fingerprint, which is enough to tell it from others.
+// half returns the first half of a fingerprint: enough to tell it from others.
 func half(fingerprint []byte) (h [16]byte) {
 	copy(h[:], fingerprint)
 	return h
@@ -222,9 +219,8 @@ func entryOf(b []byte) entry {
 	}
 }
 
-// findRepeats goes through all rows in the order of their keys. The same key with
-// the same content is one operation; with other content it is two that would pass
-// for one.
+// findRepeats goes through all rows in the order of their keys. Rows with the same key and the same content are
+// one operation. With the same key and other content they are two operations, and would pass for one.
 func (s *survey) findRepeats(in *input.File, p *plan) error {
 	var first entry
 	has := false
@@ -242,8 +238,8 @@ func (s *survey) findRepeats(in *input.File, p *plan) error {
 	return s.collisions(in, p)
 }
 
-// collisions reports the rows that have the key of another and other content. The
-// input is read again for their keys, which were not kept.
+// collisions returns an error for the rows with the key of another row and other content. It reads the input again
+// for their keys, because the first reading did not keep them.
 func (s *survey) collisions(in *input.File, p *plan) error {
 	if !slices.ContainsFunc(s.repeats, func(r repeat) bool { return r.other }) {
 		return nil
@@ -291,10 +287,9 @@ func (s *survey) again() *second {
 	return &second{marks: bufio.NewReader(s.marks.Reader()), repeats: s.repeats}
 }
 
-// saw reports whether the first reading found this very row in this place, so that
-// a file which changes between the two readings sends nothing that was not
-// checked. The row then gets what the first reading knows: the request that was made
-// of it, and the row that it repeats. It is asked for each row, in their order.
+// saw reports whether the first reading found this very row in this place. So no unchecked row is sent if the file
+// changes between the two readings. If true, saw adds the findings of the first reading to the row: the request
+// made from it, and the number of the row repeated by it. It must be called for each row, in their order.
 func (s *second) saw(r *readRow) bool {
 	var was [markBytes]byte
 	if _, err := io.ReadFull(s.marks, was[:]); err != nil || [16]byte(was[:]) != r.mark.says {

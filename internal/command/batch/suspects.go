@@ -14,10 +14,10 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// suspects are rows that can be sent, and may be a mistake in the file: a row that adds up others, keys that differ only in
-// capitals or blanks, rows that differ only in the amount.
+// suspects are rows that can be sent, but may be mistakes in the file. They are a row with the sum of others, keys
+// that differ only in capitals or blanks, and rows that differ only in the amount.
 type suspects struct {
-	list []suspect // the first suspectsMax in the order in which they are found
+	list []suspect // the first suspectsMax, in the order of their discovery
 	more int       // others
 
 	alike sorter // by the key's fields, without capitals and blanks
@@ -26,7 +26,7 @@ type suspects struct {
 	total suspect // the last row, if its amount is the sum of all rows above; row 0: it is not
 }
 
-// suspect is a row, and why it may be a mistake.
+// suspect is a row, and the reason for the suspicion.
 type suspect struct {
 	row, line int
 	why       string

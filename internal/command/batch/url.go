@@ -10,23 +10,21 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 )
 
-// urlTemplate is where rows are sent: a URL in whose path and query {field} stands
-// for a row's value, percent-encoded. Scheme and host are the same for all rows.
+// urlTemplate is the target of rows: a URL with {field} in its path and query in place of a row's value,
+// percent-encoded. Scheme and host are the same for all rows.
 type urlTemplate struct {
-	fixed *url.URL // where no field is named
+	fixed *url.URL // if no field is named
 	parts []urlPart
 }
 
-// urlPart is a literal or, where field is not negative, an index into the fields
-// that the plan needs of each row.
+// urlPart is a literal or, if field is not negative, an index into the fields needed by the plan from each row.
 type urlPart struct {
 	literal string
 	field   int
 	query   bool
 }
 
-// parseURLTemplate reads --url. The fields that it names and that are not yet
-// among fields are appended to them.
+// parseURLTemplate reads --url. It appends the fields named there to fields, except those already in it.
 func parseURLTemplate(text string, fields *[]string) (urlTemplate, error) {
 	var t urlTemplate
 	if !strings.ContainsAny(text, "{}") {
@@ -63,7 +61,7 @@ func parseURLTemplate(text string, fields *[]string) (urlTemplate, error) {
 	return t, err
 }
 
-// origin is that of all rows, which have so many fields.
+// origin returns the origin of all rows; fields is the number of their fields.
 func (t *urlTemplate) origin(fields int) string {
 	u, err := t.fill(make([]string, fields))
 	if err != nil { // cannot be: parseURLTemplate has filled it
@@ -72,7 +70,7 @@ func (t *urlTemplate) origin(fields int) string {
 	return session.OriginOf(u)
 }
 
-// fill is the URL of the row whose fields have these values.
+// fill returns the URL of the row with these field values.
 func (t *urlTemplate) fill(values []string) (*url.URL, error) {
 	if t.fixed != nil {
 		return t.fixed, nil
@@ -84,7 +82,7 @@ func (t *urlTemplate) fill(values []string) (*url.URL, error) {
 			b.WriteString(p.literal)
 		case p.query:
 			b.WriteString(url.QueryEscape(values[p.field]))
-		case values[p.field] == "." || values[p.field] == "..": // which are steps in a path
+		case values[p.field] == "." || values[p.field] == "..": // these are steps in a path
 			return nil, fmt.Errorf("the value %q cannot stand in the path of --url", values[p.field])
 		default:
 			b.WriteString(url.PathEscape(values[p.field]))

@@ -133,7 +133,7 @@ func (f *checkFlags) bind(cmd *cobra.Command) {
 	f.report.Bind(fs)
 }
 
-// bindTarget binds what says how the target is spoken to.
+// bindTarget binds the flags for talking to the target.
 func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, session.ProfileUsage)
@@ -202,8 +202,8 @@ func (f *checkFlags) options(url string) (conformance.Options, error) {
 	return o, nil
 }
 
-// shell is a function that runs a command line of the user's own. Its output is
-// dropped, so that a server which it starts cannot keep it open.
+// shell returns a function to run a command line of the user's own; nil if the line is empty. The command's output
+// is dropped, so a server started by it cannot keep it open.
 func shell(line string) func(context.Context) error {
 	if line == "" {
 		return nil
@@ -257,14 +257,14 @@ func (f *checkFlags) run(ctx context.Context, url string, s terminal.Streams) er
 		return terminal.ExitWith(rep.ExitStatus())
 	}
 	status := f.report.Conclude(written, f.ids(), s.Out)
-	if err != nil { // the run was cut short: what there is has been written
+	if err != nil { // the run was cut short; its report so far has been written
 		return &terminal.ExitError{Status: report.ExitError, Err: errors.Join(terminal.Unsaid(status), checkError(err))}
 	}
 	return status
 }
 
-// ids are those that a list of known failures may name. Once the list is read, it may name what a search finds by
-// several relations together; nil before.
+// ids returns the ids allowed in a list of known failures. With --explore it returns nil before the list is read.
+// After that, the list may also name findings of a search under several relations together.
 func (f *checkFlags) ids() []string {
 	switch {
 	case f.Volume:

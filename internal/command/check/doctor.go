@@ -36,7 +36,7 @@ builds on, or what a flag names does not work; 2 the call is wrong; 3 the target
 	return cmd
 }
 
-// The cases whose verdicts say how well check is set up.
+// The verdicts of these cases show how well check is set up.
 const (
 	probeAnswer  = "replay/answered"
 	probeOnce    = "replay/effects-once"
@@ -59,7 +59,7 @@ func (f *checkFlags) examine(ctx context.Context, url string, s terminal.Streams
 	return diagnose(rep, &o, s.Out)
 }
 
-// diagnose prints what the probes say, one line each, and what is missing.
+// diagnose prints the results of the probes, one line each, and the missing flags.
 func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) error {
 	found := map[string]conformance.Result{}
 	for _, c := range rep.Cases {
@@ -101,7 +101,7 @@ func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) er
 	return nil
 }
 
-// givenFlag is a flag that was given, and the case that shows whether it works.
+// givenFlag is a flag of the call, and the case for testing it.
 type givenFlag struct{ flag, probe string }
 
 func givenFlags(o *conformance.Options) []givenFlag {
@@ -125,7 +125,7 @@ func givenFlags(o *conformance.Options) []givenFlag {
 	return all
 }
 
-// taken says what the target takes, and the flags for it where they were found by trying.
+// taken names the requests taken by the target, and the flags for them if they were found by trying.
 func taken(rep *conformance.Report, answer conformance.Verdict) string {
 	switch {
 	case rep.WayIn != "":
@@ -156,7 +156,7 @@ func witnessLine(w conformance.Witness) string {
 	return "none: neither --witness nor --id-pointer leads to anything that tells effects apart"
 }
 
-// lacking says, for each flag that was not given, how many cases need it.
+// lacking returns a line for each missing flag, with the number of cases in need of it.
 func lacking(o *conformance.Options) []string {
 	var lines []string
 	for _, l := range []struct {

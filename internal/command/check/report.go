@@ -9,8 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/report"
 )
 
-// asReport gives the suite's report to the writers of formats, by its JSON form,
-// which is the contract between the two.
+// asReport gives the suite's report to the writers of formats, by its JSON form: the contract between the two.
 func asReport(rep *conformance.Report) (*report.Report, error) {
 	form, err := json.Marshal(rep)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
-// bank is a server that breaks on demand, and knows what it answered.
+// bank is a server with faults on demand. It keeps its answers.
 type bank struct {
 	*mockserver.Server
 	URL string
@@ -68,8 +68,7 @@ func (b *bank) answer(key string) string {
 	return b.answers[key]
 }
 
-// KillAt gives a channel that is closed when the n-th request from now arrives,
-// at once for 0.
+// KillAt returns a channel. It is closed when the n-th request from now arrives, at once for 0.
 func (b *bank) KillAt(n int) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,8 +87,8 @@ func (b *bank) count() {
 	}
 }
 
-// Check compares printed answers with the server's own, and remembers how often
-// their keys had been sent: what was printed is never sent again.
+// Check compares printed answers with the server's own, and remembers the number of sends of their keys. After its answer was printed,
+// no key is sent again.
 func (b *bank) Check(t *testing.T, lines []results.Line, sends map[string]int) {
 	t.Helper()
 	for _, l := range lines {

@@ -26,7 +26,7 @@ func Blocking(t *testing.T) (url string, arrived, release chan struct{}) {
 	return s.URL, arrived, release
 }
 
-// Beside runs a command until its request has arrived, and returns what waits for its end.
+// Beside runs a command until its request has arrived, and returns a function for waiting for its end.
 func Beside(arrived <-chan struct{}, args ...string) (end func() Ran) {
 	done := make(chan Ran, 1)
 	go func() {

@@ -21,7 +21,7 @@ import (
 
 const OrderKey = "order:{user}:{order_id}"
 
-// Ran is what one call of the command came to.
+// Ran is the end of one call of the command.
 type Ran struct {
 	Status   int
 	Out, Err string
@@ -73,7 +73,7 @@ func (r Ran) Lines(t *testing.T) []results.Line {
 	return all
 }
 
-// Only is the one line of stdout.
+// Only returns the one line of stdout.
 func (r Ran) Only(t *testing.T) results.Line {
 	t.Helper()
 	all := r.Lines(t)
@@ -94,7 +94,7 @@ func WriteFile(t *testing.T, name, text string) string {
 	return name
 }
 
-// Tree is every file below dir with its content.
+// Tree returns every file below dir with its content.
 func Tree(t *testing.T, dir string) []string {
 	t.Helper()
 	var files []string
@@ -128,7 +128,7 @@ func StartMock(t *testing.T, cfg mockserver.Config) *mockserver.Server {
 	return m
 }
 
-// Counted is a server of one handler that counts its requests.
+// Counted is a server of one handler with a count of its requests.
 type Counted struct {
 	URL   string
 	Sends atomic.Int64
@@ -151,7 +151,7 @@ func Refusing(t *testing.T) *Counted {
 	return Serve(t, func(http.ResponseWriter, *http.Request) { t.Error("something was sent") })
 }
 
-// Orders is a CSV file of n rows.
+// Orders returns a CSV file of n rows.
 func Orders(n int) string {
 	var b strings.Builder
 	b.WriteString("user,order_id,amount\n")
@@ -163,7 +163,7 @@ func Orders(n int) string {
 
 func Itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
 
-// Fast makes attempts follow each other at once, and what is pending due at once.
+// Fast makes attempts follow each other at once, and pending operations due at once.
 func Fast(args ...string) []string {
 	return append(args, "--min-delay", "1ns", "--max-delay", "1ns")
 }

@@ -66,7 +66,7 @@ func Prune(t *testing.T, journal string) {
 	}
 }
 
-// SeenAs is KEY@SEEN of an operation, as a listing shows it.
+// SeenAs returns KEY@SEEN of an operation, as a listing shows it.
 func SeenAs(t *testing.T, journal, key string, flags ...string) string {
 	t.Helper()
 	var v view.Record
@@ -100,7 +100,7 @@ func EnqueueOne(t *testing.T, journal, target, key, body string) {
 	}
 }
 
-// ShortDir is a folder whose name leaves room for a socket.
+// ShortDir makes a folder with a name short enough for a socket.
 func ShortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "once")
@@ -111,8 +111,8 @@ func ShortDir(t *testing.T) string {
 	return dir
 }
 
-// Readers are roles that may read a journal on a server and nothing else, as docs/journals.md grants it: for the URL of the
-// journal the URL of the role.
+// Readers makes roles with the right to read a journal on a server and nothing else, as granted in docs/journals.md. For the URL of the
+// journal it returns the URLs of the roles.
 func Readers(t *testing.T, journal string) map[string]string {
 	t.Helper()
 	u, err := url.Parse(journal)

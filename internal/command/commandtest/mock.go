@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command"
 )
 
-// mocked is a mock command that runs until stop.
+// mocked is a mock command. It runs until Stop.
 type mocked struct {
 	URL  string
 	Wait func() Ran // until it ends by itself

@@ -14,17 +14,17 @@ import (
 	"github.com/oncehttp/oncehttp/internal/testrun"
 )
 
-// AsCommand makes the test binary be the command, so that a test can kill one.
+// AsCommand makes the test binary be the command, so a test can kill one.
 const AsCommand = "ONCEHTTP_TEST_AS_COMMAND"
 
-// RunTests is TestMain of each package whose tests run the command.
+// RunTests is TestMain of each package with tests of the command.
 func RunTests(m *testing.M) {
 	if os.Getenv(AsCommand) != "" {
 		command.Main()
 	}
 	testrun.AtOnce(testrun.N(8, 5)) // they wait for servers and for other processes
 	testrun.InMemory()
-	// The tests see no configuration of whoever runs them.
+	// The tests see no configuration of the user.
 	dir, err := os.MkdirTemp("", "oncehttp-config")
 	if err != nil {
 		panic(err)
@@ -68,7 +68,7 @@ func Command(t *testing.T, kill <-chan struct{}, args ...string) (status int, st
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// Child is the command in a process of its own.
+// Child returns the command in a process of its own, not yet started, and its stderr.
 func Child(t *testing.T, args ...string) (*osexec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := osexec.CommandContext(t.Context(), os.Args[0], args...)
@@ -88,8 +88,8 @@ func Status(t *testing.T, cmd *osexec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// Killed is status for an impatient user: an interrupt that comes before the
-// process has put the default back is swallowed, and the next one is not.
+// Killed is Status for an impatient user. An interrupt before the process has put the default back is swallowed, and the next one is
+// not.
 func Killed(t *testing.T, cmd *osexec.Cmd) int {
 	t.Helper()
 	ended := make(chan int, 1)

@@ -10,8 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// EndpointOf is the path of the n-th endpoint of a built-in profile to which a POST goes; one of the mock's own where the profile
-// has none.
+// EndpointOf returns the path of the n-th endpoint of a built-in profile for POST; one of the mock's own if the profile has none.
 func EndpointOf(t *testing.T, name string, n int) string {
 	t.Helper()
 	p, ok := profile.ByName(name)
@@ -29,13 +28,13 @@ func EndpointOf(t *testing.T, name string, n int) string {
 	return []string{"/payments", "/refunds"}[max(n, 0)]
 }
 
-// Skeleton is what profile new prints.
+// Skeleton returns the output of profile new.
 func Skeleton(t *testing.T, args ...string) string {
 	t.Helper()
 	return Run(t, append([]string{"profile", "new"}, args...)...).Want(t, terminal.ExitOK).Out
 }
 
-// What the skeleton holds until something is known.
+// The parts of the skeleton until something is known.
 const (
 	StartSource  = `"start": {"ref": "nothing is known yet", "date": "2026-11", "confidence": "assumed"}`
 	StartCarrier = `{"value": {"place": "none"}, "source": "start"}`

@@ -13,10 +13,10 @@ import (
 	"github.com/oncehttp/oncehttp/internal/testport"
 )
 
-// Journal is the URL of the journal on the server.
+// Journal returns the URL of the journal on the server.
 func (s *RedisServer) Journal() string { return "redis://" + s.Address + "/0?keep_key=forever" }
 
-// Client is a client beside the journal.
+// Client returns a client beside the journal.
 func (s *RedisServer) Client(t *testing.T) *goredis.Client {
 	t.Helper()
 	client := goredis.NewClient(&goredis.Options{Addr: s.Address})
@@ -54,12 +54,12 @@ type RedisServer struct {
 	cmd     *osexec.Cmd
 }
 
-// Durable are the settings with which a redis-server keeps what it acknowledged.
+// Durable returns the settings for a redis-server to keep all acknowledged writes.
 func Durable() []string {
 	return []string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"}
 }
 
-// OwnRedis starts a redis-server with these settings, which ends with the test.
+// OwnRedis starts a redis-server with these settings. It ends with the test.
 func OwnRedis(t *testing.T, settings ...string) *RedisServer {
 	t.Helper()
 	path, err := osexec.LookPath("redis-server")

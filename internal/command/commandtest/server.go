@@ -19,8 +19,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
-// server is a database server that tests use, and what it takes to make a journal of the
-// test's own there.
+// server is a database server for tests, and the means to make a journal of the test's own there.
 type server struct {
 	variable, standard string
 	Database           func(t *testing.T, at *url.URL) string // the URL of an empty journal, removed with the test
@@ -33,7 +32,7 @@ func Servers() map[string]server {
 	}
 }
 
-// URL is where the server is: see [testport.Server].
+// URL returns the address of the server: see [testport.Server].
 func (s server) URL(t *testing.T) *url.URL {
 	t.Helper()
 	u, err := url.Parse(testport.Server(t, s.variable, s.standard))
@@ -61,7 +60,7 @@ func OwnName() string {
 	return "oncehttp_test_" + hex.EncodeToString(b)
 }
 
-// SQLDB is a pool that is closed with the test.
+// SQLDB returns a pool. It is closed with the test.
 func SQLDB(t *testing.T, driver, source string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, source)
@@ -104,7 +103,7 @@ func MustExec(t *testing.T, db *sql.DB, statement string) {
 	}
 }
 
-// Records is the table of a journal, and a pool that finds it.
+// Records returns the table of a journal, and a pool able to find it.
 func Records(t *testing.T, journal string) (*sql.DB, string) {
 	t.Helper()
 	u, err := url.Parse(journal)
@@ -119,7 +118,7 @@ func Records(t *testing.T, journal string) (*sql.DB, string) {
 	return SQLDB(t, "pgx", u.String()), schema + ".record"
 }
 
-// BeginOpen begins the operation of a POST in a transaction that stays open.
+// BeginOpen begins the operation of a POST in a transaction, and leaves the transaction open.
 func BeginOpen(t *testing.T, journal, target, key string) *sql.Tx {
 	t.Helper()
 	db, table := Records(t, journal)
@@ -150,7 +149,7 @@ func BeginOpen(t *testing.T, journal, target, key string) *sql.Tx {
 	return tx
 }
 
-// RoleWith is the URL of a new role that has these rights on the journal of MariaDB, and what takes rights away from it.
+// RoleWith returns the URL of a new role with these rights on the journal of MariaDB, and a function for taking rights away from it.
 func RoleWith(t *testing.T, journal, rights string) (as string, revoke func(rights string)) {
 	t.Helper()
 	u, err := url.Parse(journal)
@@ -170,7 +169,7 @@ func RoleWith(t *testing.T, journal, rights string) (as string, revoke func(righ
 	return u.String(), func(rights string) { MustExec(t, db, "REVOKE "+rights+on+"FROM "+at) }
 }
 
-// OnMySQL is an empty journal on MariaDB.
+// OnMySQL returns an empty journal on MariaDB.
 func OnMySQL(t *testing.T) string {
 	t.Helper()
 	s := Servers()["mysql"]

@@ -58,7 +58,7 @@ type working struct {
 	Errs   *lockedText
 }
 
-// lockedText is what a process has written so far.
+// lockedText is the text written by a process so far.
 type lockedText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -71,7 +71,7 @@ func (l *lockedText) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// Await waits until what was written matches, and returns the last submatch.
+// Await waits until the written text matches, and returns the last submatch.
 func (l *lockedText) Await(t *testing.T, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -88,10 +88,11 @@ func (l *lockedText) Await(t *testing.T, pattern string) string {
 	}
 }
 
-// ToTestServers lets work send to the servers of tests, which it has to be told where the journal is on a database.
+// ToTestServers lets work send to the servers of tests. For a journal on a database, work needs these arguments.
 var ToTestServers = []string{"--origin", "http://127.0.0.1:*"}
 
-// StartWork starts work with these arguments, and waits until it works. It sends to the servers of tests, unless the arguments say where.
+// StartWork starts work with these arguments, and waits until it works. It sends to the servers of tests, unless the arguments name
+// others.
 func StartWork(t *testing.T, args ...string) *working {
 	t.Helper()
 	if !slices.Contains(args, "--origin") && !slices.Contains(args, "--auth") {
@@ -113,7 +114,7 @@ func StartWork(t *testing.T, args ...string) *working {
 	return w
 }
 
-// Next is the next line, and false at the end.
+// Next returns the next line, and false at the end.
 func (w *working) Next(t *testing.T) (results.Line, bool) {
 	t.Helper()
 	text, err := w.lines.ReadString('\n')
@@ -152,7 +153,7 @@ func (w *working) Scrape(t *testing.T) string {
 	return string(text)
 }
 
-// Stop sends the signal, reads what is left, and returns the exit status.
+// Stop sends the signal, reads the rest of the output, and returns the exit status.
 func (w *working) Stop(t *testing.T, signal syscall.Signal) int {
 	t.Helper()
 	if err := w.Cmd.Process.Signal(signal); err != nil {
@@ -162,8 +163,7 @@ func (w *working) Stop(t *testing.T, signal syscall.Signal) int {
 	return Status(t, w.Cmd)
 }
 
-// EndLeases makes it so late that the leases of a process that was killed are over.
-// It returns the number of them; of a file that is zero.
+// EndLeases ends the leases of a killed process. It returns their number; for a file it returns zero.
 func EndLeases(t *testing.T, journal string) (n int) {
 	t.Helper()
 	if !strings.Contains(journal, "://") {

@@ -12,9 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// csvRows turns the records of a CSV file into bodies, the same record always into
-// the same bytes: JSON objects with a string per column, in the order of the
-// columns, or what the needs say.
+// csvRows turns the records of a CSV file into bodies, the same record always into the same bytes. A body is a JSON object with a string
+// per column, in the order of the columns, or has the form set by the needs.
 type csvRows struct {
 	file    string
 	in      *csv.Reader
@@ -23,8 +22,8 @@ type csvRows struct {
 	quoted  []string // the same as JSON strings
 	numbers []bool   // by column
 	spelled []string // the numbers of the record, by column
-	fields  []int    // columns of the fields that are needed
-	ofBody  []int    // columns of needs.body, as it names them
+	fields  []int    // columns of the needed fields
+	ofBody  []int    // columns of needs.Body, in the order of its names
 	needs   RowNeeds
 	number  int
 }
@@ -163,7 +162,7 @@ func isNumber(s string) bool {
 	return last >= '0' && last <= '9' && json.Valid([]byte(s))
 }
 
-// spellNumber is the number of a cell as JSON spells it.
+// spellNumber returns the number of a cell as JSON spells it.
 func spellNumber(numbers Spelling, cell string) (string, error) {
 	text := cell
 	if numbers != nil {
@@ -187,7 +186,7 @@ func CSVLine(err error) int {
 	return 0
 }
 
-// CSVCause is what is wrong, in words of ours where encoding/csv's are short.
+// CSVCause returns the cause of an error, in our own words if the words of encoding/csv are too short.
 func CSVCause(err error) error {
 	switch {
 	case errors.Is(err, csv.ErrFieldCount):

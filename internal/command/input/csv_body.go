@@ -6,11 +6,10 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// The body of a row: of a CSV row a JSON object of its columns, what --body makes of
-// them, or a form of them; of an NDJSON line the line, or a form of it.
+// The body of a CSV row is a JSON object of its columns, the filled template of --body, or a form of either. The body of an NDJSON line
+// is the line, or a form of it.
 
-// spell makes the row's body. Where a cell does not do, the error is of column; -1 is
-// none.
+// spell makes the row's body. If a cell is unfit, the error is about column; -1 is none.
 func (c *csvRows) spell(record []string) (body []byte, column int, err error) {
 	switch {
 	case c.needs.Body == nil && c.needs.Form:

@@ -9,22 +9,21 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// faultsMax bounds the wrong rows that are reported.
+// faultsMax bounds the number of reported faults.
 const faultsMax = 20
 
-// Faults collects what is wrong with the rows of an input, so that all of it is
-// said at once. Nothing is sent where there is any.
+// Faults collects the faults in the rows of an input, to report them all at once. Nothing is sent if there is any.
 type Faults struct {
 	list []error
 	like int    // rows with just the fault of the last one
 	Each bool   // rows with the same fault are said one by one
-	End  string // what was not done because of them; "": nothing was sent
+	End  string // the thing not done because of them; "": nothing was sent
 }
 
-// Full reports that no more are collected.
+// Full reports whether no more faults are collected.
 func (f *Faults) Full() bool { return len(f.list) >= faultsMax }
 
-// Add takes a row's error, nil included. What makes reading on useless comes back.
+// Add takes a row's error, nil included. It returns an error if reading on is useless.
 func (f *Faults) Add(err error) (stop error) {
 	if err == nil {
 		return nil
@@ -43,7 +42,7 @@ func (f *Faults) Add(err error) (stop error) {
 	return f.Err(f.file())
 }
 
-// settle writes behind the last fault how many rows have the same.
+// settle writes the number of rows with the same fault behind the last fault.
 func (f *Faults) settle() {
 	if f.like > 0 {
 		last := len(f.list) - 1
@@ -52,7 +51,7 @@ func (f *Faults) settle() {
 	}
 }
 
-// file is the input's name.
+// file returns the input's name.
 func (f *Faults) file() string {
 	var ie *RowError
 	for _, err := range f.list {
@@ -63,7 +62,7 @@ func (f *Faults) file() string {
 	return ""
 }
 
-// Err is all of it as one error: a lone one as it is.
+// Err returns all faults as one error: a single one as it is.
 func (f *Faults) Err(file string) error {
 	f.settle()
 	switch {
@@ -75,14 +74,14 @@ func (f *Faults) Err(file string) error {
 	return &FaultsError{file: file, list: f.list, end: cmp.Or(f.End, "nothing was sent")}
 }
 
-// FaultsError is printed on a line for each fault.
+// FaultsError holds several faults. Each is printed on a line of its own.
 type FaultsError struct {
 	file string
 	list []error
 	end  string
 }
 
-// Lines are what is wrong, and the sum at the end.
+// Lines returns a line for each fault, and the sum at the end.
 func (e *FaultsError) Lines() []string {
 	var lines []string
 	for _, err := range e.list {

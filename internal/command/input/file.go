@@ -11,9 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// File is a batch's file, which is read twice: once to check every row, once to
-// send. What cannot be read twice (stdin, a pipe) is spooled. A gzip file is
-// unpacked while it is read.
+// File is a batch's file. It is read twice: once to check every row, once to send. An input readable only once (stdin, a pipe) is
+// spooled. A gzip file is unpacked while it is read.
 type File struct {
 	Name   string
 	file   *os.File // nil: kept
@@ -22,10 +21,10 @@ type File struct {
 	form   textForm
 }
 
-// spoolBytesMax is how much of what cannot be read twice is kept in memory.
+// spoolBytesMax bounds the bytes kept in memory of an input readable only once.
 const spoolBytesMax = 8 << 20
 
-// Open opens name; "-" is stdin. What has to be kept goes to spoolDir.
+// Open opens name; "-" is stdin. A spool file goes to spoolDir.
 func Open(name string, stdin io.Reader, spoolDir string) (*File, error) {
 	if name == "-" {
 		return keepInput("stdin", stdin, spoolDir)
@@ -61,8 +60,7 @@ func keepInput(name string, r io.Reader, dir string) (*File, error) {
 	return in.sniff()
 }
 
-// sniff sees whether the input is packed, and how its text is written: the two bytes that
-// gzip begins with (RFC 1952 section 2.3.1) begin no text.
+// sniff finds out if the input is packed, and the form of its text. The first two bytes of gzip (RFC 1952 section 2.3.1) begin no text.
 func (in *File) sniff() (*File, error) {
 	var magic [2]byte
 	_, err := io.ReadFull(in.raw(), magic[:])
@@ -71,11 +69,10 @@ func (in *File) sniff() (*File, error) {
 	return in, nil
 }
 
-// Notes are lines for whoever may have meant something else than what was found. given is --delimiter.
+// Notes returns lines about the form found in the input, for a user with another form in mind. given is the value of --delimiter.
 func (in *File) Notes(given rune) []string { return in.form.notes(in.Name, given) }
 
-// raw starts from the beginning. The file stays the same one even if another
-// takes its name meanwhile.
+// raw returns a reader from the beginning. The file stays the same one even if another takes its name meanwhile.
 func (in *File) raw() io.Reader {
 	if in.file == nil {
 		return in.kept.Reader()
@@ -83,10 +80,10 @@ func (in *File) raw() io.Reader {
 	return io.NewSectionReader(in.file, 0, math.MaxInt64)
 }
 
-// Reader starts from the beginning, unpacked, as UTF-8 with lines that end in LF or CR LF.
+// Reader returns a reader from the beginning, unpacked, as UTF-8 with LF or CR LF at the ends of lines.
 func (in *File) Reader() io.Reader { return in.form.reader(in.unpacked()) }
 
-// unpacked starts from the beginning, unpacked.
+// unpacked returns a reader from the beginning, unpacked.
 func (in *File) unpacked() io.Reader {
 	if !in.zipped {
 		return in.raw()
@@ -98,10 +95,10 @@ func (in *File) unpacked() io.Reader {
 	return z
 }
 
-// failingReader gives its error at the first Read.
+// failingReader returns its error at the first Read.
 type failingReader struct{ err error }
 
-// Read gives the error.
+// Read returns the error.
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
 func (in *File) Close() {

@@ -14,8 +14,8 @@ import (
 // TypeForm is the media type of forms.
 const TypeForm = "application/x-www-form-urlencoded"
 
-// A form (application/x-www-form-urlencoded) has no values in values. APIs that take one, Stripe's among them, spell the
-// member b of a as a[b], and the first of a list as a[0].
+// A form (application/x-www-form-urlencoded) has no values in values. APIs with forms, Stripe's among them, spell the member b of a as
+// a[b], and the first of a list as a[0].
 
 // formBuffer is a form while it is written.
 type formBuffer struct {
@@ -33,8 +33,8 @@ func (f *formBuffer) add(name, value string) {
 	f.WriteString(url.QueryEscape(value))
 }
 
-// formOfJSON spells a sound JSON object as a form, its fields in the order of the members. Numbers keep their digits. What
-// a form cannot say, a null and an empty object or list, is an error that names the field.
+// formOfJSON spells a sound JSON object as a form, its fields in the order of the members. Numbers keep their digits. A form cannot say
+// a null, an empty object or an empty list: each is an error with the field's name.
 func formOfJSON(object []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	dec.UseNumber()
@@ -52,7 +52,7 @@ func formOfJSON(object []byte) ([]byte, error) {
 	return f.Bytes(), nil
 }
 
-// object adds the members of the object that dec is in, which is called name; "" is the whole.
+// object adds the members of the object at dec. name is the object's name; "" is the whole.
 func (f *formBuffer) object(dec *json.Decoder, name string) error {
 	if !dec.More() && name != "" {
 		return fmt.Errorf("%q is an empty object, which a form cannot say; leave it out", words.Clip(name))
@@ -77,7 +77,7 @@ func (f *formBuffer) object(dec *json.Decoder, name string) error {
 	return err
 }
 
-// list adds the elements of the list that dec is in.
+// list adds the elements of the list at dec.
 func (f *formBuffer) list(dec *json.Decoder, name string) error {
 	if !dec.More() {
 		return fmt.Errorf("%q is an empty list, which a form cannot say; leave it out", words.Clip(name))

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Look says what else is found out about rows, for warnings.
+// Look selects additional facts to find out about rows, for warnings.
 type Look struct {
 	Totals bool   // Row.Total is set
 	Apart  string // a column or member: Row.Rest is set, and leaves it out
 }
 
-// totalWords are what the rows are called that add up others.
+// totalWords returns the names of rows with sums of other rows.
 func totalWords() []string {
 	return []string{
 		"total", "totals", "grand total", "subtotal", "sub-total", "sum", "summe", "gesamt", "gesamtsumme", "zwischensumme",
@@ -23,7 +23,7 @@ func totalWords() []string {
 	}
 }
 
-// isTotal reports whether a cell says that its row adds up others.
+// isTotal reports whether a cell calls its row a sum of others.
 func isTotal(cell string) bool {
 	const bytesMax = 24
 	return len(cell) <= bytesMax && slices.Contains(totalWords(), strings.ToLower(strings.TrimRight(strings.TrimSpace(cell), ": ")))
@@ -69,7 +69,7 @@ func (c *csvRows) lookAtRecord(r *Row, record []string) {
 	l.end()
 }
 
-// lookAtLine looks at the members of an NDJSON line, which is an object.
+// lookAtLine looks at the members of an NDJSON line. The line must be an object.
 func (n *NDJSONRows) lookAtLine(r *Row, line []byte) {
 	if n.needs.Look == (Look{}) {
 		return

@@ -12,9 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// NDJSONRows gives the lines of an NDJSON file, which are sent byte for byte,
-// the line's end (LF or CR LF) left out, or as forms. Blank lines are skipped and
-// counted.
+// NDJSONRows reads the lines of an NDJSON file. They are sent byte for byte, without the line's end (LF or CR LF), or as forms. Blank
+// lines are skipped and counted.
 type NDJSONRows struct {
 	File  string
 	In    *bufio.Reader
@@ -74,8 +73,7 @@ func (n *NDJSONRows) readLine() ([]byte, error) {
 	}
 }
 
-// parse checks that the line is one JSON object and takes out the key's fields.
-// column names the field at fault, if it is one.
+// parse checks the line for one JSON object, and takes out the needed fields. column names the field at fault, if it is one.
 func (n *NDJSONRows) parse(line []byte) (fields []string, column string, err error) {
 	if err := CheckText(string(line)); err != nil {
 		return nil, "", err
@@ -121,8 +119,7 @@ func (n *NDJSONRows) parse(line []byte) (fields []string, column string, err err
 	return fields, "", nil
 }
 
-// pointed reads the field with this index, which is a pointer, and reports whether it
-// leads to something.
+// pointed reads the field with this index and reports whether it exists. The field's name must be a pointer.
 func (n *NDJSONRows) pointed(line []byte, field int, text *string) (bool, error) {
 	value, err := follow(line, n.needs.Fields[field])
 	if value == nil || err != nil {
@@ -132,8 +129,8 @@ func (n *NDJSONRows) pointed(line []byte, field int, text *string) (bool, error)
 	return true, err
 }
 
-// fieldText is a field's value as it stands in a key or URL: a string, or the text
-// of a number as it is written. why says what needs it.
+// fieldText returns a field's value as it stands in a key or URL: a string, or the text of a number as it is written. why names the use
+// of the field.
 func fieldText(value json.RawMessage, why string) (string, error) {
 	switch value[0] {
 	case '"':
@@ -153,7 +150,7 @@ func fieldText(value json.RawMessage, why string) (string, error) {
 	return "", errors.New("is neither a string nor a number, and " + why)
 }
 
-// jsonFault says where the line stops being JSON.
+// jsonFault returns an error with the position of the first fault in the line's JSON.
 func jsonFault(line []byte) error {
 	var v any
 	err := json.Unmarshal(line, &v)

@@ -10,8 +10,8 @@ import (
 
 var errTwice = errors.New("appears twice, so that its value is in doubt")
 
-// follow is the value that a pointer leads to in a sound JSON text; nil if there is
-// none. A member on the way that its object has twice is errTwice.
+// follow returns the value at a pointer in a sound JSON text; nil if there is none. It returns errTwice if an object on the way has the
+// member twice.
 func follow(value json.RawMessage, pointer string) (json.RawMessage, error) {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for token := range strings.SplitSeq(pointer[1:], "/") {
@@ -35,7 +35,7 @@ func follow(value json.RawMessage, pointer string) (json.RawMessage, error) {
 	return value, nil
 }
 
-// member is the one of that name in the object that dec is in.
+// member returns the member of that name in the object at dec.
 func member(dec *json.Decoder, name string) (found json.RawMessage, err error) {
 	for dec.More() {
 		at, err := dec.Token()
@@ -56,7 +56,7 @@ func member(dec *json.Decoder, name string) (found json.RawMessage, err error) {
 	return found, nil
 }
 
-// element is the one with that index, from 0, in the array that dec is in.
+// element returns the element with that index, from 0, in the array at dec.
 func element(dec *json.Decoder, index string) (json.RawMessage, error) {
 	want, err := strconv.Atoi(index)
 	if err != nil || strconv.Itoa(want) != index {

@@ -22,31 +22,31 @@ type Row struct {
 	// Number is the row's place, from 1: among the rows below the header of a
 	// CSV file, or the line of an NDJSON file.
 	Number int
-	// Line is where the row begins in the file, from 1.
+	// Line is the row's first line in the file, from 1.
 	Line int
-	// Body is what is sent.
+	// Body is the body to send.
 	Body []byte
 	// Fields are the values of the key's fields, in the key template's order.
 	Fields []string
-	// Cells reports whether the fields are cells of a CSV file, and no values of JSON.
+	// Cells is true if the fields are cells of a CSV file, and no values of JSON.
 	Cells bool
-	// Total is the cell that says that the row adds up others; "": none says so. See Look.
+	// Total is the cell calling the row a sum of others; "": there is no such cell. See Look.
 	Total string
 	// Rest is a hash of the row without one field. See Look.
 	Rest [16]byte
 }
 
-// RowReader gives a file's rows in order, io.EOF after the last. Any other error
-// is an *RowError, and the last thing it gives unless its more is set.
+// RowReader returns a file's rows in order, io.EOF after the last. Any other error is an *RowError. Nothing follows it unless its More
+// is set.
 type RowReader interface {
 	Next() (Row, error)
 }
 
-// RowNeeds is what is asked of every row.
+// RowNeeds are the needs of every row.
 type RowNeeds struct {
 	Fields    []string      // must be there and not empty: those of the key, then others
-	OfKey     int           // how many of them the key needs
-	Numbers   []string      // CSV columns that become JSON numbers
+	OfKey     int           // number of those of the key
+	Numbers   []string      // CSV columns to write as JSON numbers
 	Body      *bodyTemplate // of CSV rows; nil: an object of the columns
 	Form      bool          // rows are sent as forms
 	Look      Look
@@ -56,15 +56,15 @@ type RowNeeds struct {
 
 // Spelling reads the numbers of cells.
 type Spelling interface {
-	// Mark is the character before the decimals; "": as JSON spells them.
+	// Mark returns the character before the decimals; "": as JSON spells them.
 	Mark() string
-	// Number is the cell's number as JSON spells it.
+	// Number returns the cell's number as JSON spells it.
 	Number(cell string) (string, error)
-	// Minor is the cell's amount in the smallest unit of its currency, a whole number.
+	// Minor returns the cell's amount in the smallest unit of its currency, a whole number.
 	Minor(cell, currency string) (string, error)
 }
 
-// why says what needs the field with this index.
+// why returns the use of the field with this index.
 func (n *RowNeeds) why(field int) string {
 	if field < n.OfKey {
 		return "the key needs it"
@@ -72,7 +72,7 @@ func (n *RowNeeds) why(field int) string {
 	return "--url, --ordered-by, --sum or --currency needs it"
 }
 
-// flag is the flag that names the field with this index.
+// flag returns the flag naming the field with this index.
 func (n *RowNeeds) flag(field int) string {
 	if field < n.OfKey {
 		return "--key"
@@ -80,7 +80,7 @@ func (n *RowNeeds) flag(field int) string {
 	return "--url, --ordered-by, --sum or --currency"
 }
 
-// csvOnly is a flag that means nothing for NDJSON; "" if there is none.
+// csvOnly returns a given flag without meaning for NDJSON; "" if there is none.
 func (n *RowNeeds) csvOnly() string {
 	switch {
 	case n.Body != nil:
@@ -93,7 +93,7 @@ func (n *RowNeeds) csvOnly() string {
 	return ""
 }
 
-// RowError says what is wrong with an input, and where.
+// RowError is a fault in an input, with its place.
 type RowError struct {
 	File   string
 	Row    int    // 0: of no single row
@@ -122,9 +122,8 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// NewRows reads r as CSV or TSV with a header row or, where the first character that is
-// not blank is a "{", as NDJSON. file is its name in errors. A byte order mark
-// is skipped.
+// NewRows reads r as CSV or TSV with a header row. If the first character after blanks is a "{", it reads r as NDJSON. file is its name
+// in errors. A byte order mark is skipped.
 func NewRows(file string, r io.Reader, needs RowNeeds) (RowReader, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	first, err := FirstOf(file, in)
@@ -151,8 +150,8 @@ func NewRows(file string, r io.Reader, needs RowNeeds) (RowReader, error) {
 	return newCSVRows(file, in, needs)
 }
 
-// FirstOf is the beginning of a text, from the first character that is not blank. A byte order mark is taken off. A text
-// without any, and what is no text, is an error.
+// FirstOf returns the beginning of a text, from the first character after blanks. A byte order mark is taken off. Blanks alone, an empty
+// input, and bytes that are no text are errors.
 func FirstOf(file string, in *bufio.Reader) ([]byte, error) {
 	fail := func(err error) ([]byte, error) { return nil, &RowError{File: file, Err: err} }
 	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
@@ -165,7 +164,7 @@ func FirstOf(file string, in *bufio.Reader) ([]byte, error) {
 	if len(head) == 0 {
 		return fail(errors.New("is empty"))
 	}
-	if err := checkHead(head[:min(len(head), textBytes)]); err != nil { // what comes later is said with its row
+	if err := checkHead(head[:min(len(head), textBytes)]); err != nil { // a later fault is reported with its row
 		return fail(err)
 	}
 	first := bytes.TrimLeft(head, " \t\r\n")
@@ -175,7 +174,7 @@ func FirstOf(file string, in *bufio.Reader) ([]byte, error) {
 	return first, nil
 }
 
-// trimCutRune drops the start of a character that the end of b may have cut.
+// trimCutRune drops the start of a character cut by the end of b.
 func trimCutRune(b []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
 		if utf8.RuneStart(b[len(b)-i]) {
@@ -188,7 +187,7 @@ func trimCutRune(b []byte) []byte {
 	return b
 }
 
-// CheckText refuses what no text file holds.
+// CheckText refuses NUL bytes and invalid UTF-8: no text file holds them.
 func CheckText(s string) error {
 	switch {
 	case strings.IndexByte(s, 0) >= 0:
@@ -201,7 +200,7 @@ func CheckText(s string) error {
 
 var errRowTooLong = fmt.Errorf("is longer than %d bytes", RowBytesMax)
 
-// Index is that of a field among those that are needed, to which it is added if it is not there.
+// Index returns the index of a field in Fields. It adds the field if it is not there.
 func (n *RowNeeds) Index(field string) int {
 	i := slices.Index(n.Fields, field)
 	if i < 0 {

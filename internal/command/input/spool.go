@@ -10,18 +10,17 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// Spool keeps bytes that are written once and read from the beginning as often
-// as needed: in memory up to limit, then in a temporary file in dir. Its user
-// writes everything, then reads, then closes it; no two at once.
+// Spool keeps bytes written once, for reading from the beginning as often as needed. They are in memory up to Limit, then in a temporary
+// file in Dir. Its user writes everything, then reads, then closes it; no two at once.
 type Spool struct {
 	Dir    string
 	Limit  int
 	memory bytes.Buffer
 	file   *os.File // nil: memory holds everything
-	remove string   // the file's name, where an open file cannot be removed
+	remove string   // the file's name, if an open file cannot be removed
 }
 
-// Write appends p. Its errors do not name the file, whose name means nothing to a user.
+// Write appends p. Its errors do not name the file: the name means nothing to a user.
 func (s *Spool) Write(p []byte) (int, error) {
 	if s.file == nil && s.memory.Len()+len(p) <= s.Limit {
 		return s.memory.Write(p)
@@ -35,7 +34,7 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return n, words.Pathless(err)
 }
 
-// spill moves what memory holds into the file.
+// spill moves the bytes in memory into the file.
 func (s *Spool) spill() error {
 	f, err := os.CreateTemp(s.Dir, ".oncehttp-input-*") // mode 0600
 	if err != nil {
@@ -52,7 +51,7 @@ func (s *Spool) spill() error {
 	return nil
 }
 
-// Reader reads everything that was written, from the beginning.
+// Reader returns a reader of all written bytes, from the beginning.
 func (s *Spool) Reader() io.Reader {
 	if s.file == nil {
 		return bytes.NewReader(s.memory.Bytes())

@@ -12,10 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// bodyTemplate makes a JSON body out of a row: --body. Inside a JSON string {column}
-// stands for a cell's text; outside one {column:number}, {column:minor} and
-// {column:bool} stand for a whole value. No cell can change the structure of what the
-// template says.
+// bodyTemplate makes a JSON body out of a row: --body. Inside a JSON string {column} stands for a cell's text; outside one
+// {column:number}, {column:minor} and {column:bool} stand for a whole value. No cell can change the structure of the template's JSON.
 type bodyTemplate struct {
 	parts   []bodyPart
 	columns []string // the columns named, in order, each once
@@ -27,12 +25,12 @@ type bodyPart struct {
 	kind    cellKind
 	literal string
 	column  int // index into bodyTemplate.columns
-	// currency and currencyAt are those of an amount in its smallest unit: a code, or else the index of a column.
+	// currency and currencyAt are for an amount in its smallest unit: a code, or else the index of a column.
 	currency   string
 	currencyAt int
 }
 
-// cellKind is how a cell stands in a body.
+// cellKind is the form of a cell in a body.
 type cellKind uint8
 
 const (
@@ -43,7 +41,7 @@ const (
 	cellMinor                  // the cell's amount in the smallest unit of its currency
 )
 
-// ReadBodyTemplate is the value of --body: a template, or the bytes of @FILE.
+// ReadBodyTemplate returns the template in the value of --body: a template, or the bytes of @FILE.
 func ReadBodyTemplate(value string) (*bodyTemplate, error) {
 	flag := "--body"
 	if name, isFile := strings.CutPrefix(value, "@"); isFile {
@@ -60,10 +58,9 @@ func ReadBodyTemplate(value string) (*bodyTemplate, error) {
 	return t, nil
 }
 
-// parseBodyTemplate reads a template. It is sound if a sample is JSON in which every
-// column is replaced by something of the same length: letters that are part of no
-// escape in a string, an empty array outside. A value beside other characters, in
-// place of a member's name or within an escape is then an error.
+// parseBodyTemplate reads a template. It is sound if a sample of it is JSON. In the sample every column is replaced by a text of the
+// same length: letters outside any escape in a string, an empty array outside strings. A value beside other characters, in place of a
+// member's name or within an escape is then an error.
 func parseBodyTemplate(text string) (*bodyTemplate, error) {
 	if text == "" {
 		return nil, errors.New(`is empty; want JSON, such as '{"amount":{amount:number},"order":"{order_id}"}'`)
@@ -90,7 +87,7 @@ type bodyParser struct {
 	text     string
 	at       int
 	literal  []byte // not yet a part
-	sample   []byte // what was read, as JSON, byte for byte in the same place
+	sample   []byte // the text read so far, as JSON, byte for byte in the same place
 	inString bool
 	filled   bool // the string has a column in it
 }
@@ -141,7 +138,7 @@ func (p *bodyParser) stepInString(c byte) error {
 	return nil
 }
 
-// value reads a column that stands for a whole value.
+// value reads a column in place of a whole value.
 func (p *bodyParser) value() error {
 	inside, closed := p.braces()
 	if !closed && !strings.Contains(inside, "{") {
@@ -170,7 +167,7 @@ func cellNamed(inside string) (name string, kind cellKind, currency string) {
 	return inside[:colon], kind, ""
 }
 
-// Use takes the currencies of {column:minor} from this column, "" is none, and reads numbers so.
+// Use takes the currencies of {column:minor} from this column ("" is none), and reads numbers with this Spelling.
 func (t *bodyTemplate) Use(numbers Spelling, column string) error {
 	t.numbers = numbers
 	for i := range t.parts {
@@ -187,7 +184,7 @@ func (t *bodyTemplate) Use(numbers Spelling, column string) error {
 	return nil
 }
 
-// columnIndex is the index of a column among those named, to which it is added.
+// columnIndex returns the index of a column in columns. It adds the column if it is not there.
 func (t *bodyTemplate) columnIndex(name string) int {
 	i := slices.Index(t.columns, name)
 	if i < 0 {
@@ -197,7 +194,7 @@ func (t *bodyTemplate) columnIndex(name string) int {
 	return i
 }
 
-// braces is what stands between the brace here and the next closing one.
+// braces returns the text between the brace here and the next closing one.
 func (p *bodyParser) braces() (inside string, closed bool) {
 	inside, _, closed = strings.Cut(p.text[p.at+1:], "}")
 	return inside, closed && !strings.Contains(inside, "{")
@@ -209,7 +206,7 @@ func (p *bodyParser) take(n int) {
 	p.skip(p.text[p.at : p.at+n])
 }
 
-// skip goes on behind what the sample shows so.
+// skip adds to the sample, and goes on by the same number of bytes.
 func (p *bodyParser) skip(sample string) {
 	p.sample = append(p.sample, sample...)
 	p.at += len(sample)
@@ -220,7 +217,7 @@ func (p *bodyParser) column(kind cellKind, name string) {
 	p.parts = append(p.parts, bodyPart{kind: kind, column: p.columnIndex(name)})
 }
 
-// flush makes a part of the literal that was read.
+// flush makes a part of the literal read so far.
 func (p *bodyParser) flush() {
 	if len(p.literal) > 0 {
 		p.parts = append(p.parts, bodyPart{literal: string(p.literal)})
@@ -228,7 +225,7 @@ func (p *bodyParser) flush() {
 	}
 }
 
-// fault says where the sample stops being JSON.
+// fault returns an error with the position of the first fault in the sample's JSON.
 func (p *bodyParser) fault() error {
 	var v any
 	err := json.Unmarshal(p.sample, &v)
@@ -241,8 +238,7 @@ func (p *bodyParser) fault() error {
 	return err
 }
 
-// fill is the body of the row whose columns have these values. Where one of them does
-// not do, the error is of column.
+// fill returns the body of a row with these values of its columns. If one of them is unfit, the error is about column.
 func (t *bodyTemplate) fill(value func(column int) string) (body []byte, column int, err error) {
 	var b bytes.Buffer
 	for _, p := range t.parts {
@@ -262,7 +258,7 @@ func (t *bodyTemplate) fill(value func(column int) string) (body []byte, column 
 	return b.Bytes(), 0, nil
 }
 
-// spell is a cell as it stands in the body.
+// spell returns a cell as it stands in the body.
 func (t *bodyTemplate) spell(p *bodyPart, value func(column int) string) (string, error) {
 	cell := value(p.column)
 	switch k := p.kind; {

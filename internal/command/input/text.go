@@ -26,7 +26,7 @@ func ParseDelimiter(text string) (rune, error) {
 	return r, nil
 }
 
-// textForm is how the text of an input is written. The zero value is UTF-8 with lines that end in LF or CR LF.
+// textForm is the form of an input's text. The zero value is UTF-8 with LF or CR LF at the ends of lines.
 type textForm struct {
 	order binary.ByteOrder // of UTF-16; nil: UTF-8
 	cr    bool             // lines end in CR alone
@@ -34,13 +34,13 @@ type textForm struct {
 	comma rune             // between the columns of CSV
 }
 
-// headBytes is how much of an input is looked at before it is read, and textBytes how much of that has to be text.
+// headBytes is the size of the beginning looked at before an input is read. Its first textBytes have to be text.
 const (
 	headBytes = 32 << 10
 	textBytes = 4 << 10
 )
 
-// byteOrderOf is that of UTF-16 text, by its byte order mark; nil if it has none.
+// byteOrderOf returns the byte order of UTF-16 text, by its byte order mark; nil if it has none.
 func byteOrderOf(head []byte) binary.ByteOrder {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
@@ -59,7 +59,7 @@ func formOf(r io.Reader) textForm {
 	if f.order != nil {
 		in = bufio.NewReaderSize(&utf16Reader{in: in, order: f.order}, headBytes)
 	}
-	head, _ := in.Peek(headBytes) // what is wrong with it is said where it is read
+	head, _ := in.Peek(headBytes) // its errors are reported on reading
 	first := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	f.json = len(first) > 0 && first[0] == '{'
 	end := lineEnd(first, f.json)
@@ -68,7 +68,7 @@ func formOf(r io.Reader) textForm {
 	return f
 }
 
-// lineEnd is the index of the first CR or LF, outside quotes but for NDJSON; the length if there is none.
+// lineEnd returns the index of the first CR or LF. In CSV it must be outside quotes. Without any, lineEnd returns the length.
 func lineEnd(text []byte, json bool) int {
 	quoted := false
 	for i, c := range text {
@@ -82,7 +82,7 @@ func lineEnd(text []byte, json bool) int {
 	return len(text)
 }
 
-// DelimiterOf is a tab or a semicolon where the header has that, and no comma, outside quotes; else a comma.
+// DelimiterOf returns a tab or a semicolon if the header has one, and no comma, outside quotes; else a comma.
 func DelimiterOf(text []byte) rune {
 	header, quoted := text[:lineEnd(text, false)], false
 	has := map[byte]bool{}
@@ -103,7 +103,7 @@ func DelimiterOf(text []byte) rune {
 	return ','
 }
 
-// reader gives the text as UTF-8 with lines that end in LF or CR LF.
+// reader returns the text as UTF-8 with LF or CR LF at the ends of lines.
 func (f *textForm) reader(r io.Reader) io.Reader {
 	if f.order != nil {
 		r = &utf16Reader{in: bufio.NewReaderSize(r, headBytes), order: f.order}
@@ -114,7 +114,7 @@ func (f *textForm) reader(r io.Reader) io.Reader {
 	return r
 }
 
-// notes are lines that say what was found in a text, where somebody may have meant something else. given is --delimiter.
+// notes returns lines about the form found in a text, if the user may have another form in mind. given is the value of --delimiter.
 func (f *textForm) notes(name string, given rune) []string {
 	var notes []string
 	if f.order != nil {
@@ -135,10 +135,10 @@ type utf16Reader struct {
 	order binary.ByteOrder
 	begun bool
 	ready []byte
-	rest  []byte // of ready, that was not read yet
+	rest  []byte // of ready: not read yet
 }
 
-// Read gives UTF-8.
+// Read reads UTF-8.
 func (u *utf16Reader) Read(p []byte) (int, error) {
 	for len(u.rest) == 0 {
 		if err := u.fill(); err != nil {
@@ -196,14 +196,14 @@ func (u *utf16Reader) character() (rune, error) {
 	return r, nil
 }
 
-// crReader makes LF of each CR that ends a line by itself: outside the quotes of CSV, everywhere in NDJSON.
+// crReader replaces by LF each CR without a LF behind it: outside the quotes of CSV, everywhere in NDJSON.
 type crReader struct {
 	in     *bufio.Reader
 	json   bool
 	quoted bool
 }
 
-// Read gives lines that end in LF.
+// Read reads lines with LF at their ends.
 func (c *crReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -226,7 +226,7 @@ func (c *crReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// beforeLF reports whether a LF is next. rest is what follows in this read.
+// beforeLF reports whether a LF is next. rest is the rest of this read.
 func (c *crReader) beforeLF(rest []byte) bool {
 	if len(rest) == 0 {
 		rest, _ = c.in.Peek(1)
@@ -234,7 +234,7 @@ func (c *crReader) beforeLF(rest []byte) bool {
 	return len(rest) > 0 && rest[0] == '\n'
 }
 
-// checkHead refuses what is no text, and says why. head is its beginning.
+// checkHead refuses an input that is no text, with the reason. head is its beginning.
 func checkHead(head []byte) error {
 	line := func(at int) int { return 1 + bytes.Count(head[:at], []byte("\n")) }
 	nul := bytes.IndexByte(head, 0)

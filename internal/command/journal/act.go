@@ -23,7 +23,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// actFlags are the flags of the commands that end operations.
+// actFlags are the flags of the commands to end operations.
 type actFlags struct {
 	*session.JournalFlags
 	yes    bool
@@ -35,7 +35,7 @@ func (f *actFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.reason, "reason", "", "why; kept with each operation, with your user name and the machine's, for whoever looks later")
 }
 
-// act is something that ends an operation.
+// act is one way to end an operation.
 type act struct {
 	// done reports whether the operation stands so already.
 	done func(rec *persist.Record) bool
@@ -43,7 +43,7 @@ type act struct {
 	warning func(rec *persist.Record) string
 	// end does it.
 	end func(c *oncehttp.Client, rec *persist.Record) error
-	// config is what the client needs for it, beside journal and account; nil: nothing.
+	// config returns the client's settings for it, beside journal and account; nil: there are none.
 	config func(rec *persist.Record) (oncehttp.Config, error)
 	// said is what is printed behind an operation's key.
 	said string
@@ -54,8 +54,8 @@ type act struct {
 }
 
 // run does a to the operations of these keys; "-" stands for keys on stdin, one a
-// line. All are looked up, shown and asked about before the first is changed. What has
-// moved since it was seen is left alone.
+// line. All are looked up, shown and asked about before the first is changed. An operation
+// is left alone if it has moved since it was seen.
 func (f *actFlags) run(ctx context.Context, keys []string, a act, s terminal.Streams) error {
 	listed := slices.Contains(keys, "-")
 	by := signature()
@@ -115,8 +115,8 @@ func readKeys(args []string, stdin io.Reader) ([]string, error) {
 	return keys, nil
 }
 
-// find is the operation of a key. Where several accounts have the key, --account
-// has to say which.
+// find returns the operation of a key. If several accounts have the key, --account
+// has to name one.
 func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (persist.Record, error) {
 	q := f.Query()
 	q.Key = key
@@ -144,7 +144,7 @@ func (f *actFlags) find(ctx context.Context, ses *session.Session, key string) (
 	return found[0], nil
 }
 
-// ask shows what is known, and asks once about all that calls for it.
+// ask shows the known facts, and asks once about all warnings.
 func (f *actFlags) ask(records []persist.Record, a act, s terminal.Streams) error {
 	var warnings []string
 	for i := range records {
@@ -168,14 +168,14 @@ func (f *actFlags) ask(records []persist.Record, a act, s terminal.Streams) erro
 	return s.Confirm(f.yes, fmt.Sprintf("%s, and %s", warnings[0], words.Count(len(warnings)-1, "more like it")))
 }
 
-// knownText is what is known of an operation, on a line.
+// knownText returns the known facts of an operation, on a line.
 func knownText(rec *persist.Record) string {
 	return fmt.Sprintf("%s: %s, %s %s%s, sent: %s, last answer: %s", words.Clip(rec.Key), view.StateText(rec), rec.Method, rec.Origin, words.PathOf(rec.Target),
 		sentText(rec), statusText(rec))
 }
 
-// endAll changes the operations. One that cannot be changed does not keep the
-// others from it. It returns which have moved meanwhile, as session.SeenKey spells them.
+// endAll changes the operations. The failure of one does not keep the others from being
+// changed. It returns those moved meanwhile, in the spelling of session.SeenKey.
 func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []persist.Record, a act, s terminal.Streams) (moved []string, err error) {
 	var failed []error
 	for i := range records {
@@ -225,21 +225,21 @@ func (f *actFlags) endOne(ses *session.Session, rec *persist.Record, a act) erro
 	return errors.Join(a.end(c, rec), c.Close())
 }
 
-// serverFlags are those of an act that asks the operations' server.
+// serverFlags are the flags of an act with requests to the operations' server.
 type serverFlags struct {
 	headers []string
 	profile string
 	pin     session.PinFlags
 }
 
-// bind binds them; what says what they are for.
+// bind binds the flags; what is their purpose.
 func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
 	f.pin.Bind(fs)
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "for "+what+": 'Name: value', or @FILE with one a line; may be repeated")
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "for "+what+": the profile file that operations were begun with; built-in ones are known")
 }
 
-// config is what a client needs for it. The headers go to the first operation's server only.
+// config returns the act.config of the flags. The headers go to the first operation's server only.
 func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), error) {
 	p, err := session.FindProfile(f.profile)
 	if err != nil {

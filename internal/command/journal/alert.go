@@ -19,12 +19,12 @@ import (
 type alertFlags struct {
 	over    time.Duration
 	overSet func() bool
-	held    int // fail where more are held; -1: never
+	held    int // fail if more are held; -1: never
 	pending int
 	quiet   bool
 }
 
-// bind binds the flags that stuck and stats share. counts adds those of stats alone.
+// bind binds the flags shared by stuck and stats. counts adds those of stats alone.
 func (f *alertFlags) bind(fs *pflag.FlagSet, counts bool) {
 	f.held, f.pending = -1, -1
 	settings.BindAge(fs, &f.over, "fail-over", "end with status 6 where something is pending or held for longer than this; 0s: where anything is")
@@ -43,7 +43,7 @@ func (f *alertFlags) check() error {
 	return nil
 }
 
-// alert counts what is not done.
+// alert counts the operations not done.
 type alert struct {
 	flags   *alertFlags
 	now     time.Time
@@ -70,7 +70,7 @@ func (a *alert) add(rec *persist.Record) {
 	}
 }
 
-// conclude is the error that ends the command with terminal.ExitFindings, in one line; nil where there is nothing to tell.
+// conclude returns the error to end the command with terminal.ExitFindings, in one line; nil if there is nothing to tell.
 func (a *alert) conclude(journal string) error {
 	var found []string
 	if a.over > 0 {

@@ -67,7 +67,7 @@ What cannot be assigned is named, a line each: one that a worker is sending now 
 	return cmd
 }
 
-// check refuses flags and keys that do not say what is to be assigned to whom.
+// check refuses flags and keys without a clear choice of operations and account.
 func (f *assignFlags) check(keys []string) error {
 	switch {
 	case f.hasInside && f.inside == "":
@@ -108,7 +108,7 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s terminal.Streams
 	})
 }
 
-// to is the account that operations are given to, without the headers that select one.
+// to returns the account for the operations, without the headers selecting one.
 func (f *assignFlags) to() string {
 	if f.hasInside {
 		return persist.Account(f.Account, [2]string{"", f.inside})
@@ -116,7 +116,7 @@ func (f *assignFlags) to() string {
 	return persist.Account(f.Account)
 }
 
-// none lists the accounts that are none beside it.
+// none lists the accounts counted as no account beside it.
 func (f *assignFlags) none() []string {
 	if f.hasInside && f.Account != "" {
 		return []string{persist.Account(f.Account), ""}
@@ -124,7 +124,7 @@ func (f *assignFlags) none() []string {
 	return []string{""}
 }
 
-// withoutHeaders is an account without the headers that select one.
+// withoutHeaders returns an account without the headers selecting one.
 func withoutHeaders(account string) string {
 	name, scopes := persist.SplitAccount(account)
 	if len(scopes) > 0 && scopes[0][0] == "" {
@@ -140,13 +140,13 @@ type assigning struct {
 	client *oncehttp.Client
 	s      terminal.Streams
 
-	mu                sync.Mutex // of the rest
+	mu                sync.Mutex // guards the rest
 	assigned, refused int
-	status            int // terminal.ExitUnknown, if one of those refused can be assigned later
+	status            int // terminal.ExitUnknown, if a refused one can be assigned later
 }
 
-// these assigns the operations of keys. All are looked up before the first is changed. What has moved since it was seen is left
-// alone. listed: the keys came from stdin.
+// these assigns the operations of keys. All are looked up before the first is changed. An operation moved since it was seen is
+// left alone. listed: the keys came from stdin.
 func (a *assigning) these(ctx context.Context, keys []string, listed bool) error {
 	var all []seenRecord
 	for _, key := range keys {
@@ -189,7 +189,7 @@ func (a *assigning) these(ctx context.Context, keys []string, listed bool) error
 // done reports whether an operation has the account already.
 func (a *assigning) done(rec *persist.Record) bool { return withoutHeaders(rec.Account) == a.to() }
 
-// everything assigns all that stands under no account. It counts and asks first.
+// everything assigns all operations under no account. It counts and asks first.
 func (a *assigning) everything(ctx context.Context) error {
 	n := 0
 	if err := a.each(ctx, func(*persist.Record) error { n++; return nil }); err != nil {
@@ -214,14 +214,14 @@ func (a *assigning) everything(ctx context.Context) error {
 	return a.conclude()
 }
 
-// all assigns what stands under none and is wanted.
+// all assigns the wanted operations under none.
 func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) error {
 	jobs := make(chan persist.Record)
 	var workers sync.WaitGroup
 	for range changers {
 		workers.Go(func() {
 			for rec := range jobs {
-				if err := a.one(ctx, &rec, oncehttp.OfAccount(rec.Account)); !errors.Is(err, persist.ErrNotFound) { // which was assigned or swept meanwhile
+				if err := a.one(ctx, &rec, oncehttp.OfAccount(rec.Account)); !errors.Is(err, persist.ErrNotFound) { // else assigned or swept meanwhile
 					a.count(err)
 				}
 			}
@@ -237,7 +237,7 @@ func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) 
 	})
 }
 
-// each calls do for what stands under none.
+// each calls do for every operation under none.
 func (a *assigning) each(ctx context.Context, do func(*persist.Record) error) error {
 	for _, none := range a.none() {
 		err := session.EachRecord(ctx, a.ses, persist.Query{Account: none}, func(rec *persist.Record) error {
@@ -253,7 +253,7 @@ func (a *assigning) each(ctx context.Context, do func(*persist.Record) error) er
 	return nil
 }
 
-// one assigns one operation. which names its account, with which it was listed.
+// one assigns one operation. which names its account, as listed.
 func (a *assigning) one(ctx context.Context, rec *persist.Record, which oncehttp.LookupOption) error {
 	if a.hasInside {
 		ctx = oncehttp.ContextWithAccount(ctx, a.inside)
@@ -261,7 +261,7 @@ func (a *assigning) one(ctx context.Context, rec *persist.Record, which oncehttp
 	return a.client.Assign(ctx, oncehttp.Key(rec.Key), which)
 }
 
-// count counts an operation, and names one that was not assigned.
+// count counts an operation. If it was not assigned, count prints its error.
 func (a *assigning) count(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -277,7 +277,7 @@ func (a *assigning) count(err error) {
 	terminal.Say(a.s.Err, "%s", words.OneLine(failed))
 }
 
-// conclude is the error of the whole call.
+// conclude returns the error of the whole call.
 func (a *assigning) conclude() error {
 	if a.refused == 0 {
 		return nil
@@ -285,7 +285,7 @@ func (a *assigning) conclude() error {
 	return &terminal.ExitError{Status: a.status, Err: fmt.Errorf("%d of %d not assigned", a.refused, a.refused+a.assigned)}
 }
 
-// findSeen is find for KEY or KEY@SEEN. A key that ends like the latter is a key.
+// findSeen is find for KEY or KEY@SEEN. The key of an operation is a key, even if it ends like the latter.
 func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, error) {
 	rec, err := a.find(ctx, text)
 	if key, seen := session.SplitSeen(text); errors.Is(err, errNoSuchKey) && seen != "" {
@@ -300,7 +300,7 @@ func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, erro
 	return seenRecord{Record: rec}, err
 }
 
-// find is the operation under no account that has a key, or a reference; if there is none, that of the account itself.
+// find returns the operation under no account with a key, or a reference; if there is none, that of the account itself.
 // Error: errNoSuchKey.
 func (a *assigning) find(ctx context.Context, key string) (persist.Record, error) {
 	see := a.ses.Seeing(ctx)
@@ -329,7 +329,7 @@ func (a *assigning) find(ctx context.Context, key string) (persist.Record, error
 		a.Path, len(found), words.Clip(key), strings.Join(list, ", "))
 }
 
-// underNone lists what stands under none and has a key; if nothing has, what has the reference.
+// underNone lists the operations under none with a key; if there are none, those with the reference.
 func (a *assigning) underNone(ctx context.Context, key string) (found []persist.Record, err error) {
 	for _, none := range a.none() {
 		err := session.EachRecord(ctx, a.ses, persist.Query{Account: none, Key: key}, func(rec *persist.Record) error {
@@ -358,7 +358,7 @@ func (a *assigning) underNone(ctx context.Context, key string) (found []persist.
 	return found, err
 }
 
-// already is the operation of a key that the account itself has.
+// already returns the operation of a key under the account itself.
 func (a *assigning) already(ctx context.Context, key string) (rec persist.Record, err error) {
 	found := false
 	err = session.EachRecord(ctx, a.ses, persist.Query{Account: persist.Account(a.Account), Key: key}, func(r *persist.Record) error {

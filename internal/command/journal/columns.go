@@ -16,7 +16,7 @@ import (
 // columnsUsage is the help of --columns.
 const columnsUsage = "the columns of a table or of CSV, separated by commas: those that stand there without the flag, age, or what stands in the requests, such as amount or /order/id"
 
-// choose returns the columns of --columns: those that are known by their names, and values of the requests, which it notes in l.fields.
+// choose returns the columns of --columns: known ones by their names, and values of the requests. It notes the latter in l.fields.
 func (l *listFlags) choose(known []column, c clock) ([]column, error) {
 	names := l.columns
 	if len(names) == 0 {
@@ -41,13 +41,13 @@ func (l *listFlags) choose(known []column, c clock) ([]column, error) {
 	return chosen, nil
 }
 
-// field is a value of the requests, by its name or JSON pointer; of a request that was pruned it is what was kept.
+// field is a value of the requests, by its name or JSON pointer; of a pruned request it is the kept value.
 type field struct {
 	name       string
-	shown, has int // records that were listed, and those of them that have it
+	shown, has int // listed records, and those of them with the value
 }
 
-// column returns the column of the field, which counts what it shows.
+// column returns the column of the field. The column counts its cells and values.
 func (f *field) column() column {
 	pointer := f.name
 	if !words.IsPointer(pointer) {
@@ -64,7 +64,7 @@ func (f *field) column() column {
 	}}
 }
 
-// sayAbsent names the fields that none of the listed requests has, such as a name that was mistyped.
+// sayAbsent names the fields absent in all listed requests, such as a mistyped name.
 func (l *listFlags) sayAbsent(w io.Writer) {
 	for _, f := range l.fields {
 		if f.shown > 0 && f.has == 0 {

@@ -55,9 +55,9 @@ held may still be on the disk: the space is free, and not overwritten.`,
 	}
 }
 
-// compact copies the journal to a temporary file and renames that over it. The session holds the journal's lock until
-// the rename is done; on Windows, where an open file cannot be replaced, it is closed just before. Only close the session
-// afterwards.
+// compact copies the journal to a temporary file and renames the copy over the journal. The session holds the journal's
+// lock until the rename is done; on Windows it is closed just before, since an open file cannot be replaced there. Only
+// close the session afterwards.
 func compact(ctx context.Context, ses *session.Session, s terminal.Streams) error {
 	path, err := filepath.EvalSymlinks(ses.Place.Path)
 	if err != nil {
@@ -68,7 +68,7 @@ func compact(ctx context.Context, ses *session.Session, s terminal.Streams) erro
 		return place.JournalError(ses.Place.Name, words.Pathless(err))
 	}
 	temporary := path + ".compact.tmp"
-	_ = os.Remove(temporary) // of a compact that was killed: the lock on the journal is ours
+	_ = os.Remove(temporary) // of a killed compact: the lock on the journal is ours
 	defer os.Remove(temporary)
 	n, err := copyJournal(ctx, ses, temporary)
 	if err != nil {
@@ -90,8 +90,8 @@ func compact(ctx context.Context, ses *session.Session, s terminal.Streams) erro
 	return nil
 }
 
-// copyJournal writes every operation to a new journal. It is not synced while it is
-// written: replaceFile does that once.
+// copyJournal writes every operation to a new journal. The writes are not synced:
+// replaceFile syncs the file once.
 func copyJournal(ctx context.Context, ses *session.Session, name string) (int, error) {
 	secret, err := ses.Journal.Secret(ctx)
 	if err != nil {
@@ -119,7 +119,8 @@ func copyJournal(ctx context.Context, ses *session.Session, name string) (int, e
 	return n, err
 }
 
-// copyFacts writes what holds for the journal as a whole to the new one. With --seal-key that one is sealed, whatever the old one was.
+// copyFacts writes the facts about the journal as a whole to the new one. With --seal-key the new one is sealed, even if the old
+// one was not.
 func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) error {
 	for _, name := range persist.FactNames() {
 		value, err := ses.Journal.Fact(ctx, name, nil, nil)
@@ -136,7 +137,7 @@ func copyFacts(ctx context.Context, ses *session.Session, to persist.Journal) er
 	return nil
 }
 
-// copyRecord begins the operation as it stands and, where it is final, ends it.
+// copyRecord begins the operation in its current state, and ends it if it is final.
 func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) error {
 	begin := *rec
 	if rec.State.Final() {
@@ -173,6 +174,6 @@ func replaceFile(name, path string, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	_ = dir.Sync() // some systems cannot; those that lose names can
+	_ = dir.Sync() // some systems cannot; the systems prone to lose names can
 	return dir.Close()
 }

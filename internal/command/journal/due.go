@@ -21,10 +21,10 @@ type keysJournal struct {
 	keys []string
 }
 
-// Unwrap is the journal itself, for what is optional.
+// Unwrap returns the journal itself, for the optional interfaces.
 func (j keysJournal) Unwrap() persist.Journal { return j.Journal }
 
-// List yields the records that q selects and whose key is among the keys.
+// List yields the records of q with one of the keys.
 func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		for rec, err := range j.Journal.List(ctx, q) {
@@ -47,7 +47,7 @@ func onlyKeys(j persist.Journal, keys []string) persist.Journal {
 	return limited
 }
 
-// keysClaimer is keysJournal over a journal that several processes share.
+// keysClaimer is keysJournal over a journal shared by several processes.
 type keysClaimer struct {
 	keysJournal
 	persist.Claimer
@@ -66,7 +66,7 @@ func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, l
 	return all, now, err
 }
 
-// dryRun prints what a resume would send, and what keeps it from sending the rest.
+// dryRun prints the operations for a resume to send, and the reasons against sending the rest.
 func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, keys []string, hasHeaders bool, s terminal.Streams) error {
 	now := time.Now()
 	columns := []column{
@@ -97,7 +97,7 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, keys []s
 	return err
 }
 
-// wouldText is what a resume would do with the record, which with --restored takes what that held as pending.
+// wouldText returns the action of a resume on the record. With --restored, a record held as restored counts as pending.
 func (f *resumeFlags) wouldText(rec persist.Record, hasHeaders bool, now time.Time) string {
 	if sending := view.SendingText(&rec, now); sending != "" {
 		return "wait: " + sending

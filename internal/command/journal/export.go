@@ -27,8 +27,8 @@ func printRecords(ctx context.Context, ses *session.Session, q persist.Query, ou
 	return err
 }
 
-// exportOf is the view for machines: every body is base64, so that its bytes
-// survive whatever reads the JSON.
+// exportOf is the view for machines: every body is base64, so its bytes
+// survive every reader of the JSON.
 func exportOf(rec *persist.Record, parts view.Parts) view.Record {
 	v := view.Of(rec, parts)
 	if parts.Bodies {

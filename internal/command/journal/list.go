@@ -31,7 +31,7 @@ type listFlags struct {
 	format string
 	limit  int
 	sort   string
-	// columns are those of --columns, fields those of them that stand in the requests.
+	// columns are those of --columns, fields those of them with values of the requests.
 	columns []string
 	fields  []*field
 }
@@ -79,7 +79,7 @@ was handed to the network: no, yes, or maybe where a process died. --sort needs 
 	return cmd
 }
 
-// list writes what is selected.
+// list writes the selected records.
 func (l *listFlags) list(ctx context.Context, ses *session.Session, sel selection, w recordWriter) error {
 	order := sortOrders()[l.sort]
 	see := ses.Seeing(ctx)
@@ -113,13 +113,13 @@ func (l *listFlags) list(ctx context.Context, ses *session.Session, sel selectio
 
 var errEnough = errors.New("enough")
 
-// recordWriter writes records in one format. end writes what is left.
+// recordWriter writes records in one format. end writes the rest.
 type recordWriter interface {
 	write(rec *persist.Record) error
 	end() error
 }
 
-// writer is that of --format.
+// writer returns the recordWriter of --format.
 func (l *listFlags) writer(out io.Writer, c clock, d results.Declines) (recordWriter, error) {
 	if l.json {
 		l.format = "ndjson"
@@ -185,7 +185,7 @@ func names(columns []column, spell func(string) string) []string {
 	return list
 }
 
-// tableWriter aligns columns a page at a time, so that memory stays flat.
+// tableWriter aligns columns a page at a time, so memory stays flat.
 type tableWriter struct {
 	out     *bufio.Writer // a tabwriter writes each cell by itself
 	w       *tabwriter.Writer
@@ -193,7 +193,7 @@ type tableWriter struct {
 	rows    int
 }
 
-// pageRows is how many rows are aligned together, tableBuffer how many bytes are written at once.
+// pageRows is the number of rows aligned together, tableBuffer the number of bytes written at once.
 const (
 	pageRows    = 500
 	tableBuffer = 64 << 10
@@ -300,8 +300,8 @@ func parseStates(names []string) ([]persist.State, error) {
 	return states, nil
 }
 
-// statusText is the status of the last answer that is known, also where it was
-// pruned, or settled nothing.
+// statusText returns the status of the last known answer, even if it was pruned,
+// or settled nothing.
 func statusText(rec *persist.Record) string {
 	status := rec.Status
 	if rec.Answer != nil {
@@ -316,8 +316,8 @@ func statusText(rec *persist.Record) string {
 	return fmt.Sprint(status)
 }
 
-// sentText says whether anything was handed to the network. An operation of a
-// process that died is "maybe": its sends were never counted.
+// sentText tells if anything was handed to the network. An operation of a dead
+// process is "maybe": its sends were never counted.
 func sentText(rec *persist.Record) string {
 	switch {
 	case rec.Sends > 0:
@@ -328,8 +328,8 @@ func sentText(rec *persist.Record) string {
 	return "no"
 }
 
-// attemptsText is the number of recorded attempts, with a plus where a process
-// that died may have made more.
+// attemptsText returns the number of recorded attempts, with a plus if a dead
+// process may have made more.
 func attemptsText(rec *persist.Record) string {
 	if rec.MaybeSent && !rec.State.Final() {
 		return fmt.Sprintf("%d+", rec.Attempts)

@@ -53,7 +53,7 @@ The URL may stand here or in --journal. See oncehttp help journals.`,
 	return cmd
 }
 
-// placeOf is the place that the argument names, or else --journal.
+// placeOf returns the place named by the argument, or else --journal.
 func placeOf(f *session.JournalFlags, args []string) (place.Place, error) {
 	if len(args) == 0 {
 		return f.Place()

@@ -59,8 +59,8 @@ say, it asks first, or wants --yes. What is pending or held is never touched.`,
 	return cmd
 }
 
-// sweep sweeps the journal until nothing is left to drop, and returns how many records it changed. A person may shorten what
-// the configuration of a client may not.
+// sweep sweeps the journal until nothing is left to drop, and returns the number of changed records. A person may set
+// shorter limits than the configuration of a client may.
 func sweep(ctx context.Context, j persist.Journal, limits persist.Limits) (total int, err error) {
 	for n := 1; n > 0 && err == nil; total += n {
 		n, err = j.Sweep(ctx, limits)

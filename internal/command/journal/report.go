@@ -26,7 +26,7 @@ import (
 //go:embed report.html
 var journalReportPage string
 
-// reportRowsMax is how many operations the page shows, the worst of them first.
+// reportRowsMax is the limit of operations on the page, the worst of them first.
 const reportRowsMax = 2000
 
 func reportCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
@@ -85,7 +85,7 @@ strings are not in it.`,
 	return cmd
 }
 
-// filterText is what selects the operations, as the call says it.
+// filterText returns the selection of the operations, as written in the call.
 func filterText(fs *pflag.FlagSet, keys []string) string {
 	parts := slices.Clone(keys)
 	for _, name := range []string{"account", "state", "result", "since", "older", "origin", "declined"} {
@@ -96,15 +96,15 @@ func filterText(fs *pflag.FlagSet, keys []string) string {
 	return strings.Join(parts, " ")
 }
 
-// reportPage is what the page shows.
+// reportPage is the content of the page.
 type reportPage struct {
 	Journal string
-	Filter  string // the flags that select the operations; "": none
+	Filter  string // the flags selecting the operations; "": none
 	Now     time.Time
 	Stats   *Stats
 	Ages    []ageBar
 	Rows    []reportRow
-	Left    int // rows that are not shown
+	Left    int // rows not shown
 	Results []resultCount
 	Totals  []string // a line for each currency
 }
@@ -166,8 +166,8 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 	return p, nil
 }
 
-// worseThan puts first what an operator has to settle: held, then unknown, then what the
-// business has to know; of the same kind the older one.
+// worseThan puts first the operations for an operator to settle: held, then unknown. Then
+// come those of interest to the business; of the same kind the older one.
 func worseThan(d results.Declines, a, b *persist.Record) int {
 	rank := func(rec *persist.Record) int {
 		order := []results.Result{results.Done, results.Duplicate, results.Accepted, results.Rejected, results.Invalid, results.Declined, results.Mismatch, results.Unknown, results.Held}
@@ -218,7 +218,7 @@ func barsOf(history []persist.Attempt, c clock) []historyBar {
 	return bars
 }
 
-// attemptText is what came of an attempt.
+// attemptText returns the result of an attempt.
 func attemptText(a persist.Attempt) string {
 	text := words.CauseWords(words.FlagWords(a.Error))
 	if a.Status != 0 {

@@ -52,7 +52,7 @@ changes nothing that is done.`,
 			if f.HasAccount {
 				return errors.New("restored goes through all accounts; leave --account out")
 			}
-			if taken != "" { // before a server is asked; parseTaken says what else is wrong
+			if taken != "" { // before a server is asked; parseTaken finds the other faults
 				if _, err := settings.ParseZoned("--taken", taken); err != nil {
 					return err
 				}
@@ -72,11 +72,11 @@ changes nothing that is done.`,
 	return cmd
 }
 
-// takenSlack is how far the clocks may be apart of who wrote the records and who says when
-// the backup was taken.
+// takenSlack is the allowed difference between the clocks of the writers of the records and
+// the clock behind --taken.
 const takenSlack = time.Minute
 
-// restored holds what is unfinished, and says what has to be done next.
+// restored holds the unfinished operations, and prints the next steps.
 func restored(ctx context.Context, ses *session.Session, text string, s terminal.Streams) error {
 	leases, err := leasesOf(ctx, ses)
 	if err != nil {
@@ -112,8 +112,8 @@ another body, nor at all where the server may have forgotten the key. Then, for 
 	return nil
 }
 
-// parseTaken reads --taken, and refuses a time at which the backup cannot have been taken.
-// newest is the latest time that the journal knows.
+// parseTaken reads --taken, and refuses a time impossible for the backup.
+// newest is the latest time known to the journal.
 func parseTaken(text string, newest, now time.Time) (time.Time, error) {
 	known := ""
 	if !newest.IsZero() {
@@ -134,10 +134,10 @@ func parseTaken(text string, newest, now time.Time) (time.Time, error) {
 	return taken.UTC(), nil
 }
 
-// leases are those of workers and batches that run on a journal.
+// leases are those of workers and batches running on a journal.
 type leases struct {
 	now   time.Time // by the journal's clock; zero: it has no leases
-	asked time.Time // when that was asked, by the own clock
+	asked time.Time // the time of that question, by the own clock
 	last  persist.Record
 	many  int
 }
@@ -170,7 +170,7 @@ func (l *leases) see(rec *persist.Record) {
 	}
 }
 
-// err is an error if leases that last were seen.
+// err returns an error if see has counted a lease.
 func (l *leases) err() error {
 	if l.many == 0 {
 		return nil
@@ -179,19 +179,19 @@ func (l *leases) err() error {
 		words.Count(l.many, "operation"), l.last.LeaseUntil.UTC().Format(time.RFC3339))
 }
 
-// refuse is an error if somebody has a lease of the record.
+// refuse returns an error if somebody has a lease of the record.
 func (l *leases) refuse(rec *persist.Record) error {
 	alone := leases{now: l.now, asked: l.asked}
 	alone.see(rec)
 	return alone.err()
 }
 
-// newestIn is the latest time at which the journal saw something happen. If it sees leases that last, it is an error.
+// newestIn returns the latest time of an event in the journal. It returns an error if it sees lasting leases.
 func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest time.Time, err error) {
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
 		leases.see(rec)
 		times := []time.Time{rec.Created, rec.Finished}
-		if rec.HoldReason != persist.HoldRestored { // which has the time of an earlier call
+		if rec.HoldReason != persist.HoldRestored { // it has the time of an earlier call
 			times = append(times, rec.FirstSent)
 		}
 		for _, a := range rec.History {
@@ -210,8 +210,8 @@ func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest
 	return newest, err
 }
 
-// holdRestored marks an unfinished record as maybe sent and holds it. It reports whether
-// that changed anything. One that is held for a reason that a release would not end keeps it.
+// holdRestored marks an unfinished record as maybe sent and holds it. It reports whether it
+// changed anything. If a release would not end a hold, the record keeps the reason of that hold.
 func holdRestored(rec *persist.Record, taken time.Time) bool {
 	if rec.State.Final() {
 		return false
@@ -235,8 +235,8 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 	return !same
 }
 
-// holdRestoredRekey changes what a Rekey holds, which may have gone on since the backup: its lookup waits anew, and what that
-// finds must not send an operation that may have gone on under another key.
+// holdRestoredRekey changes a record held by a Rekey. The Rekey may have gone on since the backup. So its lookup waits anew, and
+// the result of the lookup must not send an operation if it may have gone on under another key.
 func holdRestoredRekey(rec *persist.Record) {
 	if rec.HoldReason == persist.HoldRekey || rec.HoldReason == persist.HoldRekeyHeld {
 		rec.NextAttempt = time.Time{}
@@ -246,8 +246,8 @@ func holdRestoredRekey(rec *persist.Record) {
 	}
 }
 
-// release lets what is held as restored go on: all of it, or that of these keys. The time of
-// its first send stays, so that a key that the server may have forgotten is not sent.
+// release makes records held as restored pending again: all of them, or those of keys. The
+// time of the first send stays, so a key is not sent if the server may have forgotten it.
 func release(ctx context.Context, ses *session.Session, q persist.Query, keys []string) error {
 	q.States = []persist.State{persist.StateHeld}
 	_, err := changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
@@ -260,11 +260,11 @@ func release(ctx context.Context, ses *session.Session, q persist.Query, keys []
 	return err
 }
 
-// changers is how many records are changed at once, so that they share commits.
+// changers is the number of records changed at once. They share commits.
 const changers = 16
 
-// changeAll changes the records that q selects and of which change returns true, and counts
-// them. A record that changes meanwhile is read again. An error of change ends it.
+// changeAll changes the records of q if change returns true for them, and counts them.
+// A record is read again if it changes meanwhile. An error of change ends it.
 func changeAll(ctx context.Context, ses *session.Session, q persist.Query, change func(*persist.Record) (bool, error)) (changed int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -289,7 +289,7 @@ func changeAll(ctx context.Context, ses *session.Session, q persist.Query, chang
 	err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		c := *rec
 		if changes, err := change(&c); !changes && err == nil {
-			return nil // an error comes again below, where the record is changed
+			return nil // an error comes again below, at the change of the record
 		}
 		select {
 		case jobs <- *rec:

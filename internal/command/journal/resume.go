@@ -30,7 +30,7 @@ type resumeFlags struct {
 	workers int
 	origins []string
 	dry     bool
-	// restored: also what journal restored holds.
+	// restored: send the operations held by journal restored, too.
 	restored bool
 }
 
@@ -168,7 +168,7 @@ func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<-
 	return t, nil
 }
 
-// conclude counts what is left.
+// conclude counts the operations left.
 func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, account string, t *results.Tally, stderr io.Writer) error {
 	left := map[persist.State]int{}
 	var due time.Time
@@ -196,8 +196,8 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, accoun
 	return terminal.ExitWith(t.Exit)
 }
 
-// sayNone tells what is unfinished under no account beside that of this call: it was not sent, and keeps calls with its keys from
-// beginning anything.
+// sayNone prints the number of unfinished operations under no account, beside the account of this call. They were not sent, and
+// they keep calls with their keys from beginning anything.
 func (f *resumeFlags) sayNone(ctx context.Context, ses *session.Session, account string, stderr io.Writer) error {
 	if account == "" {
 		return nil
@@ -218,7 +218,7 @@ func (f *resumeFlags) sayNone(ctx context.Context, ses *session.Session, account
 
 func unfinished() []persist.State { return []persist.State{persist.StatePending, persist.StateHeld} }
 
-// eachToSend calls do for what is pending, and for what --restored releases.
+// eachToSend calls do for pending operations, and for those released by --restored.
 func (f *resumeFlags) eachToSend(ctx context.Context, ses *session.Session, q persist.Query, do func(*persist.Record)) error {
 	q.States = []persist.State{persist.StatePending}
 	if f.restored {
@@ -232,8 +232,8 @@ func (f *resumeFlags) eachToSend(ctx context.Context, ses *session.Session, q pe
 	})
 }
 
-// whose is the account to resume: that of the flag, else the only one that has
-// anything pending.
+// whose returns the account to resume: that of the flag, else the only one with
+// pending operations.
 func (f *resumeFlags) whose(ctx context.Context, ses *session.Session) (string, error) {
 	if f.HasAccount {
 		return f.Account, nil
@@ -252,8 +252,8 @@ func (f *resumeFlags) whose(ctx context.Context, ses *session.Session) (string, 
 	return names[0], nil
 }
 
-// directed says where the client sends: to one server where it has headers or signs, and else, where others may write into the journal,
-// to those of --origin, or the only one to which the pending operations lead.
+// directed limits the servers of the client. With headers or a signature there is at most one. Without both, they are those of --origin,
+// or the only one of the pending operations. A journal file, closed to other writers, sets no limit without --origin.
 func (f *resumeFlags) directed(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header) (oncehttp.Config, error) {
 	bare := len(header) == 0 && cfg.Authorize == nil
 	if bare && ses.Place.IsFile() && len(f.origins) == 0 {
@@ -273,8 +273,9 @@ func (f *resumeFlags) directed(ctx context.Context, ses *session.Session, cfg on
 	return cfg, nil
 }
 
-// leadTo returns the origins of --origin, or else the one to which all pending operations of an account lead; none where nothing is
-// pending. One's credentials are not to be shown to another. asked is what --origin says where they lead to more.
+// leadTo returns the origins of --origin, or else the common origin of all pending operations of an account; none if nothing is
+// pending. The credentials of one origin must not be shown to another. asked is the meaning of --origin, for the error about
+// several origins.
 func (f *resumeFlags) leadTo(ctx context.Context, ses *session.Session, account, asked string) ([]string, error) {
 	found := map[string]bool{}
 	err := f.eachToSend(ctx, ses, persist.Query{Account: persist.Account(account)}, func(rec *persist.Record) {

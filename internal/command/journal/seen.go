@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// seenRecord is the operation of an argument, and what it looked like when it was listed; empty if that was not said.
+// seenRecord is the operation of an argument, with the SEEN of the argument; empty if it has none.
 type seenRecord struct {
 	persist.Record
 	seen string
@@ -20,7 +20,7 @@ type seenRecord struct {
 
 var errNoSuchKey = errors.New("no such key")
 
-// findSeen is find for KEY or KEY@SEEN. A key that ends like the latter is a key.
+// findSeen is find for KEY or KEY@SEEN. The key of an operation is a key, even if it ends like the latter.
 func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text string) (seenRecord, error) {
 	rec, err := f.find(ctx, ses, text)
 	if key, seen := session.SplitSeen(text); errors.Is(err, errNoSuchKey) && seen != "" {
@@ -35,7 +35,8 @@ func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text stri
 	return seenRecord{Record: rec}, err
 }
 
-// notFound says that there is no such operation, and which one the text may mean. What a person only may have meant is not changed.
+// notFound returns the error for a missing operation, with the key possibly meant by the text. An operation only possibly meant is
+// not changed.
 func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text string) error {
 	key, _ := session.SplitSeen(text)
 	meant := ""
@@ -51,9 +52,9 @@ func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text stri
 	return fmt.Errorf("%w; there is %q", f.NotFound(text), meant)
 }
 
-// unmoved parts the operations that the act may be done to from those that have moved since they were seen. On a terminal that is
-// not the list of keys it asks about the latter. An operation of which nobody said as what it was seen is shown and asked about there;
-// elsewhere it is an error if the act is bound, or the keys were listed before.
+// unmoved separates the operations open to the act from those moved since they were seen. If stdin is a terminal, and not the list
+// of keys, it asks about the latter. An operation without SEEN is shown and asked about there; elsewhere it is an error if the act is
+// bound, or the keys were listed before.
 func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (records []persist.Record, moved []string, err error) {
 	asks := !listed && !yes && terminal.IsTerminal(s.In) && terminal.IsTerminal(s.Err)
 	for i := range all {
@@ -81,7 +82,7 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 	return records, moved, nil
 }
 
-// sayMoved prints what has moved, and adds it to the error of the others.
+// sayMoved prints the moved operations, and adds them to the error of the others.
 func sayMoved(moved []string, err error, s terminal.Streams) error {
 	if len(moved) == 0 {
 		return err

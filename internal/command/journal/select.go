@@ -20,7 +20,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// selectFlags choose records, for every command that lists some.
+// selectFlags choose records, for every command with a list of records.
 type selectFlags struct {
 	states   []string
 	results  []string
@@ -39,7 +39,7 @@ func (f *selectFlags) bind(fs *pflag.FlagSet) {
 	results.BindDeclines(fs, &f.declined)
 }
 
-// selection is the flags, read.
+// selection holds the flags after reading.
 type selection struct {
 	query    persist.Query
 	globs    []string
@@ -71,7 +71,7 @@ func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) 
 		s.before = now.Add(-f.older)
 	}
 	for _, glob := range globs {
-		if scheme, _, _ := strings.Cut(glob, "://"); place.Engines()[scheme].Open != nil { // which may hold a password
+		if scheme, _, _ := strings.Cut(glob, "://"); place.Engines()[scheme].Open != nil { // it may hold a password
 			return s, fmt.Errorf("%s://… is a journal, and a key is wanted here; say --journal", scheme)
 		}
 		if _, err := path.Match(glob, ""); err != nil {
@@ -117,7 +117,7 @@ func (s *selection) match(rec *persist.Record) bool {
 	})
 }
 
-// each calls do for every record that is selected, oldest first.
+// each calls do for every selected record, oldest first.
 func (s *selection) each(ctx context.Context, ses *session.Session, do func(*persist.Record) error) error {
 	return session.EachRecord(ctx, ses, s.query, func(rec *persist.Record) error {
 		if !s.match(rec) {
@@ -127,7 +127,7 @@ func (s *selection) each(ctx context.Context, ses *session.Session, do func(*per
 	})
 }
 
-// sortOrders are what --sort can say, greatest first.
+// sortOrders returns the values of --sort with their orders, greatest first.
 func sortOrders() map[string]func(a, b *persist.Record) int {
 	return map[string]func(a, b *persist.Record) int{
 		"created":  func(a, b *persist.Record) int { return a.Created.Compare(b.Created) },
@@ -137,8 +137,8 @@ func sortOrders() map[string]func(a, b *persist.Record) int {
 	}
 }
 
-// top gives the limit records that come last in the order, greatest first, in
-// memory for no more than those.
+// top returns the last limit records of the order, greatest first. It needs memory
+// for no more than those.
 func (s *selection) top(ctx context.Context, ses *session.Session, limit int, order func(a, b *persist.Record) int) ([]persist.Record, error) {
 	h := &recordHeap{order: order}
 	err := s.each(ctx, ses, func(rec *persist.Record) error {

@@ -71,7 +71,7 @@ func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, ke
 	return err
 }
 
-// showMeant calls print for each operation whose key may be meant by a text that is none.
+// showMeant calls print for each operation with a key possibly meant by a text. The text is no key itself.
 func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, print func(*persist.Record) error) error {
 	found, see := 0, ses.Seeing(ctx)
 	err := session.EachRecord(ctx, ses, f.Query(), func(rec *persist.Record) error {
@@ -153,7 +153,7 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock) error
 	return err
 }
 
-// visible spells what a terminal would obey, but for ends of lines, as Go does.
+// visible spells the characters obeyed by a terminal, except ends of lines, as Go does.
 func visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -166,7 +166,7 @@ func visible(text string) string {
 	return b.String()
 }
 
-// keptText are the kept fields on one line.
+// keptText returns the kept fields on one line.
 func keptText(rec *persist.Record) string {
 	parts := make([]string, len(rec.KeptFields))
 	for i, f := range rec.KeptFields {
@@ -178,7 +178,7 @@ func keptText(rec *persist.Record) string {
 	return strings.Join(strings.Fields(strings.Join(parts, ", ")), " ")
 }
 
-// showBodies shows what may hold personal data.
+// showBodies shows the parts with possible personal data.
 func showBodies(line func(name, format string, args ...any), rec *persist.Record) {
 	line("target", "%s", rec.Target)
 	for name, values := range rec.Header {
@@ -193,7 +193,7 @@ func showBodies(line func(name, format string, args ...any), rec *persist.Record
 	}
 }
 
-// printable is a body on one line: JSON and text as they are, the rest in base64.
+// printable returns a body on one line: JSON and text as they are, the rest in base64.
 func printable(body []byte) string {
 	text, binary := view.Body(body)
 	if binary != nil {
@@ -203,7 +203,7 @@ func printable(body []byte) string {
 	return strings.Join(strings.Fields(string(text)), " ")
 }
 
-// drawHistory draws a line for each attempt: when, how long, and what came of it.
+// drawHistory draws a line for each attempt: its time, duration and result.
 func drawHistory(b *strings.Builder, history []persist.Attempt, c clock) {
 	const width = 20
 	if len(history) == 0 {

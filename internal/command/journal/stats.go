@@ -81,7 +81,7 @@ else. --prometheus writes gauges, such as oncehttp_journal_operations{state="hel
 	return cmd
 }
 
-// Stats are what journal stats prints. Times are in seconds.
+// Stats is the output of journal stats. Times are in seconds.
 type Stats struct {
 	Operations int                    `json:"operations"`
 	FileBytes  int64                  `json:"file_bytes,omitempty"` // of a file
@@ -105,7 +105,7 @@ func ageEnds() [ageBuckets]time.Duration {
 	return [...]time.Duration{time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 }
 
-// countRecords reads what is selected, in memory that does not grow with it.
+// countRecords reads the selected records. Its memory does not grow with them.
 func countRecords(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time, see func(*persist.Record)) (*Stats, error) {
 	st := &Stats{States: map[string]int{}, Results: map[results.Result]int{}, Statuses: map[int]int{}}
 	if info, err := os.Stat(ses.Place.Path); err == nil {
@@ -148,7 +148,7 @@ func ageBucket(age time.Duration) int {
 	return ageBuckets
 }
 
-// distribution sums up values by buckets that grow by a tenth, so that its
+// distribution sums up values by buckets growing by a tenth, so its
 // percentiles are right to 5 percent in flat memory.
 type distribution struct {
 	P50 float64 `json:"p50"`
@@ -173,7 +173,7 @@ func (d *distribution) add(v float64) {
 	d.Max = max(d.Max, v)
 }
 
-// addCount adds a whole number, which a percentile gives as it is: each has a bucket of its own.
+// addCount adds a whole number. A percentile returns it as it is: each number has a bucket of its own.
 func (d *distribution) addCount(n int) {
 	d.whole = true
 	if d.counts == nil {
@@ -240,7 +240,7 @@ func (st *Stats) print(w io.Writer) error {
 	return err
 }
 
-// histogram draws the ages of what is not done.
+// histogram draws the ages of the operations not done.
 func (st *Stats) histogram(b *strings.Builder) {
 	const width = 40
 	most := slices.Max(st.Ages[:])

@@ -107,8 +107,8 @@ func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 	}
 }
 
-// needsIn returns needsText for the records of a journal. A role without the right to read its facts does not learn where others send with
-// Authorize.
+// needsIn returns needsText for the records of a journal. A role without the right to read its facts does not learn the origins of
+// others' sends with Authorize.
 func needsIn(ctx context.Context, ses *session.Session) (func(*persist.Record) string, error) {
 	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
 	if err != nil && !errors.Is(err, persist.ErrDenied) {
@@ -117,8 +117,8 @@ func needsIn(ctx context.Context, ses *session.Session) (func(*persist.Record) s
 	return func(rec *persist.Record) string { return needsText(rec, standing) }, nil
 }
 
-// needsText returns the needs of a record as a person reads them, without the facts of its profile. authorized are the origins to which
-// clients of its journal send with Authorize.
+// needsText returns the needs of a record in words for people, without the facts of its profile. authorized are the origins of sends
+// with Authorize by clients of its journal.
 func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	n := rec.Needs()
 	var all []string
@@ -142,7 +142,7 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	return strings.Join(all, ", ")
 }
 
-// lastError is why the last attempt had no answer.
+// lastError returns the reason for the missing answer of the last attempt.
 func lastError(rec *persist.Record) string {
 	if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
 		return words.ClipCause(words.CauseWords(words.FlagWords(rec.History[n-1].Error)))
@@ -156,8 +156,8 @@ type clock struct {
 	relative bool
 }
 
-// when spells t; none is what stands where there is no time, or for a next
-// attempt that is due.
+// when spells t; none is the text if there is no time, or for a due next
+// attempt.
 func (c clock) when(t time.Time, none string) string {
 	switch {
 	case t.IsZero():

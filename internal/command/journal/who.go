@@ -5,7 +5,7 @@ import (
 	"os/user"
 )
 
-// signature says who acts: the user and the machine, as the system names them. Behind sudo it is the user who called it.
+// signature names the user and the machine, as the system names them. Behind sudo it is the user calling sudo.
 func signature() string {
 	name := os.Getenv("SUDO_USER")
 	if name == "" {
@@ -25,7 +25,7 @@ func signature() string {
 	return "by " + name + "@" + host
 }
 
-// signed is a reason, and who gave it.
+// signed returns a reason with its author.
 func signed(reason, by string) string {
 	switch {
 	case by == "":

@@ -25,12 +25,12 @@ const (
 	accessBytesMax = 1 << 30
 )
 
-// accessLog is safe for concurrent use. The zero value of w is no log.
+// accessLog is safe for concurrent use. If w is nil, there is no log.
 type accessLog struct {
 	mu     sync.Mutex
 	w      io.Writer
-	left   int64     // bytes that may still be written; 0: it has stopped
-	stderr io.Writer // is told once why
+	left   int64     // bytes still allowed to be written; 0: it has stopped
+	stderr io.Writer // is told the reason once
 	close  func() error
 }
 
@@ -47,7 +47,7 @@ type AccessLine struct {
 	Replay bool    `json:"replay,omitempty"`
 }
 
-// checkAccess refuses a log that would lie over something else.
+// checkAccess refuses a log in the same file as another flag's, or on stdout together with the referee's report.
 func (f *mockFlags) checkAccess() error {
 	switch {
 	case f.access == "":
@@ -65,7 +65,7 @@ func (f *mockFlags) checkAccess() error {
 	return nil
 }
 
-// openAccess opens the log: a file, to whose end it writes, or stdout.
+// openAccess opens the log: stdout, or a file; the log is added to the end of the file.
 func (f *mockFlags) openAccess(s terminal.Streams) (*accessLog, error) {
 	l := &accessLog{left: accessBytesMax, stderr: s.Err, close: func() error { return nil }}
 	switch f.access {
@@ -133,7 +133,7 @@ func atMost(text string) string {
 func faultName(f mockserver.Fault) string {
 	status := f.Status
 	if status == 0 {
-		status = 503 // which is what a fault answers that names no status
+		status = 503 // the answer of a fault without a status
 	}
 	switch f.Kind {
 	case mockserver.None:

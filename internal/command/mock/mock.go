@@ -157,7 +157,7 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	return cfg, judge, nil
 }
 
-// played is the profile that the mock plays.
+// played returns the profile for the mock to play.
 func (f *mockFlags) played() (*profile.Profile, error) {
 	p, err := session.FindProfile(f.profile)
 	if err == nil {
@@ -172,8 +172,8 @@ func (f *mockFlags) played() (*profile.Profile, error) {
 	return p, err
 }
 
-// setVerify makes the mock check signatures. Where one stands in the Authorization header it differs on each attempt, so
-// that all requests are one caller's.
+// setVerify makes the mock check signatures. A signature in the Authorization header differs on each attempt. In
+// this case all requests count as one caller's.
 func (f *mockFlags) setVerify(cfg *mockserver.Config) error {
 	if f.signing == "" {
 		return nil
@@ -190,19 +190,19 @@ func (f *mockFlags) setVerify(cfg *mockserver.Config) error {
 	return err
 }
 
-// knownBug reports whether a broken server has that name; "" is the sound one.
+// knownBug reports whether name is that of a broken server; "" is the sound one.
 func knownBug(name string) bool {
 	return name == "" || slices.ContainsFunc(bugs.All(), func(b bugs.Bug) bool { return b.Name == name })
 }
 
-// mockError is an error of package mockserver in words of the command, behind the
-// flag that it is about.
+// mockError returns an error of package mockserver in words of the command, after the name of the flag at fault.
 func mockError(flag string, err error) error {
 	return &terminal.SaidError{Text: flag + strings.TrimPrefix(err.Error(), "mockserver: "), Err: err}
 }
 
-// playable refuses a profile of which the mock would have to invent how the API answers. The window is not such a fact:
-// it is --window's, and a cap otherwise. Errors that nobody says are kept are not.
+// playable refuses a profile with unknown facts, because the mock would have to invent the API's answers. The
+// window is not such a fact: it is --window's, and a cap otherwise. Errors not known to be kept are no such fact,
+// either.
 func (f *mockFlags) playable(p *profile.Profile) error {
 	byReference := p.Reference != nil && len(p.Duplicate) > 0
 	if p.Carrier.Place == profile.Nowhere && !byReference {
@@ -217,7 +217,7 @@ func (f *mockFlags) playable(p *profile.Profile) error {
 	return fmt.Errorf("--profile %s: not known of this API: %s; --assume plays what is common instead", p.Name, strings.Join(unknown, ", "))
 }
 
-// newReferee reads the script, where there is to be a referee; nil: there is not.
+// newReferee reads the script and returns the referee; nil without --referee.
 func (f *mockFlags) newReferee() (*referee.Referee, error) {
 	if !f.referee {
 		if f.script != "" || f.expect != 0 || f.attempts != 0 || f.report.Set() {
@@ -270,7 +270,7 @@ func (f *mockFlags) run(ctx context.Context, s terminal.Streams) error {
 
 // serve serves until ctx ends or the referee has its verdict.
 func (f *mockFlags) serve(ctx context.Context, server *mockserver.Server, judge *referee.Referee, log *accessLog, s terminal.Streams) error {
-	log.mu.Lock() // what comes at once is logged behind the first line
+	log.mu.Lock() // a request right after the start is logged after the first line
 	err := server.Listen(f.addr)
 	if err == nil {
 		terminal.Say(s.Out, "listening on %s", server.URL())
@@ -291,7 +291,8 @@ func (f *mockFlags) serve(ctx context.Context, server *mockserver.Server, judge 
 	return terminal.JoinExit(err, server.Close())
 }
 
-// conclude says what the server has seen.
+// conclude prints the server's numbers of sends, effects, keys and violations, and then the referee's report or
+// the violations.
 func (f *mockFlags) conclude(server *mockserver.Server, judge *referee.Referee, s terminal.Streams) error {
 	l := server.Ledger().Snapshot()
 	terminal.Say(s.Err, "%s, %s, %s, %s", words.Count(l.Sends, "send"), words.Count(l.Effects, "effect"), words.Count(len(l.Keys), "key"), words.Count(len(l.Violations), "violation"))
@@ -304,7 +305,7 @@ func (f *mockFlags) conclude(server *mockserver.Server, judge *referee.Referee, 
 	return nil
 }
 
-// ruleIDs are what a list of known failures may name.
+// ruleIDs returns the ids allowed in a list of known failures.
 func ruleIDs() []string {
 	var ids []string
 	for _, r := range referee.Rules() {

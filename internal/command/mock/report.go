@@ -5,8 +5,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/referee"
 )
 
-// RefereeReport is the referee's report in the form that all formats are written
-// from.
+// RefereeReport returns the referee's report in the common form of all formats.
 func RefereeReport(from *referee.Report) *report.Report {
 	to := report.New(report.KindReferee)
 	to.Suite, to.Target, to.Profile, to.Seed = from.Suite, from.Target, from.Profile, from.Seed

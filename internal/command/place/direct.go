@@ -10,10 +10,10 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// DirectFlag is the flag that says where one listens for what other processes enqueue.
+// DirectFlag is the flag with the address at which the command listens for operations enqueued by other processes.
 const DirectFlag = "journal-direct"
 
-// BindDirect binds --journal-direct, which belongs to the --journal of a command that runs for long.
+// BindDirect binds --journal-direct, an addition to the --journal of a long-running command.
 func BindDirect(fs *pflag.FlagSet, to *string) {
 	fs.StringVar(to, DirectFlag, "", "the PostgreSQL server itself, where --journal leads through a pooler: a URL, or @FILE with it; hears what other processes enqueue")
 }
@@ -22,7 +22,7 @@ func BindDirect(fs *pflag.FlagSet, to *string) {
 var errDirectShown = errors.New("--journal-direct: a password there would stand in the process list; " +
 	"put the URL into a file (--journal-direct @FILE), or the password into PGPASSWORD or ~/.pgpass")
 
-// ParseDirect reads the value of --journal-direct; nil if it is empty. journal is what --journal names.
+// ParseDirect reads the value of --journal-direct. It returns nil if the value is empty. journal is the place named by --journal.
 func ParseDirect(text string, journal Place) (*url.URL, error) {
 	if text == "" {
 		return nil, nil

@@ -26,8 +26,8 @@ import (
 // Fault is an error of a journal, or of the client about an operation in it, in words of our own.
 type Fault struct{ terminal.SaidError }
 
-// Status is the exit status that it stands for. Where the same command may do better later, because a server does not
-// answer or another process is at the operation, it is terminal.ExitUnknown; where the call has to change, it is terminal.ExitUsage.
+// Status returns the exit status of the fault. It is terminal.ExitUnknown if the same command may do better later: a server does not
+// answer, or another process is at the operation. It is terminal.ExitUsage if the call has to change.
 func (e *Fault) Status() int {
 	switch {
 	case errors.Is(e, persist.ErrLocked):
@@ -38,8 +38,8 @@ func (e *Fault) Status() int {
 	return terminal.ExitUsage
 }
 
-// passes reports whether an error says that a server does not answer, or not now. What it says of the call passes not:
-// a wrong password, a right or a table that is missing.
+// passes reports whether an error says: a server does not answer, or not now. Errors about the call do not pass: a wrong password, a
+// missing right, a missing table.
 func passes(err error) bool {
 	var pg *pgconn.PgError
 	var my *mysqldriver.MySQLError
@@ -47,7 +47,7 @@ func passes(err error) bool {
 	switch {
 	case errors.Is(err, persist.ErrReadOnly): // as of a standby, which may be promoted
 		return true
-	case errors.As(err, &answered): // also where the server does not tell its settings, because it starts
+	case errors.As(err, &answered): // also if the server does not tell its settings because it starts
 		return !redisOfCall(answered.Error())
 	case isOneOf(err, postgres.ErrVolatile, mysql.ErrVolatile, redis.ErrVolatile, postgres.ErrSchema, persist.ErrCorrupt, persist.ErrGone, persist.ErrSealed):
 		return false
@@ -59,40 +59,40 @@ func passes(err error) bool {
 	return unreachable(err)
 }
 
-// RefusesCall reports whether a server has answered that the call has to change: a right or a table is missing.
+// RefusesCall reports whether a server has answered with an error about the call, such as a missing right or table.
 func RefusesCall(err error) bool {
 	answered := errors.As(err, new(*pgconn.PgError)) || errors.As(err, new(*mysqldriver.MySQLError)) || errors.As(err, new(goredis.Error))
 	return answered && !passes(err)
 }
 
-// unreachable reports whether a connection could not be had, or broke, or was waited for in vain.
+// unreachable reports whether a connection could not be opened, broke, or did not come in time.
 func unreachable(err error) bool {
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) { // it is a net.Error, whatever its cause
 		return slices.ContainsFunc(e.Unwrap(), unreachable)
 	}
 	var network net.Error
 	if errors.As(err, &network) {
-		_, isFile := network.(syscall.Errno) // which is one, too, and also that of a file
+		_, isFile := network.(syscall.Errno) // a syscall.Errno is a net.Error, too, also as an error of a file
 		return !isFile
 	}
 	return pgconn.SafeToRetry(err) || isOneOf(err, context.DeadlineExceeded, context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
 		driver.ErrBadConn, sql.ErrConnDone, mysqldriver.ErrInvalidConn, goredis.ErrPoolTimeout, goredis.ErrClosed)
 }
 
-// ofCall reports whether a SQLSTATE says that the call has to change: data, authorization, the database, the schema, rights
-// and tables, what the server does not have.
+// ofCall reports whether a SQLSTATE is about the call: data, authorization, the database, the schema, rights and tables, or a feature
+// missing in the server.
 func ofCall(state string) bool {
 	return len(state) == 5 && slices.Contains([]string{"0A", "22", "23", "28", "3D", "3F", "42"}, state[:2])
 }
 
-// mysqlOfCall are the errors of MariaDB about a call that have a general SQLSTATE: this host may not connect, there is no
-// such variable or way to authenticate, the password is to be changed.
+// mysqlOfCall returns the errors of MariaDB about a call with a general SQLSTATE. The host may not connect, the variable or the way to
+// authenticate does not exist, or the password must be changed.
 func mysqlOfCall() []uint16 { return []uint16{1130, 1193, 1524, 1820, 1862} }
 
-// mysqlTooMany are the errors of MariaDB about too many connections that have the SQLSTATE of missing rights.
+// mysqlTooMany returns the errors of MariaDB about too many connections with the SQLSTATE of missing rights.
 func mysqlTooMany() []uint16 { return []uint16{1203, 1226} }
 
-// redisOfCall reports whether an answer of Redis says that the call has to change.
+// redisOfCall reports whether an error answer of Redis is about the call.
 func redisOfCall(text string) bool {
 	code, rest, _ := strings.Cut(text, " ")
 	if code == "ERR" {
@@ -101,12 +101,12 @@ func redisOfCall(text string) bool {
 	return slices.Contains([]string{"NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "CROSSSLOT", "WRONGTYPE"}, code)
 }
 
-// isOneOf reports whether err matches one of these.
+// isOneOf reports whether err matches one of the targets.
 func isOneOf(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-// NotBegun is what the journal's server said, or that it did not answer, where that kept an operation from being tried; else nil.
+// NotBegun returns the error of the journal's server, or the lack of its answer, if it kept an operation from being tried; else nil.
 func NotBegun(err error) error {
 	var e *oncehttp.Error
 	cause := err

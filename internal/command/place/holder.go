@@ -17,9 +17,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// A command that holds a journal lets other commands read it: through a socket
-// beside the file, of the same owner and mode. Nothing reads the file itself
-// meanwhile: its pages change under a second reader, and a copy may be torn.
+// While a command holds a journal, other commands read it through a socket beside the file, of the same owner and mode. Nothing reads
+// the file itself meanwhile: its pages change under a second reader, and a copy may be torn.
 
 // Holder answers readers while a journal is held.
 type Holder struct {
@@ -32,15 +31,15 @@ type Holder struct {
 	stop     context.CancelFunc
 }
 
-// holderHello is the first thing that a reader is told.
+// holderHello is the first message to a reader.
 type holderHello struct {
 	PID     int
 	Command string
 	Since   time.Time
 }
 
-// holderQuery is what a reader asks: one record, a listing, a fact of the journal, or whether operations are being sent. Of the latter ID is
-// the first, and each that follows is sent alone.
+// holderQuery is the question of a reader: one record, a listing, a fact of the journal, or the operations being sent. In the last case
+// ID is the first operation, and the reader sends each following ID alone.
 type holderQuery struct {
 	One           bool
 	Fact          string // its name
@@ -54,7 +53,7 @@ type holderQuery struct {
 	AnyUnresolved bool
 }
 
-// holderReply is one record, or what ends the replies.
+// holderReply is one record, or the end of the replies.
 type holderReply struct {
 	Record  persist.Record
 	Fact    []byte
@@ -64,15 +63,13 @@ type holderReply struct {
 	Err     string
 }
 
-// socketPathMax is what a socket's address may hold on every system.
+// socketPathMax is the length of a socket's address allowed on every system.
 const socketPathMax = 100
 
 func socketOf(path string) string { return path + ".sock" }
 
-// Hold serves readers of a journal file until close. It serves none
-// if the path is too long for a socket; the holder works all the same. It is nil for a
-// journal on a server, which others read there.
-// used is the journal as the holder's own client uses it.
+// Hold serves readers of a journal file until Close. It serves none if the path is too long for a socket; the holder works all the same.
+// It returns nil for a journal on a server: others read it there. used is the journal as used by the holder's own client.
 func Hold(at Place, j, used persist.Journal) *Holder {
 	if !at.IsFile() {
 		return nil
@@ -85,7 +82,7 @@ func Hold(at Place, j, used persist.Journal) *Holder {
 	if len(name) > socketPathMax {
 		return h
 	}
-	_ = os.Remove(name) // of a holder that died: the lock on the file is ours
+	_ = os.Remove(name) // of a dead holder: the lock on the file is ours
 	listener, err := net.Listen("unix", name)
 	if err != nil {
 		return h
@@ -106,7 +103,7 @@ func (h *Holder) accept() {
 		h.conns.Go(func() {
 			defer conn.Close()
 			defer context.AfterFunc(h.ctx, func() { _ = conn.Close() })()
-			_ = h.answer(conn) // a reader that goes away is no matter
+			_ = h.answer(conn) // a reader may go away
 		})
 	}
 }
@@ -179,8 +176,7 @@ type HeldJournal struct {
 	asked           sendingAsked
 }
 
-// OpenHeld finds the holder of the journal at path; nil if there is none that
-// answers.
+// OpenHeld finds the holder of the journal at path. It returns nil if no holder answers.
 func OpenHeld(path string) *HeldJournal {
 	j := &HeldJournal{path: path}
 	conn, _, err := j.ask()
@@ -191,7 +187,7 @@ func OpenHeld(path string) *HeldJournal {
 	return j
 }
 
-// ask connects, and reads who answers.
+// ask connects, and reads the holder's hello.
 func (j *HeldJournal) ask() (net.Conn, *gob.Decoder, error) {
 	name := socketOf(j.path)
 	if len(name) > socketPathMax {
@@ -234,7 +230,7 @@ func (j *HeldJournal) askOnce(q holderQuery) (reply holderReply, err error) {
 	return reply, nil
 }
 
-// List asks the holder for the records that q selects.
+// List asks the holder for the records selected by q.
 func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		conn, dec, err := j.ask()
@@ -271,8 +267,8 @@ func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
-// Fact asks the holder for the origins to which clients send with Authorize. Of the seal it says nothing: whoever reads unseals for itself, and
-// is told by the records.
+// Fact asks the holder for the origins to which clients send with Authorize. It returns nothing about the seal: each reader unseals for
+// itself, and learns of the seal from the records.
 func (j *HeldJournal) Fact(_ context.Context, name string, _, _ []byte) ([]byte, error) {
 	if name != persist.FactOrigins {
 		return nil, nil
@@ -284,17 +280,16 @@ func (j *HeldJournal) Fact(_ context.Context, name string, _, _ []byte) ([]byte,
 // Attach makes a value of its own for each reader.
 func (j *HeldJournal) Attach(create func() any) any { return create() }
 
-// Close closes the connection over which sending asks; every other call has one of its own.
+// Close closes the connection of Sending; every other call has a connection of its own.
 func (j *HeldJournal) Close() error { return j.asked.close() }
 
-// LockedError says who holds the journal at path, as far as can be found out.
+// LockedError returns an error with the holder of the journal at path, as far as it can be found.
 func LockedError(path string, err error) error {
 	return &terminal.ExitError{Status: terminal.ExitLocked, Err: JournalError(path, fmt.Errorf("%w%s", err, holderOf(path)))}
 }
 
-// holderOf names the process that holds the file, and says what to do: the holder
-// itself says it, else the system's list of locks. Only a holder that answers lets
-// others read meanwhile.
+// holderOf returns a text with the process holding the file, and a hint to wait. The process is known from the holder itself, else from
+// the system's list of locks. Only an answering holder lets others read meanwhile.
 func holderOf(path string) string {
 	if j := OpenHeld(path); j != nil {
 		return fmt.Sprintf(": process %d (%s), since %s; wait for that process, or look with oncehttp journal list, which works meanwhile",

@@ -12,12 +12,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// A reader of a journal that another process holds asks that process which operations it is sending: a bolt file has no leases.
+// If another process holds a journal, its readers ask that process for the operations being sent: a bolt file has no leases.
 
-// lookWithin bounds the time in which the holder looks for one operation.
+// lookWithin bounds the holder's look for one operation.
 const lookWithin = 2 * time.Second
 
-// lookers are clients on the holder's journal, which share its table of calls: one for each account.
+// lookers are clients on the holder's journal, one for each account. They share the journal's table of calls.
 type lookers struct {
 	journal persist.Journal
 
@@ -64,7 +64,7 @@ func (l *lookers) close() {
 	}
 }
 
-// answerSending says of each operation whether it is being sent, until the reader goes away.
+// answerSending answers for each asked operation if it is being sent, until the reader goes away.
 func (h *Holder) answerSending(enc *gob.Encoder, dec *gob.Decoder, id persist.ID) error {
 	for {
 		if err := enc.Encode(h.looks.sending(h.ctx, id)); err != nil {
@@ -77,7 +77,7 @@ func (h *Holder) answerSending(enc *gob.Encoder, dec *gob.Decoder, id persist.ID
 	}
 }
 
-// sendingAsked is the connection over which a reader asks what is being sent.
+// sendingAsked is the connection for a reader's questions about operations being sent.
 type sendingAsked struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -95,8 +95,8 @@ func (a *sendingAsked) close() error {
 	return a.conn.Close()
 }
 
-// Sending reports whether the holder may be sending an operation whose record was read before. It is true where the holder does not
-// say: then nobody acts on what was seen.
+// Sending reports whether the holder may be sending an operation. The caller has read its record before. Sending returns true if the
+// holder does not answer: then nobody acts on the record.
 func (j *HeldJournal) Sending(id persist.ID) bool {
 	a := &j.asked
 	a.mu.Lock()

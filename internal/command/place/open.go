@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// Open opens the journal at a place, and holds it until it is closed. It makes a
-// file if create is set; what a server keeps is made by journal migrate.
+// Open opens the journal at a place, and holds it until it is closed. It makes a file if create is set. The tables on a server are made
+// by journal migrate.
 func Open(at Place, create bool) (persist.Journal, error) {
 	if !at.IsFile() {
 		return openServer(at)
@@ -25,7 +25,7 @@ func Open(at Place, create bool) (persist.Journal, error) {
 	return openBolt(at.Path)
 }
 
-// openBolt opens the file. Where another process has it, the error says which.
+// openBolt opens the file. If another process has it, the error names that process.
 func openBolt(path string) (persist.Journal, error) {
 	j, err := bolt.Open(path, bolt.Options{})
 	switch {
@@ -37,7 +37,7 @@ func openBolt(path string) (persist.Journal, error) {
 	return j, nil
 }
 
-// CheckJournalPath refuses what cannot be a journal before anything is created.
+// CheckJournalPath refuses a path unfit for a journal before anything is created.
 func CheckJournalPath(path string, create bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -56,7 +56,7 @@ func CheckJournalPath(path string, create bool) error {
 	return nil
 }
 
-// JournalError says in one line what is wrong with the journal of this name.
+// JournalError returns an error of one line about the journal of this name.
 func JournalError(path string, err error) error {
 	text := err.Error()
 	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist/seal: ", "persist/postgres: ", "persist/mysql: ", "persist/redis: ", "persist: ", "wrong options: "} {

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// SendJournal is the default journal of send, in a folder that it makes.
+// SendJournal returns the path of the default journal of send. It makes the folder.
 func SendJournal() (string, error) {
 	path, err := sendPath()
 	if err != nil {
@@ -21,7 +21,7 @@ func SendJournal() (string, error) {
 	return path, nil
 }
 
-// MadeBySend is the default journal of send if it is there, else empty.
+// MadeBySend returns the path of the default journal of send if the file exists, else "".
 func MadeBySend() string {
 	path, err := sendPath()
 	if err != nil {
@@ -33,7 +33,7 @@ func MadeBySend() string {
 	return path
 }
 
-// sendPath is where the default journal of send is: below XDG_STATE_HOME, or where the system keeps what belongs to a user.
+// sendPath returns the path of the default journal of send: below XDG_STATE_HOME, or in the system's folder for data of a user.
 func sendPath() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if home, err := os.UserHomeDir(); dir == "" && err == nil && runtime.GOOS != "windows" && runtime.GOOS != "darwin" {

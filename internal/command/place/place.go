@@ -1,4 +1,4 @@
-// Package place finds and opens journals: files, databases, and the files that another process holds.
+// Package place finds and opens journals: files, databases, and files held by another process.
 package place
 
 import (
@@ -27,12 +27,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
-// Place is where a journal is: a file, or a database server.
+// Place is the location of a journal: a file, or a database server.
 type Place struct {
 	Path string   // of the file; empty for a server
-	URL  *url.URL // of the server, with its password, which only the driver sees; nil for a file
-	Name string   // what messages call the journal; it holds no password
-	Arg  string   // what --journal takes for the same journal; it holds no password
+	URL  *url.URL // of the server, with its password, only for the driver; nil for a file
+	Name string   // the journal's name in messages; it holds no password
+	Arg  string   // the value of --journal for the same journal; it holds no password
 
 	Direct *url.URL     // of --journal-direct; nil: as url
 	Sealer *seal.Sealer // of --seal-key; nil: the journal is in clear
@@ -40,7 +40,7 @@ type Place struct {
 	Looks  bool         // it is opened for reading
 }
 
-// engine is how journals on one kind of server are opened and made.
+// engine opens and makes journals on one kind of server.
 type engine struct {
 	Open    func(ctx context.Context, at Place) (persist.Journal, error)
 	Migrate func(ctx context.Context, at *url.URL) error // nil: nothing has to be made
@@ -58,13 +58,13 @@ func Engines() map[string]engine {
 	}
 }
 
-// Engine is that of a server's URL. Parse lets no other scheme through.
+// Engine returns the engine of a server's URL. Parse lets no other scheme through.
 func (p Place) Engine() engine { return Engines()[p.URL.Scheme] }
 
 // IsFile reports whether the journal is a file, which one process holds at a time.
 func (p Place) IsFile() bool { return p.URL == nil }
 
-// Folder is where temporary files go that hold what the journal holds, too.
+// Folder returns the folder for temporary files with data of the journal.
 func (p Place) Folder() string {
 	if p.IsFile() {
 		return filepath.Dir(p.Path)
@@ -72,7 +72,7 @@ func (p Place) Folder() string {
 	return os.TempDir()
 }
 
-// FilesOnly refuses what makes no sense for a server.
+// FilesOnly refuses a server. what names the thing possible for files only.
 func (p Place) FilesOnly(what, instead string) error {
 	if p.IsFile() {
 		return nil
@@ -83,15 +83,14 @@ func (p Place) FilesOnly(what, instead string) error {
 // JournalUsage is the help of --journal.
 const JournalUsage = "the journal: a file, a URL of a database, or @FILE with a URL; see help journals"
 
-// wantURL is what a text that cannot be read should have been. It is not shown: it may
-// hold a password.
+// wantURL is the wanted form in errors about an unreadable text. The text itself is not shown: it may hold a password.
 const wantURL = "want a URL such as postgres://user@host:5432/database; in it a password must be percent-encoded, and so it is not shown"
 
-// hasScheme matches a text that is meant as a URL.
+// hasScheme matches a text meant as a URL.
 var hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// Parse reads a journal's place: the name of a file, a URL, or @FILE whose only line
-// is a URL. Its errors do not say where the text is from: placeFrom does.
+// Parse reads a journal's place: the name of a file, a URL, or @FILE with a URL as its only line. Its errors do not name the source of
+// the text: placeFrom does.
 func Parse(text string) (Place, error) {
 	if name, isFile := strings.CutPrefix(text, "@"); isFile {
 		line, err := terminal.ReadBounded(name, terminal.HeaderFileBytesMax)
@@ -116,7 +115,7 @@ func Parse(text string) (Place, error) {
 		return Place{Path: text, Name: text, Arg: text}, nil
 	}
 	u, err := url.Parse(text)
-	// A password that is not encoded leaves parts of itself in other places.
+	// A password without encoding leaves parts of itself in other places.
 	if err != nil || u.Fragment != "" || strings.Contains(u.Path, "@") || strings.Contains(u.RawQuery, "@") || strings.ContainsAny(text, "\r\n") {
 		return Place{}, errors.New("the URL cannot be read; " + wantURL)
 	}
@@ -127,7 +126,7 @@ func Parse(text string) (Place, error) {
 	return Place{URL: u, Name: name, Arg: name}, nil
 }
 
-// publicURL spells the URL so that it reaches the same journal in the same way, with no password.
+// publicURL returns the URL without its password. It reaches the same journal in the same way.
 func publicURL(u *url.URL) string {
 	public := *u
 	public.User = nil
@@ -149,14 +148,14 @@ func isSecretParameter(name string) bool {
 	return slices.ContainsFunc([]string{"pass", "pwd", "secret", "token", "key"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// The places of a journal's text, as errors call them.
+// The sources of a journal's text, as named in errors.
 const (
 	FromFlag     = "--journal"
 	fromVariable = "ONCEHTTP_JOURNAL"
 	FromArgument = "the argument"
 )
 
-// placeFrom is Parse for a text of which the error says where it is from.
+// placeFrom is Parse with the source of the text in its errors.
 func placeFrom(source, text string) (Place, error) {
 	at, err := Parse(text)
 	if err != nil {
@@ -165,13 +164,13 @@ func placeFrom(source, text string) (Place, error) {
 	return at, nil
 }
 
-// ErrPasswordShown refuses a password in the arguments of the command. file is how a file is given instead.
+// ErrPasswordShown refuses a password in the arguments of the command. file is the way to give a file instead.
 func ErrPasswordShown(source, file string) error {
 	return fmt.Errorf("%s: a password there would stand in the process list; put the URL into ONCEHTTP_JOURNAL or into a file (%s), "+
 		"or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or REDISCLI_AUTH", source, file)
 }
 
-// flagGiven is the value of a flag as the call gives it, before the configuration file is read; empty if it does not.
+// flagGiven returns the value of a flag as given by the call, before the configuration file is read; "" if it is not given.
 func flagGiven(cmd *cobra.Command, name string) string {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil || !flag.Changed {
@@ -180,19 +179,19 @@ func flagGiven(cmd *cobra.Command, name string) string {
 	return flag.Value.String()
 }
 
-// ShowsPassword reports whether a text is a URL with a password, which nobody else may see.
+// ShowsPassword reports whether a text is a URL with a password. Nobody else may see such a text.
 func ShowsPassword(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || !hasScheme.MatchString(text) {
-		return false // Parse says what is wrong
+		return false // Parse reports the error
 	}
 	_, inUser := u.User.Password()
 	q := u.Query()
 	return inUser || q.Has("password") || q.Has("sslpassword")
 }
 
-// CheckJournalFlag refuses a password in --journal and --journal-direct as the call gives them, before the
-// configuration file is read, which nobody else sees.
+// CheckJournalFlag refuses a password in --journal and --journal-direct as given by the call. It runs before the configuration file is
+// read: nobody else sees that file.
 func CheckJournalFlag(cmd *cobra.Command) error {
 	if ShowsPassword(flagGiven(cmd, DirectFlag)) {
 		return errDirectShown
@@ -203,10 +202,10 @@ func CheckJournalFlag(cmd *cobra.Command) error {
 	return nil
 }
 
-// schemaParameter is the parameter of a URL that names the schema of the tables.
+// schemaParameter is the parameter of a URL with the schema of the tables.
 const schemaParameter = "schema"
 
-// postgresAt parts the URL for the driver from the options.
+// postgresAt returns the URL for the driver, and the options taken out of it.
 func postgresAt(at *url.URL) (string, postgres.Options) {
 	u, q := *at, at.Query()
 	opts := postgres.Options{Schema: q.Get(schemaParameter)}
@@ -241,7 +240,7 @@ func printPostgres(w io.Writer, at *url.URL) error {
 	return postgres.Print(w, opts)
 }
 
-// mysqlAt is the URL for the driver, with the password of MYSQL_PWD if it has none.
+// mysqlAt returns the URL for the driver, with the password of MYSQL_PWD if it has none.
 func mysqlAt(at *url.URL) string {
 	u := *at
 	if _, has := u.User.Password(); !has && u.User != nil && os.Getenv("MYSQL_PWD") != "" {
@@ -264,8 +263,7 @@ func migrateMySQL(ctx context.Context, at *url.URL) error {
 
 func printMySQL(w io.Writer, _ *url.URL) error { return mysql.Print(w, mysql.Options{}) }
 
-// openServer opens the journal on a server. A server that cannot be reached now may be
-// reached by the same command later.
+// openServer opens the journal on a server. The same command may later reach a server out of reach now.
 func openServer(p Place) (persist.Journal, error) {
 	j, err := p.Engine().Open(context.Background(), p) // bounded by its own time limit
 	if err == nil {
@@ -274,7 +272,7 @@ func openServer(p Place) (persist.Journal, error) {
 	return nil, ServerError(p, err)
 }
 
-// ServerError says what is wrong with the journal on a server.
+// ServerError returns the error of a journal on a server in words for the user.
 func ServerError(p Place, err error) error {
 	said := JournalError(p.Name, err)
 	switch {
@@ -288,7 +286,7 @@ func ServerError(p Place, err error) error {
 	return said
 }
 
-// JournalText is the flag's value, or that of ONCEHTTP_JOURNAL, and which of them it is; empty if there is neither.
+// JournalText returns the flag's value, or else the value of ONCEHTTP_JOURNAL, and its source. text is empty if neither is set.
 func JournalText(flag string) (text, source string) {
 	if flag != "" {
 		return flag, FromFlag

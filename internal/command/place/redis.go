@@ -16,7 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/redis"
 )
 
-// NotLoaded says how a server can have left a backup aside; empty if there is nothing to say.
+// NotLoaded returns a hint about a server's way to ignore a backup; "" if there is none.
 func (p Place) NotLoaded() string {
 	if !p.IsFile() && strings.HasPrefix(p.URL.Scheme, "redis") {
 		return " (a Redis with appendonly yes loads no dump.rdb)"
@@ -24,13 +24,13 @@ func (p Place) NotLoaded() string {
 	return ""
 }
 
-// The parameters of a Redis URL that are ours.
+// The parameters of a Redis URL defined by this command.
 const (
 	prefixParameter = "prefix"   // how the journal's keys begin
-	keepParameter   = "keep_key" // for how long used keys are remembered: a duration, or forever
+	keepParameter   = "keep_key" // how long used keys are remembered: a duration, or forever
 )
 
-// redisAt parts the URL for the driver from the options.
+// redisAt returns the URL for the driver, and the options taken out of it.
 func redisAt(at *url.URL) (string, redis.Options, error) {
 	u, q := *at, at.Query()
 	opts := redis.Options{Prefix: q.Get(prefixParameter)}
@@ -57,11 +57,11 @@ func redisAt(at *url.URL) (string, redis.Options, error) {
 	return u.String(), opts, nil
 }
 
-// QuietRedis keeps go-redis from printing the connections that it could not make: the error says so in its one line.
-// Before the first of its clients.
+// QuietRedis keeps go-redis from printing failed connections: the one line of the error tells of them. Call it before the first client
+// of go-redis is made.
 func QuietRedis() { goredis.SetLogger(silent{}) }
 
-// silent is a log of go-redis that prints nothing.
+// silent is a log for go-redis. It prints nothing.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}

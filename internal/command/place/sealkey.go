@@ -13,13 +13,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
-// BindSealKey binds --seal-key, which belongs to every --journal.
+// BindSealKey binds --seal-key. Every command with --journal has it.
 func BindSealKey(fs *pflag.FlagSet, to *string) {
 	fs.StringVar(to, "seal-key", "", "@FILE with the keys that seal the journal, one 'id:base64' a line, the current one first; see help journals")
 }
 
-// ParseSealed is placeFrom for a journal that is sealed with the keys that
-// --seal-key names; "" is none.
+// ParseSealed is placeFrom for a journal sealed with the keys of --seal-key; "" is none.
 func ParseSealed(source, text, sealKey string) (Place, error) {
 	at, err := placeFrom(source, text)
 	if err != nil || sealKey == "" {
@@ -39,9 +38,8 @@ func ParseSealed(source, text, sealKey string) (Place, error) {
 	return at, nil
 }
 
-// Unsealed is the journal as the command uses it: through the keys of --seal-key, or as
-// it is. A journal is sealed whole or not at all, so that its oldest operation decides.
-// With adopt set, one in clear may be read although there are keys.
+// Unsealed returns the journal as used by the command: through the keys of --seal-key, or as it is. A journal is sealed as a whole or
+// not at all. So its oldest operation decides. With adopt set, one in clear may be read although there are keys.
 func (p Place) Unsealed(j persist.Journal) (persist.Journal, error) {
 	if p.Sealer == nil || p.Adopt {
 		oldest, err := oldestOf(j)
@@ -58,7 +56,7 @@ func (p Place) Unsealed(j persist.Journal) (persist.Journal, error) {
 	return p.Sealing(context.Background(), j)
 }
 
-// Sealing is the journal through the keys of --seal-key, if there are any.
+// Sealing returns the journal through the keys of --seal-key, if there are any.
 func (p Place) Sealing(ctx context.Context, j persist.Journal) (persist.Journal, error) {
 	if p.Sealer == nil {
 		return j, nil
@@ -70,8 +68,7 @@ func (p Place) Sealing(ctx context.Context, j persist.Journal) (persist.Journal,
 	return sealed, nil
 }
 
-// oldestOf is the oldest operation of a journal, or an empty record. One that is damaged
-// is for those who meet it.
+// oldestOf returns the oldest operation of a journal, or an empty record. It skips damaged records: later readers report them.
 func oldestOf(j persist.Journal) (persist.Record, error) {
 	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
 		if !persist.OfOneRecord(err) {

@@ -10,21 +10,19 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// VisitJournal is a journal file that is held only for the length of each call,
-// so that several send commands, and whoever looks at the journal, do not wait for
-// each other's requests. While a request is under way its operation has a lease in
-// the file (the client takes leases on every journal that is a persist.Claimer).
+// VisitJournal is a journal file held only for the length of each call. So several send commands and readers of the journal do not wait
+// for each other's requests. While a request is under way its operation has a lease in the file (the client takes leases on every
+// journal with the methods of persist.Claimer).
 //
-// A lease of a process that has died must not stop the next send for minutes: the
-// process keeps a lock on a file beside the journal, named by the lease's owner,
-// for as long as it lives. A lease without such a lock is taken for none.
+// A dead process's lease must not stop the next send for minutes. So a process keeps a lock on a file beside the journal, named by the
+// lease's owner, for as long as it lives. A lease without such a lock counts as none.
 type VisitJournal struct {
 	persist.Attachment
 	Path string
-	mine *ownerLock // made by the first Begin or Update that names an owner
+	mine *ownerLock // made by the first Begin or Update with an owner
 }
 
-// VisitLease outlasts most sends, whose lease is not renewed in the file. Of a longer one its lock tells.
+// VisitLease is longer than most sends. Their leases are not renewed in the file. A longer send is seen by its lock.
 const VisitLease = 15 * time.Minute
 
 // VisitWait is how long one call waits for others' calls.
@@ -51,7 +49,7 @@ func (j *VisitJournal) own(rec *persist.Record) error {
 	return err
 }
 
-// living returns the record as a visitor sees it: the lease of another process lasts while that lives, and not longer.
+// living returns the record as seen by a visitor: the lease of another process lasts as long as that process lives.
 func (j *VisitJournal) living(rec persist.Record) persist.Record {
 	if j.mine == nil || rec.LeaseOwner != j.mine.owner {
 		LeaseOfLiving(j.Path, &rec, time.Now())
@@ -59,8 +57,8 @@ func (j *VisitJournal) living(rec persist.Record) persist.Record {
 	return rec
 }
 
-// LeaseOfLiving takes the lease off a record of a journal file if its process has died. If it is seen to live, the lease lasts for VisitLease
-// from now at least: a send may take longer than its first lease, and nobody renews that in the file.
+// LeaseOfLiving takes the lease off a record of a journal file if its process has died. If the process is seen alive, the lease lasts
+// for VisitLease from now at least. A send may take longer than its first lease, and nobody renews a lease in the file.
 func LeaseOfLiving(path string, rec *persist.Record, now time.Time) {
 	if rec.LeaseOwner == "" {
 		return
@@ -75,11 +73,11 @@ func LeaseOfLiving(path string, rec *persist.Record, now time.Time) {
 	}
 }
 
-// life is what the lock of an owner says of its process.
+// life is the state of an owner's process, by its lock.
 type life int
 
 const (
-	ownerUnseen life = iota // it cannot be told: the lease lasts as long as it says
+	ownerUnseen life = iota // not known: the lease lasts until its recorded end
 	ownerAlive
 	ownerDead
 )
@@ -174,13 +172,12 @@ func (j *VisitJournal) Sweep(ctx context.Context, l persist.Limits) (int, error)
 	return visit(j, func(file persist.Journal) (int, error) { return file.Sweep(ctx, l) })
 }
 
-// Claim is persist.Claimer's. send resumes nothing, so it is never
-// called; that it is there makes the client take leases.
+// Claim is persist.Claimer's. send resumes nothing, so it is never called. Its presence makes the client take leases.
 func (j *VisitJournal) Claim(context.Context, persist.Query, string, time.Duration, int) ([]persist.Record, time.Time, error) {
 	return nil, time.Time{}, errors.New("a visited journal claims nothing")
 }
 
-// Now is persist.Claimer's. The processes that share a file share the machine's clock.
+// Now is persist.Claimer's. All processes on one file share the machine's clock.
 func (*VisitJournal) Now(context.Context) (time.Time, error) { return time.Now().Round(0), nil }
 
 // Renew is persist.Claimer's. It writes nothing: nobody takes a lease while its owner lives.
@@ -188,7 +185,7 @@ func (*VisitJournal) Renew(_ context.Context, _ string, _ time.Duration, ids []p
 	return ids, time.Now().Round(0), nil
 }
 
-// Flush has nothing to do: every call closes the file, which makes all durable.
+// Flush has nothing to do: every call closes the file, and so makes all durable.
 func (*VisitJournal) Flush(context.Context) error { return nil }
 
 // Close takes the owner's lock away.

@@ -2,8 +2,7 @@
 
 package place
 
-// ownerLock is nothing here: whether a process lives cannot be seen by a lock on a
-// file that others may remove.
+// ownerLock is nothing here: on these systems a lock on a removable file can not show a living process.
 type ownerLock struct{ owner string }
 
 func lockOwnerFile(_, owner string) (*ownerLock, error) { return &ownerLock{owner}, nil }

@@ -10,19 +10,19 @@ import (
 	"syscall"
 )
 
-// ownerLock is a lock that its process holds for as long as it lives.
+// ownerLock is a lock held by its process for as long as the process lives.
 type ownerLock struct {
 	owner string
 	file  *os.File
 }
 
-// ownerFile is the name of the file that an owner of leases locks.
+// ownerFile returns the name of the file locked by an owner of leases.
 func ownerFile(path, owner string) string {
 	sum := sha256.Sum256([]byte(owner))
 	return path + ".owner-" + hex.EncodeToString(sum[:8])
 }
 
-// lockOwnerFile makes and locks the file of an owner who is named by a random id.
+// lockOwnerFile makes and locks the file of an owner. owner is a random id.
 func lockOwnerFile(path, owner string) (*ownerLock, error) {
 	f, err := os.OpenFile(ownerFile(path, owner), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -40,7 +40,7 @@ func (l *ownerLock) release() {
 	_ = l.file.Close()
 }
 
-// ownerLives looks whether the process of an owner lives. The file of one that has died is removed.
+// ownerLives looks for the process of an owner by its lock. It removes the file of a dead one.
 func ownerLives(path, owner string) life {
 	f, err := os.OpenFile(ownerFile(path, owner), os.O_RDWR, 0)
 	switch {

@@ -15,7 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// engineName is how people call the server of a URL.
+// engineName returns the usual name of a URL's server.
 func engineName(u *url.URL) string {
 	switch {
 	case strings.HasPrefix(u.Scheme, "postgres"):
@@ -26,11 +26,11 @@ func engineName(u *url.URL) string {
 	return "MariaDB"
 }
 
-// serverFault says in words which part of a journal's URL, or of the way to its server, an error is about; "" if it is about
-// something else. name is the journal's, without a password.
+// serverFault names in words the part of a journal's URL, or of the way to its server, at fault in an error. It returns "" for any other
+// error. name is the journal's, without a password.
 func serverFault(name string, err error) string {
 	u, perr := url.Parse(name)
-	if perr != nil || u.Host == "" || strings.Contains(err.Error(), "connection to listen on") { // which may be of another URL
+	if perr != nil || u.Host == "" || strings.Contains(err.Error(), "connection to listen on") { // it may be of another URL
 		return ""
 	}
 	var pg *pgconn.PgError
@@ -47,7 +47,7 @@ func serverFault(name string, err error) string {
 	return connectionFault(u, err)
 }
 
-// passwordRefused says that a server does not take who somebody says to be. from is where the password may be.
+// passwordRefused returns the text about a refused user or password. from names the possible places of the password.
 func passwordRefused(u *url.URL, from string) string {
 	who := "the password"
 	if name := u.User.Username(); name != "" {
@@ -100,7 +100,7 @@ func redisFault(u *url.URL, text string) string {
 	return ""
 }
 
-// connectionFault is serverFault where no server has said anything of the kind.
+// connectionFault is serverFault for an error without an answer of the server.
 func connectionFault(u *url.URL, err error) string {
 	var lookup *net.DNSError
 	text, engine := err.Error(), engineName(u)
@@ -135,8 +135,8 @@ func lostConnection(err error) bool {
 	return strings.HasSuffix(text, "EOF") || isOneOf(err, syscall.ECONNRESET, syscall.EPIPE, context.DeadlineExceeded, os.ErrDeadlineExceeded)
 }
 
-// wrongParameter is the first parameter of a URL that a driver does not take; "" if it is something else that it does not
-// take. No value is shown: one may be a secret.
+// wrongParameter returns an error about the first parameter of a URL refused by the driver; nil if the driver refuses something else. No
+// value is shown: one may be a secret.
 func wrongParameter(rawURL string, parse func(string) error) error {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -131,8 +131,8 @@ type View struct {
 	Title    string               `json:"title,omitempty"`
 	State    profile.State        `json:"state"`
 	Complete bool                 `json:"complete"`
-	Unknown  []string             `json:"unknown"` // of what a complete one needs
-	Old      []string             `json:"old"`     // facts whose sources are old
+	Unknown  []string             `json:"unknown"` // of the facts of a complete one
+	Old      []string             `json:"old"`     // facts with old sources
 	Assumed  []profile.Assumption `json:"assumed"`
 	Facts    []factView           `json:"facts,omitempty"`
 }
@@ -171,15 +171,15 @@ func listProfiles(out io.Writer) error {
 			window += "?"
 		}
 		if p.Carrier.Place == profile.Nowhere {
-			window = "" // without a key there is nothing that is known for a time
+			window = "" // without a key there is no window
 		}
 		_, _ = fmt.Fprintln(w, strings.Join([]string{p.Name, string(p.State()), p.Title, words.OrDash(p.Carrier.String()), words.OrDash(window), words.OrDash(oldestSource(p)), words.OrDash(strings.Join(p.Unknown(), ", "))}, "\t"))
 	}
 	return words.Pathless(w.Flush())
 }
 
-// oldestSource is the month of the oldest source of a fact, RFCs and assumptions aside, and whether it is old; "" if there is
-// none.
+// oldestSource returns the date of the oldest source of a fact, RFCs and assumptions aside. It adds " old" if the
+// profile has old facts. It returns "" if there is no source.
 func oldestSource(p *profile.Profile) string {
 	oldest := ""
 	for _, s := range p.Statements() {
@@ -213,8 +213,9 @@ func builtInProfiles() []*profile.Profile {
 	return list
 }
 
-// showProfile writes what is known of an API: a line a fact. Below a known fact stands its source, with what it says if that
-// is asked for, and below that what the client makes of it, unless it counts as it is written. The error is that of out.
+// showProfile writes the facts known of an API: a line a fact. Below a known fact is its source, with the source's
+// words if withWords is set. Below the source is the client's use of the fact, unless the fact counts as written.
+// The error is that of out.
 func showProfile(out io.Writer, p *profile.Profile, withWords bool) error {
 	state := string(p.State())
 	if p.Carrier.Place == profile.Nowhere {
@@ -240,7 +241,7 @@ func showProfile(out io.Writer, p *profile.Profile, withWords bool) error {
 	return words.Pathless(err)
 }
 
-// statementText is a fact as showProfile writes it.
+// statementText returns a fact in the form of showProfile.
 func statementText(s profile.Statement, withWords bool) string {
 	text := fmt.Sprintf("\n%-17s  %s\n", strings.ReplaceAll(s.Name, "_", " "), cmp.Or(s.Text, "unknown"))
 	if s.Value != "" {

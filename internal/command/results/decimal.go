@@ -17,7 +17,7 @@ type Decimal struct {
 	Scale int
 }
 
-// The bounds of a number that is read: a short text such as 1e999999999 must not take the machine's memory.
+// The bounds of a number to read: a short text such as 1e999999999 must not take the machine's memory.
 const (
 	decimalDigitsMax   = 60
 	decimalExponentMax = 30
@@ -57,7 +57,7 @@ func ParseDecimal(text string) (Decimal, error) {
 	return d, nil
 }
 
-// rescale gives d another scale, which is not less than its own.
+// rescale gives d another scale. scale must not be less than d's own.
 func (d *Decimal) rescale(scale int) {
 	if scale > d.Scale {
 		d.units.Mul(&d.units, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale-d.Scale)), nil))
@@ -105,9 +105,9 @@ func (d *Decimal) String() string {
 	return text
 }
 
-// LocalDecimal reads a number as people write it. mark is the character between the whole and the fraction, "." or ",";
-// the other one, spaces and apostrophes then part groups of three digits. Without a mark ("") a number with groups, with
-// a comma, or with a point that may part a group of three, is refused: nobody guesses whether 1.234 is more than a thousand.
+// LocalDecimal reads a number as people write it. mark is the character between the whole and the fraction, "." or ","; the other one,
+// spaces and apostrophes then part groups of three digits. Without a mark ("") it refuses a number with groups, with a comma, or with a
+// point before a possible group of three. Nobody guesses the meaning of 1.234.
 func LocalDecimal(text, mark string) (Decimal, error) {
 	text = strings.TrimFunc(text, unicode.IsSpace)
 	if mark == "" {
@@ -140,7 +140,7 @@ func LocalDecimal(text, mark string) (Decimal, error) {
 // isGroup reports whether a character parts groups of digits somewhere in the world.
 func isGroup(r rune) bool { return strings.ContainsRune(".,'’", r) || unicode.IsSpace(r) }
 
-// isGrouped reports whether a number has groups that are not parted by points or commas.
+// isGrouped reports whether a number has groups parted by other characters than points and commas.
 func isGrouped(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r != '.' && r != ',' && isGroup(r) })
 }

@@ -23,17 +23,16 @@ func (l *Line) Elsewhere() bool {
 	return l.Error != nil && l.Error.Code == "in_flight" && l.Attempts == 0 && l.Sends == 0
 }
 
-// Line is what became of one operation, as it is printed: one JSON object a
-// line, the fields in this order.
+// Line is the printed outcome of one operation: one JSON object a line, the fields in this order.
 type Line struct {
 	Row     int    `json:"row,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Account string `json:"account,omitempty"`
-	// Result is what the operation came to for the business; see result.go.
+	// Result is the result of the operation for the business; see result.go.
 	Result Result `json:"result"`
-	// OfRow is the row that a duplicate repeats.
+	// OfRow is the row repeated by a duplicate.
 	OfRow int `json:"of_row,omitempty"`
-	// Outcome is what is known of it: an Outcome of package oncehttp.
+	// Outcome is the known outcome of the operation: an Outcome of package oncehttp.
 	Outcome string `json:"outcome"`
 	Status  int    `json:"status,omitempty"`
 	// Source is wire, replay (the server's stored answer) or journal (nothing
@@ -41,27 +40,24 @@ type Line struct {
 	Source   string `json:"source,omitempty"`
 	Attempts int    `json:"attempts"`
 	Sends    int    `json:"sends"`
-	// State is how the operation stands in the journal, where that is why it
-	// was not sent.
+	// State is the operation's state in the journal if the state kept it from being sent.
 	State string `json:"state,omitempty"`
-	// Body is the answer's body: itself where it is JSON, else a string, or
-	// base64 in BodyBase64 where it is not even text. BodyDropped: it is larger
-	// than AnswerBytesMax, or a stream of events, and not shown.
+	// Body is the answer's body: itself if it is JSON, else a string, or base64 in BodyBase64 if it is not even text. BodyDropped: it is
+	// larger than AnswerBytesMax, or a stream of events, and not shown.
 	Body        json.RawMessage `json:"body,omitempty"`
 	BodyBase64  []byte          `json:"body_base64,omitempty"`
 	BodyDropped bool            `json:"body_dropped,omitempty"`
-	// Error is why it is not done.
+	// Error is the reason if the operation is not done.
 	Error *LineError `json:"error,omitempty"`
 
 	Exit     int   `json:"-"`
 	GoesOn   bool  `json:"-"` // it is in doubt, and the same command goes on with it
-	Unread   bool  `json:"-"` // its message says how the command learns what the answer means
+	Unread   bool  `json:"-"` // its message says how to teach the command the answer's meaning
 	Bare     bool  `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
-	NotBegun error `json:"-"` // of the journal, which is why the operation was not tried; nil: it has another reason, or was tried
+	NotBegun error `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
 }
 
-// AnswerBytesMax is how much of an answer is printed; it is what the client
-// keeps of one in the journal.
+// AnswerBytesMax bounds the printed part of an answer. The client keeps as much of an answer in the journal.
 const AnswerBytesMax = 1 << 20
 
 // Marshal gives the line with its line feed, as encoding/json would.
@@ -91,8 +87,8 @@ func (l *Line) Marshal() []byte {
 	return append(m, "}\n"...)
 }
 
-// members are those of a JSON object that is not closed yet. Its methods append one; those
-// that end in If do not where the value is zero.
+// members are the members of a JSON object without its closing brace. Its methods append one; the methods with If at the end append none
+// if the value is zero.
 type members []byte
 
 func (m members) name(name string) members {
@@ -138,20 +134,20 @@ func (l *Line) setBody(b []byte, dropped bool) {
 	}
 }
 
-// Answered is the line of a confirmed answer, whose body it reads and closes.
+// Answered returns the line of a confirmed answer. It reads and closes the body.
 func (list Declines) Answered(resp *http.Response) Line {
 	defer resp.Body.Close()
 	res := oncehttp.ResultOf(resp)
 	l := lineOf(res)
-	if res.Key == "" { // a safe request, which is no operation
+	if res.Key == "" { // a safe request is no operation
 		l.Outcome, l.Source = oncehttp.OutcomeConfirmed.String(), SourceName(oncehttp.SourceServer)
 	}
-	if isEventStream(resp) { // which may never end, and whose head has decided
+	if isEventStream(resp) { // it may never end, and its head has decided
 		l.Judge(list, resp.StatusCode, nil, true, res.AlreadyDone)
 		return l
 	}
-	// What is kept was read whole before the client returned. Only the rest of
-	// an answer over AnswerBytesMax can still fail, and that is not shown.
+	// The client has read the kept part whole before it returned. Only the rest of an answer over AnswerBytesMax can still fail, and such
+	// an answer is not shown.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, AnswerBytesMax+1))
 	l.Judge(list, resp.StatusCode, TextOf(resp.Header, body), err != nil, res.AlreadyDone)
 	return l
@@ -163,7 +159,7 @@ func isEventStream(resp *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// TextOf returns a body without its content coding, or unchanged where it cannot be decoded.
+// TextOf returns a body without its content coding, or unchanged if it cannot be decoded.
 func TextOf(h http.Header, body []byte) []byte {
 	if text, all := coding.Decode(h, body, true, AnswerBytesMax); all {
 		return text
@@ -171,7 +167,7 @@ func TextOf(h http.Header, body []byte) []byte {
 	return body
 }
 
-// Judge puts a final answer and its result into the line, whose outcome is set.
+// Judge puts a final answer and its result into the line. The line's outcome must be set before.
 func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDone bool) {
 	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone, l.Outcome == oncehttp.OutcomeRefused.String())
 	l.Exit = l.Result.Exit()
@@ -188,7 +184,7 @@ func lineOf(res oncehttp.Result) Line {
 	}
 }
 
-// Resumed is the line of an operation that Resume finished.
+// Resumed returns the line of an operation finished by Resume.
 func (list Declines) Resumed(res oncehttp.Result) Line {
 	l := lineOf(res)
 	if a := res.Answer; a != nil {
@@ -203,7 +199,7 @@ func (list Declines) Resumed(res oncehttp.Result) Line {
 	return l
 }
 
-// Failed is the line of an operation that ended with an error.
+// Failed returns the line of an operation with an error at its end.
 func Failed(key oncehttp.Key, err error) Line {
 	l := Line{
 		Key: string(key), Result: resultOfError(err), Outcome: oncehttp.OutcomeUnknown.String(), Error: errorOf(err), Exit: StatusOfError(err), NotBegun: place.NotBegun(err),
@@ -220,10 +216,10 @@ func Failed(key oncehttp.Key, err error) Line {
 	if standsInTheWay(err) {
 		l.State = e.State.String()
 	}
-	if answerIsGone(err) { // what became of it is known, and there is no more to do
+	if answerIsGone(err) { // its outcome is known, and there is no more to do
 		l.Source, l.Error = SourceName(oncehttp.SourceJournal), nil
 	}
-	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // which would show another request's
+	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // it would show another request's answer
 		l.Status = e.Answer.Status
 		l.Bare = l.Result == Rejected && bareAnswer(e.Answer)
 		l.setBody(TextOf(e.Answer.Header, e.Answer.Body), e.Answer.BodyDropped)
@@ -231,7 +227,7 @@ func Failed(key oncehttp.Key, err error) Line {
 	return l
 }
 
-// Why is the message of the line's error, "" if it has none.
+// Why returns the message of the line's error, "" if it has none.
 func (l *Line) Why() string {
 	if l.Error == nil {
 		return ""
@@ -239,8 +235,7 @@ func (l *Line) Why() string {
 	return l.Error.Message
 }
 
-// standsInTheWay: the errors whose State is that of an operation which stands
-// under the key already.
+// standsInTheWay reports whether the State in an error is the state of an operation already under the key.
 func standsInTheWay(err error) bool {
 	for _, s := range []error{
 		oncehttp.ErrKeyReused, oncehttp.ErrHeld, oncehttp.ErrSettled, oncehttp.ErrAbandoned, oncehttp.ErrAnswerGone,

@@ -10,11 +10,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// DefaultCurrency is where our requests have their currency, unless --our-currency says otherwise.
+// DefaultCurrency is the pointer to the currency in our requests, unless --our-currency gives another.
 const DefaultCurrency = "/currency"
 
-// RequestText is what stands at a pointer in the operation's request, or was kept of
-// it when that was pruned; why says why it is not known.
+// RequestText returns the text at a pointer in the operation's request, or its kept copy if the request was pruned. If the text is not
+// known, why says the reason.
 func RequestText(rec *persist.Record, pointer string) (text, why string) {
 	return readRequest(rec).text(pointer)
 }
@@ -22,7 +22,7 @@ func RequestText(rec *persist.Record, pointer string) (text, why string) {
 // requestFields are the fields of an operation's request, read once for several questions.
 type requestFields struct {
 	rec    *persist.Record
-	fields request.Fields // of one that was not pruned
+	fields request.Fields // of a request not pruned
 }
 
 func readRequest(rec *persist.Record) requestFields {
@@ -63,7 +63,7 @@ func IsCurrency(code string) bool {
 	return len(code) == 3 && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// MoneyIn is the amount and the currency at two pointers of an operation's request; why says why they are not known. The
+// MoneyIn returns the amount and the currency at two pointers of an operation's request. If they are not known, why says the reason. The
 // currency may be missing unless it is needed.
 func MoneyIn(rec *persist.Record, amountAt, currencyAt string, needed bool) (amount Decimal, currency, why string) {
 	r := readRequest(rec)

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// MinorDigits is how many decimals a currency has: ISO 4217 lists those with none and those with three.
+// MinorDigits returns the number of decimals of a currency: ISO 4217 lists the currencies with none and those with three.
 func MinorDigits(currency string) int {
 	switch strings.ToUpper(currency) {
 	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
@@ -19,13 +19,13 @@ func MinorDigits(currency string) int {
 	return 2
 }
 
-// Numbers are how a file writes its numbers: the value of --decimal.
+// Numbers is the way of a file to write numbers: the value of --decimal.
 type Numbers string
 
-// Mark is the character before the decimals; "" is not declared.
+// Mark returns the character before the decimals; "" if it is not declared.
 func (n Numbers) Mark() string { return string(n) }
 
-// Number is a cell's number as JSON spells it. Without a declared mark it stands as it is.
+// Number returns a cell's number as JSON spells it. Without a declared mark it returns the cell unchanged.
 func (n Numbers) Number(cell string) (string, error) {
 	if n == "" {
 		return cell, nil
@@ -34,7 +34,7 @@ func (n Numbers) Number(cell string) (string, error) {
 	return d.String(), err
 }
 
-// Minor is a cell's amount in the smallest unit of its currency. An amount with a part of that unit is refused, never rounded.
+// Minor returns a cell's amount in the smallest unit of its currency. An amount with a part of that unit is refused, never rounded.
 func (n Numbers) Minor(cell, currency string) (string, error) {
 	currency = strings.ToUpper(strings.TrimSpace(currency))
 	if !IsCurrency(currency) {

@@ -7,16 +7,15 @@ import (
 	"io"
 )
 
-// printer prints lines in the order of the rows, each only once it is durable in
-// the journal: what was read in the output is never asked of the server anew.
+// printer prints lines in the order of the rows, each only after it is durable in the journal. So no operation read in the output is
+// ever sent to the server again.
 //
-// A row that takes long does not hold the others up for ever: once
-// waitingLinesMax of them, or waitingBytesMax, wait behind it, they are printed
-// first, and it where it comes. Every line says its row.
+// A slow row does not hold the others up for ever. When more than waitingLinesMax lines, or waitingBytesMax bytes, wait behind it, they
+// are printed first, and the slow row when it comes. Every line says its row.
 type printer struct {
 	out   *bufio.Writer
 	flush func(context.Context) error
-	next  int // the sequence number that is printed next
+	next  int // the sequence number to print next
 	ready lineHeap
 	bytes int
 }
@@ -36,9 +35,8 @@ func NewPrinter(w io.Writer, flush func(context.Context) error) *printer {
 	return &printer{out: bufio.NewWriterSize(w, 64<<10), flush: flush}
 }
 
-// Run prints until lines is closed. seen is told of each line that came. After
-// an error nothing more is printed; failed is then called once, and the rest of
-// the lines is taken and dropped, so that no sender waits for ever.
+// Run prints until lines is closed. seen is told of each line that came. After an error nothing more is printed; failed is then called
+// once, and the rest of the lines is taken and dropped, so no sender waits for ever.
 func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(error)) error {
 	var broken error
 	for first := range lines {
@@ -57,7 +55,7 @@ func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(erro
 	return broken
 }
 
-// gather takes what has come in meanwhile, so that one commit serves all of it.
+// gather takes all lines waiting in the channel, up to linesMax, so one commit serves them all.
 func gather(first Placed, lines <-chan Placed) []Placed {
 	const linesMax = 256
 	batch := []Placed{first}
@@ -87,8 +85,7 @@ func (p *printer) print(ctx context.Context, batch []Placed) error {
 	return p.out.Flush()
 }
 
-// release writes what is next in line, and what is over the bounds. Errors stay
-// in the bufio.Writer, which gives them at its Flush.
+// release writes the lines next in order, and the lines over the bounds. Errors stay in the bufio.Writer; its Flush returns them.
 func (p *printer) release(linesMax, bytesMax int) {
 	for len(p.ready) > 0 {
 		if p.ready[0].Seq > p.next && len(p.ready) <= linesMax && p.bytes <= bytesMax {

@@ -17,7 +17,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// FinallyRefused: only what certainly had no effect may be tried under a new key.
+// FinallyRefused reports whether the operation certainly had no effect. Only such an operation may be tried under a new key.
 func (list Declines) FinallyRefused(rec *persist.Record) bool {
 	switch list.ResultOfRecord(rec) {
 	case Declined, Invalid:
@@ -28,15 +28,15 @@ func (list Declines) FinallyRefused(rec *persist.Record) bool {
 	return false
 }
 
-// Recorded is the line of an operation as it stands in the journal. what names
-// it where it is not simply done.
+// Recorded returns the line of an operation by its record in the journal. If it is not simply done, the line's error calls it by the
+// text in what.
 func (list Declines) Recorded(rec *persist.Record, what string) Line {
 	l := list.Confirmed(rec)
 	l.GoesOn = rec.State == persist.StatePending
 	switch {
 	case rec.State != persist.StateConfirmed:
 		l.State = rec.State.String()
-		if rec.State == persist.StateHeld { // also where its result is duplicate
+		if rec.State == persist.StateHeld { // also if its result is duplicate
 			l.Exit = terminal.ExitUnknown
 		}
 		l.Error = &LineError{Code: "generation", Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
@@ -46,7 +46,7 @@ func (list Declines) Recorded(rec *persist.Record, what string) Line {
 	return l
 }
 
-// Confirmed is the line of a confirmed operation, from its record.
+// Confirmed returns the line of a confirmed operation, from its record.
 func (list Declines) Confirmed(rec *persist.Record) Line {
 	l := Line{
 		Key: rec.Key, Result: list.ResultOfRecord(rec), Outcome: oncehttp.OutcomeOf(rec).String(), Source: SourceName(oncehttp.SourceJournal),
@@ -59,20 +59,19 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 	return l
 }
 
-// Result says in one word what an operation came to for the business. Lines,
-// summaries, filters and help use these words and no others.
+// Result is the result of an operation for the business, in one word. Lines, summaries, filters and help use these words and no others.
 type Result string
 
 const (
 	Done      Result = "done"      // a 2xx, and no decline was seen in it
 	Accepted  Result = "accepted"  // a 202: the server has it and still works on it
-	Declined  Result = "declined"  // the business said no: 402, or what --declined names, at any status
+	Declined  Result = "declined"  // the business said no: 402, or an answer named by --declined, at any status
 	Invalid   Result = "invalid"   // any other final 4xx
 	Rejected  Result = "rejected"  // nothing happened, and nothing is pending
 	Mismatch  Result = "mismatch"  // the key belongs to another request; this one took no effect
 	Held      Result = "held"      // in doubt, and nothing is sent until somebody settles it
 	Unknown   Result = "unknown"   // in doubt
-	Duplicate Result = "duplicate" // done before: by another row, or so the server says; held where it does not say by whom
+	Duplicate Result = "duplicate" // done before: by another row, or so the server says; held if the server names no earlier one
 )
 
 func All() []Result {
@@ -101,9 +100,8 @@ func Parse(names []string) ([]Result, error) {
 	return results, nil
 }
 
-// Exit is the exit status that one operation with this result stands for. An
-// operation that was not sent is still to do, and has terminal.ExitUnknown although its
-// result is rejected; its caller knows.
+// Exit returns the exit status of one operation with this result. An operation not sent is still to do, and has terminal.ExitUnknown
+// although its result is rejected; its caller knows.
 func (r Result) Exit() int {
 	switch r {
 	case Done, Accepted, Duplicate:
@@ -114,11 +112,10 @@ func (r Result) Exit() int {
 	return terminal.ExitRefused
 }
 
-// Declines are the answers that the caller knows to be refusals of the business,
-// besides 402.
+// Declines are the answers known to the caller as refusals of the business, besides 402.
 type Declines []decline
 
-// decline is a JSON pointer into an answer's body and the text that stands there.
+// decline is a JSON pointer into an answer's body and the text at it.
 type decline struct{ pointer, equals string }
 
 // BindDeclines binds --declined.
@@ -139,7 +136,7 @@ func ParseDeclines(texts []string) (Declines, error) {
 	return list, nil
 }
 
-// match reports whether a body says that the operation was declined. Without --declined no body is decoded.
+// match reports whether a body declines the operation. Without --declined no body is decoded.
 func (list Declines) match(body []byte) bool {
 	if len(list) == 0 {
 		return false
@@ -151,9 +148,8 @@ func (list Declines) match(body []byte) bool {
 	})
 }
 
-// ResultOfAnswer is the result of a final answer. body may be nil where it was
-// not kept; then only the status counts, and refused: whether the client takes the
-// answer for a refusal, which a profile's verdicts may say of a 2xx.
+// ResultOfAnswer returns the result of a final answer. body may be nil if it was not kept; then only the status and refused count.
+// refused is true if the client takes the answer for a refusal; a profile's verdicts may do so with a 2xx.
 func (list Declines) ResultOfAnswer(status int, body []byte, alreadyDone, refused bool) Result {
 	if list.match(body) || refused && status < 400 {
 		return Declined
@@ -171,8 +167,8 @@ func (list Declines) ResultOfAnswer(status int, body []byte, alreadyDone, refuse
 	return Done
 }
 
-// ResultOfRecord returns the result of an operation by its record. A pruned answer is judged by its status and its effect: a status of 400 or more
-// with an effect is that of a repeat of what had happened. A pending or abandoned operation is Unknown.
+// ResultOfRecord returns the result of an operation by its record. A pruned answer is judged by its status and its effect: a status of
+// 400 or more with an effect belongs to a repeat after the effect. A pending or abandoned operation is Unknown.
 func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 	switch rec.State {
 	case persist.StateConfirmed:
@@ -196,7 +192,7 @@ func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 	return Unknown
 }
 
-// resultOfError is the result of an operation that ended with an error.
+// resultOfError returns the result of an operation with an error at its end.
 func resultOfError(err error) Result {
 	switch {
 	case errors.Is(err, oncehttp.ErrDuplicate):
@@ -215,7 +211,7 @@ func resultOfError(err error) Result {
 	return Unknown
 }
 
-// resultOfEffect is the result of an operation that was decided before, as the error says.
+// resultOfEffect returns the result of an operation decided before, by its error.
 func resultOfEffect(e *oncehttp.Error) Result {
 	switch effect := e.Effect(); {
 	case effect == oncehttp.EffectAbsent:
@@ -237,7 +233,7 @@ func answerIsGone(err error) bool {
 	return errors.Is(err, oncehttp.ErrFinal) && errors.Is(err, oncehttp.ErrAnswerGone)
 }
 
-// LineError is why an operation is not done: a code to sort by and a sentence.
+// LineError is the reason for an operation not done: a code to sort by and a sentence.
 type LineError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -275,9 +271,8 @@ func errorOf(err error) *LineError {
 	return &LineError{Code: code, Message: words.OneLine(err)}
 }
 
-// errorOfAnswer is what an error answer says of itself: the first code and message
-// that APIs commonly put into a JSON body (RFC 9457's type and detail among them),
-// else the status.
+// errorOfAnswer returns the code and message of an error answer. They are the first found in the places usual for APIs in a JSON body
+// (RFC 9457's type and detail among them), else the status.
 func errorOfAnswer(status int, body []byte) *LineError {
 	document := jsonpointer.Decode(body)
 	first := func(pointers ...string) string {

@@ -12,11 +12,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// StatusOfError is the exit status that the error of one operation stands for.
-// An operation that was not sent is still to do: the same command again sends
-// it. So is one that the server refused for now, as with 429, or that something in front of the API refused. One whose credentials
-// the API refused, or that the journal refused, is not. One that was decided
-// before, and whose answer is not to be had, stands for what was decided.
+// StatusOfError returns the exit status for the error of one operation. An operation not sent is still to do: the same command again
+// sends it. So is one refused by the server for now, as with 429, or by something in front of the API. An operation with credentials
+// refused by the API, or refused by the journal, is not. If an operation was decided before and its answer is gone, the status is that
+// of the decision.
 func StatusOfError(err error) int {
 	var e *oncehttp.Error
 	switch {
@@ -48,7 +47,7 @@ func credentialsRefused(a *persist.Answer) bool {
 	return false
 }
 
-// bareAnswer reports whether an answer is a page or empty, as something in front of the API answers.
+// bareAnswer reports whether an answer is a page or empty, as from something in front of the API.
 func bareAnswer(a *persist.Answer) bool {
 	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	text := strings.ToLower(string(bytes.TrimSpace(a.Body[:min(len(a.Body), 512)])))

@@ -13,8 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Tally counts what became of operations, by result and by what the server, or
-// oncehttp, said.
+// Tally counts operations by their results, and by the status of the server or the error code of oncehttp.
 type Tally struct {
 	Rows      int
 	NotTried  int
@@ -24,13 +23,13 @@ type Tally struct {
 	groups    map[Group]int
 }
 
-// Group is what operations have in common that ended alike.
+// Group is the common end of several operations.
 type Group struct {
 	Result Result
 	Status int    // of the answer; 0 is none
-	Code   string // of the error where there is no answer of the server's
+	Code   string // of the error if there is no answer of the server's
 	bare   bool   // it was refused by a page or an empty answer
-	unread bool   // the row's message says how the command learns what the answer means
+	unread bool   // the row's message says how to teach the command the answer's meaning
 }
 
 // Add counts one operation.
@@ -60,7 +59,7 @@ func (t *Tally) Add(l *Line) {
 	t.groups[g]++
 }
 
-// count is how many operations had this result.
+// count returns the number of operations with this result.
 func (t *Tally) count(r Result) int {
 	n := 0
 	for g, many := range t.groups {
@@ -71,7 +70,7 @@ func (t *Tally) count(r Result) int {
 	return n
 }
 
-// sorted are the groups, in the order of All, the largest of each first.
+// sorted returns the groups, in the order of All, the largest of each first.
 func (t *Tally) sorted() []Group {
 	return slices.SortedFunc(maps.Keys(t.groups), func(a, b Group) int {
 		return cmp.Or(
@@ -82,8 +81,8 @@ func (t *Tally) sorted() []Group {
 	})
 }
 
-// Summary is one line; what is zero is left out. A 2xx is called "done (2xx)" by
-// its status, never "paid": what it means is the API's to say.
+// Summary returns one line without the counts of zero. A 2xx is called "done (2xx)" by its status, never "paid": only the API knows its
+// meaning.
 func (t *Tally) Summary(name string) string {
 	var parts []string
 	for _, r := range All() {
@@ -104,8 +103,7 @@ func (t *Tally) Summary(name string) string {
 	return text + "; " + words.Count(t.attempts, "attempt")
 }
 
-// detail lists the statuses and codes of one result: " (402)", or with their
-// numbers where there are several.
+// detail lists the statuses and codes of one result: " (402)", or with their numbers if there are several.
 func (t *Tally) detail(r Result) string {
 	var parts, texts []string
 	many := map[string]int{}
@@ -138,8 +136,8 @@ func (g Group) Text() string {
 	return strings.ReplaceAll(g.Code, "_", " ")
 }
 
-// NextSteps says for each group what can be done, one line each, only where a
-// step can help. generation is that of the run; 0 where there are none.
+// NextSteps returns the next step for each group, one line each, only if a step can help. generation is the generation of the run; 0 if
+// there are none.
 func (t *Tally) NextSteps(journal string, generation int) []string {
 	var steps, said []string
 	many := map[string]int{}
@@ -193,7 +191,7 @@ func (g Group) nextStep(journal string, generation int) string {
 		if g.Code == "abandoned" {
 			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
 		}
-		if g.Code == "bad_request" { // this call is not the one that began it
+		if g.Code == "bad_request" { // another call began it
 			return "see the rows' messages; oncehttp journal resume --journal " + journal
 		}
 		if g.unread {

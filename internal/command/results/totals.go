@@ -19,8 +19,8 @@ const (
 	ClassChanged Class = "changed" // the key stands with other content
 )
 
-// Class is where a row or an operation stands in control totals. Each is in exactly one, so that the classes add up
-// to all of them: a result or, of those in doubt, whether somebody goes on with it.
+// Class is the part of a row or an operation in control totals. Each is in exactly one class, so the classes add up to all of them. A
+// class is a result. Operations in doubt are parted: somebody goes on with them, or nobody does.
 type Class string
 
 const (
@@ -42,7 +42,7 @@ func AllClasses() []Class {
 	return append(classes, ClassUnsent)
 }
 
-// Class is that of a row's line.
+// Class returns the class of a row's line.
 func (l *Line) Class() Class {
 	switch {
 	case l.Result == Duplicate && l.OfRow == 0 && l.State == persist.StateHeld.String():
@@ -66,9 +66,9 @@ func (list Declines) ClassOfRecord(rec *persist.Record) Class {
 
 // Totals are the numbers of rows and the sums of their amounts, by currency and class.
 type Totals struct {
-	Name  string // of what is added up; "": nothing is
+	Name  string // of the sums; "": nothing is added up
 	Parts map[TotalOf]*total
-	// without counts what has no amount that is known.
+	// without counts the operations without a known amount.
 	without map[Class]int
 }
 
@@ -96,7 +96,7 @@ func (t *Totals) Add(c Class, currency string, amount *Decimal) {
 	t.Parts[of].Sum.add(amount)
 }
 
-// AddWithout counts one whose amount is not known.
+// AddWithout counts one operation without a known amount.
 func (t *Totals) AddWithout(c Class) {
 	if t.without == nil {
 		t.without = map[Class]int{}
@@ -104,7 +104,7 @@ func (t *Totals) AddWithout(c Class) {
 	t.without[c]++
 }
 
-// Currencies are those that occur, in their order.
+// Currencies returns the occurring currencies in alphabetical order.
 func (t *Totals) Currencies() []string {
 	seen := map[string]bool{}
 	for of := range t.Parts {
@@ -113,7 +113,7 @@ func (t *Totals) Currencies() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// All is the total of a currency.
+// All returns the total of a currency.
 func (t *Totals) All(currency string) total {
 	var sum total
 	for of, part := range t.Parts {
@@ -125,7 +125,7 @@ func (t *Totals) All(currency string) total {
 	return sum
 }
 
-// Rest counts as unsent what all has and t lacks.
+// Rest counts as unsent the difference between all and t.
 func (t *Totals) Rest(all *Totals) {
 	for _, currency := range all.Currencies() {
 		left, has := all.All(currency), t.All(currency)
@@ -142,12 +142,12 @@ func (t *Totals) Rest(all *Totals) {
 	}
 }
 
-// label is how lines call the sum of a currency.
+// label returns the name of a currency's sum in lines.
 func (t *Totals) label(currency string) string {
 	return strings.TrimSpace("total " + t.Name + " " + currency)
 }
 
-// Sums are a line for each currency: the whole, without its parts.
+// Sums returns a line for each currency: the whole, without its parts.
 func (t *Totals) Sums(noun string) []string {
 	var lines []string
 	for _, currency := range t.Currencies() {
@@ -157,7 +157,7 @@ func (t *Totals) Sums(noun string) []string {
 	return lines
 }
 
-// Lines are a line for each currency: the whole, and its parts, which add up to it.
+// Lines returns a line for each currency: the whole = the sum of its parts. One more line counts the operations without a known amount.
 func (t *Totals) Lines(noun string) []string {
 	lines := t.Sums(noun)
 	for i, currency := range t.Currencies() {
@@ -195,7 +195,7 @@ type classView struct {
 	Sum  string `json:"sum"`
 }
 
-// Views are the totals in JSON. What has no amount is a view without a sum.
+// Views returns the totals in JSON. Operations without an amount are a view without a sum.
 func (t *Totals) Views() []TotalView {
 	var views []TotalView
 	for _, currency := range t.Currencies() {
@@ -219,7 +219,7 @@ func (t *Totals) Views() []TotalView {
 	return views
 }
 
-// SumFlags say what is added up of operations in a journal.
+// SumFlags select the amounts to add up of operations in a journal.
 type SumFlags struct{ Amount, currency string }
 
 func (f *SumFlags) Bind(fs *pflag.FlagSet) {
@@ -240,7 +240,7 @@ func (f *SumFlags) Check() error {
 	return nil
 }
 
-// AddRecord adds an operation's amount, from its request or what was kept of it.
+// AddRecord adds an operation's amount, from its request or the kept fields of the request.
 func (t *Totals) AddRecord(rec *persist.Record, c Class, f *SumFlags) {
 	amount, currency, why := MoneyIn(rec, f.Amount, cmp.Or(f.currency, DefaultCurrency), f.currency != "")
 	if why != "" {

@@ -61,7 +61,7 @@ func (f *sendFlags) body(stdin io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// readData is one value of --data: text, the bytes of @FILE, or of @- for stdin.
+// readData returns one value of --data: text, the bytes of @FILE, or of @- for stdin.
 func readData(text string, stdin io.Reader) ([]byte, error) {
 	name, isFile := strings.CutPrefix(text, "@")
 	switch {
@@ -77,7 +77,8 @@ func readData(text string, stdin io.Reader) ([]byte, error) {
 	return terminal.ReadBounded(name, input.RowBytesMax)
 }
 
-// setType says what the data is, where no header does. JSON for an API that is known to read only forms is refused.
+// setType sets the Content-Type of the data if no header does. It refuses JSON if the profile's API is known to
+// read only forms.
 func (f *sendFlags) setType(header http.Header, body []byte, p *profile.Profile) error {
 	if len(f.data) == 0 || header.Get("Content-Type") != "" {
 		return nil

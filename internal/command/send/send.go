@@ -95,7 +95,7 @@ command again, with the same key, goes on.`,
 	return cmd
 }
 
-// methodOf is the method that the call names, or that its data suggest.
+// methodOf returns the method named by the call, or suggested by its data.
 func (f *sendFlags) methodOf(args []string) string {
 	switch {
 	case len(args) == 2:
@@ -108,7 +108,7 @@ func (f *sendFlags) methodOf(args []string) string {
 	return http.MethodGet
 }
 
-// note prints what a person at the terminal may want to know, unless silenced.
+// note prints a line for the person at the terminal, unless silenced.
 func (f *sendFlags) note(s terminal.Streams, format string, args ...any) {
 	if !f.silent {
 		terminal.Say(s.Err, format, args...)
@@ -173,7 +173,7 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	return terminal.JoinExit(f.send(ctx, ses, request(), s), ses.Close())
 }
 
-// shapeKey makes of --key the key that is used, and tells it.
+// shapeKey replaces --key by the key made from it in the wanted shape, and prints it.
 func (f *sendFlags) shapeKey(s terminal.Streams) error {
 	switch err := f.shape.Check(); {
 	case err != nil || !f.shape.Set():
@@ -186,7 +186,7 @@ func (f *sendFlags) shapeKey(s terminal.Streams) error {
 	return nil
 }
 
-// makeInserted makes a random key where --insert-key has none to put into the request, and the request has none.
+// makeInserted makes a random key for --insert-key if neither --key nor the request has one.
 func (f *sendFlags) makeInserted(cfg oncehttp.Config, method string, req *http.Request, s terminal.Streams) error {
 	if f.key != "" || !cfg.InsertKey || makesKey(cfg.Profile, req) {
 		return nil
@@ -198,15 +198,15 @@ func (f *sendFlags) makeInserted(cfg oncehttp.Config, method string, req *http.R
 	if err != nil {
 		return err
 	}
-	if _, err := probe.Client.Prepare(req, ""); err != nil { // it has none, or what is wrong with it is said with a key, too
+	if _, err := probe.Client.Prepare(req, ""); err != nil { // it has no key, or a fault reported with a key, too
 		f.key = string(oncehttp.RandomKey())
 		f.note(s, "key: %s", f.key)
 	}
 	return nil
 }
 
-// open checks the request, whose body it uses up, and opens the journal, which a
-// request that is not journaled does without.
+// open checks the request and opens the journal. The check uses up the request's body. A safe request is not
+// journaled, and open gives it a session without a journal.
 func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s terminal.Streams) (*session.Session, error) {
 	if safe {
 		return session.OpenUnjournaled(cfg)
@@ -234,7 +234,7 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s te
 	return session.OpenVisiting(at, cfg)
 }
 
-// check asks the client whether it takes the request, before there is a journal.
+// check returns the client's reason for refusing the request, if any, before there is a journal.
 func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
 	probe, err := session.OpenUnjournaled(cfg)
 	if err != nil {
@@ -248,8 +248,9 @@ func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
 	return terminal.Plain(err)
 }
 
-// makesKey reports whether the client makes the key of a request for which --key names none: the request has none in its
-// header. In a body, a form or a query one has to be there, or --insert-key puts one there.
+// makesKey reports whether the client makes the key of a request without --key. It does if the request has no key
+// in its header, or the API has no place for one. In a body, a form or a query there must be a key, or
+// --insert-key puts one there.
 func makesKey(p *profile.Profile, req *http.Request) bool {
 	switch p.Carrier.Place {
 	case profile.Header:
@@ -296,10 +297,10 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 	return terminal.ExitWith(status)
 }
 
-// head keeps what was written to it, up to results.AnswerBytesMax.
+// head keeps the bytes written to it, up to results.AnswerBytesMax.
 type head struct{ bytes []byte }
 
-// Write keeps what fits. It never fails.
+// Write keeps the bytes up to the limit. It never fails.
 func (h *head) Write(p []byte) (int, error) {
 	h.bytes = append(h.bytes, p[:min(len(p), results.AnswerBytesMax-len(h.bytes))]...)
 	return len(p), nil
@@ -322,8 +323,8 @@ func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) erro
 	return err
 }
 
-// failed prints nothing on stdout, where only this request's own final answer
-// belongs. With --json it prints the line that says why.
+// failed prints nothing on stdout: only this request's own final answer belongs there. With --json it prints the
+// line with the reason.
 func (f *sendFlags) failed(err error, s terminal.Streams) error {
 	status := results.StatusOfError(err)
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {

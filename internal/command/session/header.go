@@ -10,9 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// ParseHeaders reads the values of --header: "Name: value", or "@FILE" with one
-// such line each (blank lines and lines that start with "#" are skipped), so
-// that no secret has to stand in the process list. No error repeats a value.
+// ParseHeaders reads the values of --header: "Name: value", or "@FILE" with one such header a line. Blank lines and lines with a "#" at
+// the start are skipped. With a file no secret has to stand in the process list. No error repeats a value.
 func ParseHeaders(args []string) (http.Header, error) {
 	h := make(http.Header)
 	for i, arg := range args {
@@ -66,8 +65,8 @@ func addHeader(h http.Header, line string) error {
 	return nil
 }
 
-// isOfConnection reports whether a header, by its canonical name, belongs to the
-// connection or to the framing, which net/http writes itself.
+// isOfConnection reports whether a header, by its canonical name, belongs to the connection or to the framing. net/http writes both
+// itself.
 func isOfConnection(name string) bool {
 	switch name {
 	case "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection":

@@ -10,19 +10,19 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// coverageLog is a log that prints, each once, the operations that no key protects, and nothing else.
+// coverageLog is a log for warnings about operations without a protecting key. It prints each such operation once, and nothing else.
 type coverageLog struct {
 	w    io.Writer
 	said *sync.Map
 }
 
-// newCoverageLog makes a log that prints to w.
+// newCoverageLog returns a log with its output in w.
 func newCoverageLog(w io.Writer) *slog.Logger { return slog.New(coverageLog{w, &sync.Map{}}) }
 
 // Enabled is true from warnings on.
 func (coverageLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
-// Handle prints a warning that names an operation.
+// Handle prints a warning about an operation.
 func (l coverageLog) Handle(_ context.Context, r slog.Record) error {
 	operation, text := "", ""
 	r.Attrs(func(a slog.Attr) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// JournalFlags are the flags that all journal commands share.
+// JournalFlags are the flags of all journal commands.
 type JournalFlags struct {
 	Journal    string
 	SealKey    string
@@ -23,7 +23,7 @@ type JournalFlags struct {
 	Err        io.Writer
 }
 
-// Open opens the journal, which has to be there, for an account.
+// Open opens an existing journal for an account.
 func (f *JournalFlags) Open(cfg oncehttp.Config) (*Session, error) {
 	at, err := f.Place()
 	if err != nil {
@@ -32,7 +32,7 @@ func (f *JournalFlags) Open(cfg oncehttp.Config) (*Session, error) {
 	return OpenSession(at, cfg, false)
 }
 
-// Place is where the journal is.
+// Place returns the place of the journal.
 func (f *JournalFlags) Place() (place.Place, error) {
 	text, source := place.JournalText(f.Journal)
 	if text == "" {
@@ -41,7 +41,7 @@ func (f *JournalFlags) Place() (place.Place, error) {
 	return f.PlaceAt(source, text)
 }
 
-// errNoJournal asks for --journal. Where send has made its own, it says so.
+// errNoJournal asks for --journal. If send has made its own journal, the error names it.
 func errNoJournal() error {
 	if path := place.MadeBySend(); path != "" {
 		return fmt.Errorf("--journal is required (send's own is %s)", path)
@@ -49,7 +49,7 @@ func errNoJournal() error {
 	return errors.New("--journal is required")
 }
 
-// placeToRead is the place of a journal that is only read: that of send, if none is named.
+// placeToRead returns the place of a journal for reading only: the journal of send, if none is named.
 func (f *JournalFlags) placeToRead() (place.Place, error) {
 	path := place.MadeBySend()
 	if text, _ := place.JournalText(f.Journal); text != "" || path == "" {
@@ -59,7 +59,7 @@ func (f *JournalFlags) placeToRead() (place.Place, error) {
 	return f.PlaceAt(place.FromFlag, path)
 }
 
-// PlaceAt is the place that a text names, which is from source.
+// PlaceAt returns the place named by a text. source is the source of the text.
 func (f *JournalFlags) PlaceAt(source, text string) (place.Place, error) {
 	at, err := place.ParseSealed(source, text, f.SealKey)
 	f.Path = at.Name
@@ -71,7 +71,7 @@ func (f *JournalFlags) Query() persist.Query {
 	return persist.Query{Account: persist.Account(f.Account), AllAccounts: !f.HasAccount}
 }
 
-// WithReader runs work on the journal, which may be held by another process.
+// WithReader runs work on the journal. Another process may hold it.
 func (f *JournalFlags) WithReader(work func(*Session) error) error {
 	at, err := f.placeToRead()
 	if err != nil {
@@ -101,8 +101,8 @@ func (f *JournalFlags) NotFound(key string) error {
 	return fmt.Errorf("journal %s: no operation%s has the key %q", f.Path, whose, words.Clip(key))
 }
 
-// EachRecord calls do for every record. A damaged record, and one that cannot be read here, is reported at the end,
-// and hides no other. Where the session shows those, do gets what stands in clear of one that cannot be read.
+// EachRecord calls do for every record. A damaged record and an unreadable one are reported at the end, and hide no other. If the
+// session shows unreadable records, do gets their clear parts.
 func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*persist.Record) error) error {
 	var damaged error
 	var unread *persist.UnreadError
@@ -112,7 +112,7 @@ func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*per
 			return terminal.Interrupted()
 		case ses.ShowsUnread && errors.As(err, &unread):
 			clear := unread.Record
-			clear.Carrier, clear.SealedNeeds = persist.CarrierSealed, unread.Needs // which tells what it needs
+			clear.Carrier, clear.SealedNeeds = persist.CarrierSealed, unread.Needs // the needs of the record
 			if err := do(&clear); err != nil {
 				return &terminal.ExitError{Status: terminal.ExitUnknown, Err: err}
 			}
@@ -137,5 +137,5 @@ func (f *JournalFlags) CheckOut(name string) error {
 	if at, err := f.Place(); err == nil && at.IsFile() && name != "" && terminal.SamePath(name, at.Path) {
 		return terminal.ErrSameFile(name, at.Name)
 	}
-	return nil // what is wrong with the place is said where it is opened
+	return nil // errors of the place are reported on opening
 }

@@ -10,17 +10,16 @@ import (
 	"github.com/oncehttp/oncehttp/internal/request"
 )
 
-// KeepNone is the value of --keep-field that keeps nothing.
+// KeepNone is the value of --keep-field for keeping nothing.
 const KeepNone = "none"
 
-// BindKeepFields binds --keep-field. what says what is kept without it.
+// BindKeepFields binds --keep-field. The parameter what describes the fields kept without it.
 func BindKeepFields(fs *pflag.FlagSet, to *[]string, what string) {
 	fs.StringArrayVar(to, "keep-field", nil,
 		"JSON pointer to a value of a request, such as /amount, that the journal still has for audit when the request is pruned; may be repeated (default: "+what+")")
 }
 
-// ParseKeepFields checks the values of --keep-field; without any the default
-// counts, as far as it may be kept.
+// ParseKeepFields checks the values of --keep-field. Without any it returns the default fields allowed to be kept.
 func ParseKeepFields(given, byDefault []string) ([]string, error) {
 	var secrets request.Secrets
 	switch {
@@ -41,8 +40,8 @@ func ParseKeepFields(given, byDefault []string) ([]string, error) {
 	return kept, nil
 }
 
-// BatchKeepFields are what a batch keeps without --keep-field: the fields of the
-// key, which the key itself shows anyway, and what most audits ask for.
+// BatchKeepFields returns the fields kept by a batch without --keep-field: the fields of the key, shown by the key anyway, and the usual
+// fields of an audit.
 func BatchKeepFields(keyFields []string) []string {
 	var list []string
 	for _, name := range keyFields {

@@ -12,18 +12,16 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// The key may travel in a header that no profile names (--key-header). The profile
-// then has a name of its own, NAME@HEADER, which stands in every record: a client
-// that does not know it sends nothing for such a record.
+// The key may travel in a header not named by any profile (--key-header). The profile then has a name of its own, NAME@HEADER, in every
+// record. A client without this profile sends nothing for such a record.
 
 const (
 	keyHeaderBytesMax = 128
-	// KeyHeaderLook is how many records of a journal are looked at before a batch.
+	// KeyHeaderLook is the number of records read in a journal before a batch.
 	KeyHeaderLook = 1000
 )
 
-// CarriedBy is the profile with its keys in that header; "" leaves them where they
-// are, as does the header that the profile has itself.
+// CarriedBy returns the profile with its keys in that header. With "", or with the profile's own header, it returns the profile itself.
 func CarriedBy(p *profile.Profile, header string) (*profile.Profile, error) {
 	if header == "" {
 		return p, nil
@@ -45,11 +43,11 @@ func CarriedBy(p *profile.Profile, header string) (*profile.Profile, error) {
 	own.Name += words.KeyHeaderMark + name
 	own.Carrier = profile.Carrier{Place: profile.Header, Name: name}
 	own.Sources = maps.Clone(p.Sources)
-	delete(own.Sources, "Carrier") // it is the caller who says so
+	delete(own.Sources, "Carrier") // the caller has set it
 	return &own, nil
 }
 
-// hasOtherUse: the headers that net/http, a credential or the body needs.
+// hasOtherUse reports whether net/http, a credential or the body needs the header.
 func hasOtherUse(name string) bool {
 	return isOfConnection(name) || slices.Contains([]string{
 		"Accept", "Accept-Encoding", "Authorization", "Content-Encoding", "Content-Type", "Cookie", "Date", "Expect",
@@ -57,8 +55,7 @@ func hasOtherUse(name string) bool {
 	}, name)
 }
 
-// KeyHeaderOf is the header that a record's key travels in where --key-header named
-// it; else "".
+// KeyHeaderOf returns the header of a record's key if --key-header named it; else "".
 func KeyHeaderOf(rec *persist.Record) string {
 	_, header, _ := strings.Cut(rec.Profile, words.KeyHeaderMark)
 	if rec.Carrier != string(profile.Header) || !strings.EqualFold(rec.CarrierName, header) {
@@ -67,9 +64,9 @@ func KeyHeaderOf(rec *persist.Record) string {
 	return header
 }
 
-// RecordedProfile makes the profile of a record whose key travels in a header of its own: a client that asks it goes on
-// with each record under the header that it was begun with, also with what others leave in the journal meanwhile. given is
-// the profile of --profile, which may be of a file.
+// RecordedProfile returns a function for the profiles of records with a key in a header of its own. With it a client goes on with each
+// record under the record's first header, also with records left in the journal by others meanwhile. given is the profile of --profile;
+// it may be of a file.
 func RecordedProfile(given *profile.Profile) func(persist.Record) *profile.Profile {
 	return func(rec persist.Record) *profile.Profile {
 		header := KeyHeaderOf(&rec)
@@ -79,7 +76,7 @@ func RecordedProfile(given *profile.Profile) func(persist.Record) *profile.Profi
 			base, known = profile.ByName(name)
 		}
 		if header == "" || !known {
-			return nil // the client says that it does not know the profile
+			return nil // the client reports an unknown profile
 		}
 		p, err := CarriedBy(base, header)
 		if err != nil {

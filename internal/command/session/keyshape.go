@@ -9,13 +9,13 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// KeyShape says what is made of a key before it is used, for APIs that do not take every key.
+// KeyShape is the shape given to each key before its use, for APIs with limits on keys.
 type KeyShape struct {
 	UUID, UUID4 bool
 	short       int
 }
 
-// The bounds of --key-short: 80 bits, and all that there are.
+// The bounds of --key-short: 80 bits, and all bits.
 const (
 	keyShortMin = 16
 	keyShortMax = 52
@@ -27,10 +27,10 @@ func (s *KeyShape) Bind(fs *pflag.FlagSet) {
 	fs.IntVar(&s.short, "key-short", 0, "use each key as so many characters of a-z and 2-7 that are made of it, 16 to 52, where keys must be short")
 }
 
-// Set reports whether something is made of keys.
+// Set reports whether keys get another shape.
 func (s *KeyShape) Set() bool { return s.UUID || s.UUID4 || s.short != 0 }
 
-// Check refuses two shapes, and a short key that strangers might share.
+// Check refuses two shapes at once, and a length of --key-short out of its bounds: strangers might share too short keys.
 func (s *KeyShape) Check() error {
 	switch {
 	case s.UUID && s.UUID4 || s.short != 0 && (s.UUID || s.UUID4):
@@ -41,7 +41,7 @@ func (s *KeyShape) Check() error {
 	return nil
 }
 
-// Of is the key that is used in the place of k.
+// Of returns the key used in place of k.
 func (s *KeyShape) Of(k oncehttp.Key) oncehttp.Key {
 	switch {
 	case s.short != 0:

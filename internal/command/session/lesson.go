@@ -13,8 +13,9 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Lesson says how the command learns what an answer means that has left an operation unknown and comes again: a 409 that only the draft
-// takes for a request in progress, or a 4xx that settles nothing after a lost answer. It is empty where no word of a person helps.
+// Lesson returns a text about the way to teach the command the meaning of an answer. The answer has left an operation unknown and comes
+// again. It is a 409, taken for a request in progress by the draft only, or a 4xx without a decision after a lost answer. The text is
+// empty if no word of a person helps.
 func Lesson(p *profile.Profile, err error) string {
 	var e *oncehttp.Error
 	if !errors.As(err, &e) || e.Answer == nil || e.Sends < 2 || e.State != persist.StatePending || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -37,14 +38,14 @@ func Lesson(p *profile.Profile, err error) string {
 	return fmt.Sprintf("%s; say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
 }
 
-// ofDraft reports whether a profile is the default one, with what flags have changed of it.
+// ofDraft reports whether a profile is the default one, perhaps changed by flags.
 func ofDraft(p *profile.Profile) bool {
 	name, _, _ := strings.Cut(p.Name, words.NaturalMark)
 	name, _, _ = strings.Cut(name, words.KeyHeaderMark)
 	return name == profile.Draft07().Name || name == profile.Draft07Quoted().Name
 }
 
-// Taught is an error with the lesson that belongs to it.
+// Taught returns an error with its lesson.
 func Taught(p *profile.Profile, err error) error {
 	if text := Lesson(p, err); text != "" {
 		return fmt.Errorf("%w; %s", err, text)

@@ -15,7 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// NaturalFlags are those flags, as given.
+// NaturalFlags are the values of --already-done, --lookup, --same and --ask-first, as given.
 type NaturalFlags struct {
 	done     []string
 	lookup   string
@@ -29,7 +29,7 @@ func (f *NaturalFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.same, "same", nil, "what must be equal in request and resource, such as amount,currency; where the resource has another name for it: order_id=/data/ref")
 }
 
-// Apply is the profile with what the flags say; the profile itself where they say nothing.
+// Apply returns the profile with the additions of the flags, or the profile itself if there are none.
 func (f *NaturalFlags) Apply(p *profile.Profile) (*profile.Profile, error) {
 	if len(f.done) == 0 {
 		if f.lookup != "" || len(f.same) > 0 {
@@ -88,7 +88,7 @@ func parseAnswer(text string) (profile.Matcher, error) {
 	return m, nil
 }
 
-// reference is what --lookup and --same say. The values that --lookup asks for must be equal, too: by the same name, unless
+// reference returns the Reference of --lookup and --same. The values in the URL of --lookup must be equal, too: by the same name, unless
 // --same gives another.
 func (f *NaturalFlags) reference() (*profile.Reference, error) {
 	if len(f.same) == 0 {
@@ -127,7 +127,7 @@ func (f *NaturalFlags) reference() (*profile.Reference, error) {
 	return ref, nil
 }
 
-// fieldPointer is the JSON pointer to a member that is named, or the pointer itself.
+// fieldPointer returns the JSON pointer to a member of this name, or the pointer itself.
 func fieldPointer(name string) string {
 	if name == "" || words.IsPointer(name) {
 		return name
@@ -135,8 +135,8 @@ func fieldPointer(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// CheckReferenced refuses a request that lacks a value which the lookup of its profile needs: after a lost answer nobody could tell
-// what became of it.
+// CheckReferenced refuses a request without a value needed by the lookup of its profile. Nobody could learn its outcome after a lost
+// answer.
 func CheckReferenced(req *http.Request, body []byte, p *profile.Profile) error {
 	if p.Reference == nil || !strings.Contains(p.Name, words.NaturalMark) && p.Carrier.Place != profile.Nowhere {
 		return nil

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Authorize puts the headers on every send to origin ("": to anywhere, where
-// nothing is pending), and lets nothing be sent elsewhere or otherwise than it
-// is on record.
+// Authorize returns a function for putting the headers on every send to origin ("": to anywhere, if nothing is pending). The function
+// refuses another origin, and a header on record with another value.
 func Authorize(header http.Header, origin string) func(*http.Request) error {
 	return func(req *http.Request) error {
 		if to := OriginOf(req.URL); origin != "" && to != origin {

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// PinFlags say to what operations are pinned beside their origin.
+// PinFlags are the values pinned to operations beside their origin.
 type PinFlags struct {
 	Credential, Region string
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// FindProfile is the profile that --profile names: a built-in one, or a file.
+// FindProfile returns the profile named by --profile: a built-in one, or a file.
 func FindProfile(name string) (*profile.Profile, error) {
 	p, err := ProfileOf(name)
 	if err != nil {
@@ -20,8 +20,8 @@ func FindProfile(name string) (*profile.Profile, error) {
 	return p, nil
 }
 
-// ProfileOf is the built-in profile of that name, or the one in that file. A file must not take a built-in name for
-// something else: records hold the name only, so that another run would read the answers by the other profile.
+// ProfileOf returns the built-in profile of that name, or the profile in that file. A file must not use a built-in name for other rules.
+// Records hold the name only: another run would read the answers by the other profile.
 func ProfileOf(name string) (*profile.Profile, error) {
 	if !strings.ContainsAny(name, "/"+string(os.PathSeparator)) && !strings.HasSuffix(name, ".json") {
 		p, ok := profile.ByName(name)

@@ -34,7 +34,7 @@ func ParseTarget(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// CheckMethod refuses what is no method, one in another case than meant, and a slip such as POTS.
+// CheckMethod refuses a text that is no method, a method in another case than meant, and a slip such as POTS.
 func CheckMethod(method string) error {
 	switch {
 	case !words.IsToken(method):
@@ -50,9 +50,8 @@ func CheckMethod(method string) error {
 	return nil
 }
 
-// NewRequest is the request of one operation. It does not end with ctx: an attempt
-// that is on the wire is never cut because the user has had enough. All that the command sends
-// belongs to its --account, so that a token that is renewed between two runs goes on.
+// NewRequest returns the request of one operation. It does not end with ctx: a user's interrupt never cuts an attempt on the wire. All
+// requests of the command belong to its --account, so a token renewed between two runs works.
 func NewRequest(ctx context.Context, method string, target *url.URL, header http.Header, body []byte) *http.Request {
 	req := (&http.Request{
 		Method: method, URL: target, Host: target.Host, Header: header,

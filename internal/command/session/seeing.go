@@ -10,16 +10,16 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// seeing prepares records for a person who looks at them: their LeaseOwner says whether somebody is sending the operation, as in
-// what Client.Lookup returns. It is made before the records are read.
+// seeing prepares records for display to a person. As in the records of Client.Lookup, LeaseOwner is set if somebody is sending the
+// operation. A seeing is made before the records are read.
 type seeing struct {
-	held  *place.HeldJournal // the process that has the file, which knows what it is sending; nil: no process has it
-	file  string             // the journal's path, beside which processes that send hold locks; "": the journal is on a server
+	held  *place.HeldJournal // the process holding the file; it knows its sends; nil: no process holds it
+	file  string             // the journal's path; sending processes hold locks beside it; "": the journal is on a server
 	known bool               // now is set
 	now   time.Time          // by the clock of a journal on a server
 }
 
-// Seeing returns the function that prepares records of the session's journal for a look.
+// Seeing returns a seeing for records of the session's journal.
 func (ses *Session) Seeing(ctx context.Context) seeing {
 	if ses.Place.IsFile() {
 		return seeing{held: ses.held, file: ses.Place.Path}
@@ -34,7 +34,7 @@ func (ses *Session) Seeing(ctx context.Context) seeing {
 
 // Set sets the record's LeaseOwner.
 func (s seeing) Set(rec *persist.Record) {
-	leased := rec.LeaseOwner != "" // where the clock of the journal is not known
+	leased := rec.LeaseOwner != "" // if the clock of the journal is not known
 	switch {
 	case s.file != "":
 		place.LeaseOfLiving(s.file, rec, time.Now())
@@ -50,8 +50,8 @@ func (s seeing) Set(rec *persist.Record) {
 	}
 }
 
-// SeenKey is KEY@SEEN, by which settle, abandon and rekey know whether an operation has moved since it was listed; the key
-// alone of one about which nobody has anything to say. The record was prepared by seeing.
+// SeenKey returns KEY@SEEN. By it settle, abandon and rekey notice a change of an operation after its listing. SeenKey returns the key
+// alone if no decision about the operation is open. The record was prepared by seeing.
 func SeenKey(rec *persist.Record) string {
 	if rec.State.Final() && !(rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent) {
 		return rec.Key

@@ -1,4 +1,4 @@
-// Package session is a client on an open journal, and the flags that say how it sends.
+// Package session holds a client on an open journal, and the flags for its sends.
 package session
 
 import (
@@ -26,7 +26,7 @@ import (
 // WorkersMax bounds --workers.
 const WorkersMax = 1024
 
-// ClientFlags are the flags of every command that sends.
+// ClientFlags are the flags of every sending command.
 type ClientFlags struct {
 	Journal   string
 	SealKey   string
@@ -57,15 +57,14 @@ func (f *ClientFlags) Bind(fs *pflag.FlagSet) {
 	f.BindSending(fs)
 }
 
-// BindHonoured binds what is frozen in a record, for commands that begin operations.
+// BindHonoured binds the flags with values frozen in a record, for commands beginning operations.
 func (f *ClientFlags) BindHonoured(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.insertKey, "insert-key", false, "where the API reads keys in the body, a form or the query, put the key of --key there, as the last member, unless one is there")
 	fs.StringArrayVar(&f.honoured, "key-honoured", nil, "an operation at which the API honours keys although the profile does not list it, such as 'POST /v1/payouts/{id}'; may be repeated")
 	fs.StringVar(&f.basePath, "base-path", "", "what a gateway has put before the API's own paths, such as /gateway")
 }
 
-// BindSending binds what also goes for operations whose account and profile are
-// on record.
+// BindSending binds the flags also valid for operations with account and profile on record.
 func (f *ClientFlags) BindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
 	f.pin.Bind(fs)
@@ -130,7 +129,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	return cfg, h, nil
 }
 
-// transport trusts the certificates of --cacert; nil is the client's own.
+// transport returns a transport trusting the certificates of --cacert; nil stands for the client's own.
 func (f *ClientFlags) transport() (http.RoundTripper, error) {
 	if f.caFile == "" {
 		return nil, nil
@@ -153,8 +152,8 @@ func (f *ClientFlags) transport() (http.RoundTripper, error) {
 	return t, nil
 }
 
-// narrate prints what is tried again, and why: one line for each attempt without
-// a final answer and for each wait. No body, header or query string is in it.
+// narrate prints the repeated attempts with their reasons: one line for each attempt without a final answer and for each wait. No body,
+// header or query string is in it.
 func narrate(w io.Writer) func(context.Context, oncehttp.Event) {
 	return func(_ context.Context, e oncehttp.Event) {
 		switch {
@@ -174,9 +173,9 @@ type Session struct {
 	Journal persist.Journal
 	Place   place.Place        // of the journal
 	holder  *place.Holder      // nil: readers are not served
-	held    *place.HeldJournal // the process that has the file; nil: the file is read
+	held    *place.HeldJournal // the process holding the file; nil: the file is read
 
-	ShowsUnread bool // what cannot be read is listed by what stands in clear
+	ShowsUnread bool // unreadable records are listed by their clear parts
 }
 
 // OpenSession opens the journal and a client on it. It makes a file if create is set.
@@ -196,7 +195,7 @@ func OpenSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, er
 	return ses, err
 }
 
-// newSession makes the client on an open journal, which it closes where that fails. One that is not told where to send sends nothing.
+// newSession makes the client on an open journal, and closes the journal if it fails. A client without origins sends nothing.
 func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Session, error) {
 	cfg.Journal = j
 	if cfg.Origins == nil {
@@ -209,8 +208,8 @@ func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Sessio
 	return &Session{Client: c, Journal: j, Place: at}, nil
 }
 
-// OpenVisiting is a session that holds a journal file only for the length of each
-// call. It makes the file if there is none. A server is shared anyway.
+// OpenVisiting opens a session with its journal file held only for the length of each call. It makes the file if there is none. A server
+// is shared anyway.
 func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	if !at.IsFile() {
 		return OpenSession(at, cfg, false)
@@ -219,7 +218,7 @@ func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	if err := place.CheckJournalPath(path, true); err != nil {
 		return nil, err
 	}
-	first, err := bolt.Open(path, bolt.Options{LockWait: place.VisitWait}) // what is wrong with it shows before anything is sent
+	first, err := bolt.Open(path, bolt.Options{LockWait: place.VisitWait}) // errors of the file show before anything is sent
 	switch {
 	case errors.Is(err, persist.ErrLocked):
 		return nil, place.LockedError(path, err)
@@ -241,8 +240,8 @@ func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	return newSession(at, j, cfg)
 }
 
-// OpenReader opens the journal to read it: a file through the process that holds
-// it, if one does, and a server's with no right but to read.
+// OpenReader opens the journal for reading: a file through its holding process, if there is one, and a server's with no right but to
+// read.
 func OpenReader(at place.Place) (*Session, error) {
 	at.Looks = true
 	if at.IsFile() {
@@ -268,7 +267,7 @@ func OpenReader(at place.Place) (*Session, error) {
 	return &Session{Journal: used, Place: at, holder: place.Hold(at, j, used)}, nil
 }
 
-// Flush returns when everything that the client has learnt is durable.
+// Flush returns when everything learnt by the client is durable.
 func (s *Session) Flush(ctx context.Context) error {
 	if err := s.Client.Flush(context.WithoutCancel(ctx)); err != nil {
 		return place.JournalError(s.Place.Name, err)
@@ -276,7 +275,7 @@ func (s *Session) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Close stops answering other commands that read the journal, then closes the client and the journal. It is called once.
+// Close stops answering other commands' reads of the journal, then closes the client and the journal. It is called once.
 func (s *Session) Close() error {
 	if s.holder != nil {
 		s.holder.Close()

@@ -97,7 +97,7 @@ func ReadSignature(name string, p *profile.Profile) (signature, error) {
 	return s, nil
 }
 
-// SignError names the members of the file where the error names the fields of package sign.
+// SignError replaces the fields of package sign in an error by the members of the file.
 func SignError(name string, err error) error {
 	text := strings.NewReplacer(
 		"Layout.Text", "layout: text", "Layout.Headers", "layout: headers", "Layout.Key", "the key of key_file", "Message.Key", "the key of key_file",
@@ -156,7 +156,7 @@ func parsePEM(text []byte) (private crypto.Signer, public crypto.PublicKey, err 
 	return signer, nil, nil
 }
 
-// signature is what the file says, for keys that travel as the profile says.
+// signature returns the signature described by the file, for keys carried in the way of the profile.
 func (f *signFile) signature(key sign.Key, p *profile.Profile) (signature, error) {
 	header, elsewhere := "", p.Carrier.Place != profile.Header
 	if !elsewhere {
@@ -204,7 +204,7 @@ func (f *signFile) signature(key sign.Key, p *profile.Profile) (signature, error
 	return l, nil
 }
 
-// signer is the Authorize of --sign; nil where there is none.
+// signer returns the Authorize of --sign; nil if there is none.
 func signer(name string, p *profile.Profile) (func(*http.Request) error, error) {
 	if name == "" {
 		return nil, nil
@@ -220,7 +220,7 @@ func signer(name string, p *profile.Profile) (func(*http.Request) error, error) 
 	return authorize, nil
 }
 
-// InTurn asks first, then second; each may be nil.
+// InTurn returns a function for calling first, then second; each may be nil.
 func InTurn(first, second func(*http.Request) error) func(*http.Request) error {
 	switch {
 	case first == nil:

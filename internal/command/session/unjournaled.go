@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// noJournal stands where a client needs a journal that it never asks.
+// noJournal fills the place of a journal never asked by its client.
 type noJournal struct{ persist.Journal }
 
 // Attach makes a value of its own for each client.
@@ -29,7 +29,7 @@ func (noJournal) List(context.Context, persist.Query) iter.Seq2[persist.Record, 
 // Secret knows none.
 func (noJournal) Secret(context.Context) ([]byte, error) { return nil, persist.ErrClosed }
 
-// Fact takes what it is given.
+// Fact returns the given value.
 func (noJournal) Fact(_ context.Context, _ string, _, value []byte) ([]byte, error) {
 	return value, nil
 }
@@ -40,7 +40,7 @@ func (noJournal) Flush(context.Context) error { return nil }
 // Close has nothing to close.
 func (noJournal) Close() error { return nil }
 
-// OpenUnjournaled is a session for what needs no journal.
+// OpenUnjournaled opens a session for work without a journal.
 func OpenUnjournaled(cfg oncehttp.Config) (*Session, error) {
 	cfg.Journal = noJournal{}
 	if cfg.Authorize == nil {

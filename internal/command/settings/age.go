@@ -13,7 +13,7 @@ import (
 // age is the value of a flag: a duration, of days as well. It is not negative.
 type age time.Duration
 
-// BindAge binds a flag to an age, of which zero stands for none.
+// BindAge binds a flag to an age. Zero stands for none.
 func BindAge(fs *pflag.FlagSet, to *time.Duration, name, usage string) {
 	fs.Var((*age)(to), name, usage+", such as 2h or 3d")
 }
@@ -27,7 +27,7 @@ func (a *age) Set(text string) error {
 	return err
 }
 
-// String is the duration, empty where there is none.
+// String returns the duration; "" if it is zero.
 func (a *age) String() string {
 	if *a == 0 {
 		return ""
@@ -35,7 +35,7 @@ func (a *age) String() string {
 	return time.Duration(*a).String()
 }
 
-// Type is the kind of value in help texts.
+// Type returns the kind of value for help texts.
 func (a *age) Type() string { return "age" }
 
 var errNoAge = errors.New("want a duration such as 30m, 2h or 3d")
@@ -54,7 +54,7 @@ func ParseAge(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseZoned reads a time that says its zone; "" is the zero time.
+// ParseZoned reads a time with its zone; "" is the zero time.
 func ParseZoned(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

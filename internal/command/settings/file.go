@@ -16,13 +16,11 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// The configuration file gives flags a value where the call does not: a line
-// "flag = value" for every command that has the flag, or "batch.flag = value" for
-// one. ONCEHTTP_CONFIG names it; else it is oncehttp/config in the user's
-// configuration folder (XDG_CONFIG_HOME). Blank lines and lines that begin with #
-// are skipped.
+// The configuration file gives values to flags not set by the call. A line is "flag = value" for every command
+// with the flag, or "batch.flag = value" for one. ONCEHTTP_CONFIG names the file; else it is oncehttp/config in
+// the user's configuration folder (XDG_CONFIG_HOME). Blank lines and lines beginning with # are skipped.
 
-// configPath is where the file would be, and whether ONCEHTTP_CONFIG names it.
+// configPath returns the path of the file; named is true if ONCEHTTP_CONFIG names it.
 func configPath() (path string, named bool) {
 	if path := os.Getenv("ONCEHTTP_CONFIG"); path != "" {
 		return path, true
@@ -34,7 +32,7 @@ func configPath() (path string, named bool) {
 	return filepath.Join(dir, "oncehttp", "config"), false
 }
 
-// Prepare looks at what the call gives before the configuration file adds to it.
+// Prepare checks the flags of the call, adds the values of the configuration file, and refuses empty values.
 func Prepare(cmd *cobra.Command) error {
 	if err := place.CheckJournalFlag(cmd); err != nil {
 		return err
@@ -45,8 +43,8 @@ func Prepare(cmd *cobra.Command) error {
 	return checkEmpty(cmd)
 }
 
-// checkEmpty refuses an empty value, as of a shell variable that is not set, where it would mean another journal than
-// the last time, one in clear, requests without a signature, or another API, or where nobody would notice it.
+// checkEmpty refuses an empty value of some flags, as from an unset shell variable. It would mean another journal
+// than the last time, a journal in clear, requests without a signature, or another API, or nobody would notice it.
 func checkEmpty(cmd *cobra.Command) error {
 	for _, name := range []string{"journal", place.DirectFlag, "seal-key", "sign", "profile"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.Type() == "string" && flag.Value.String() == "" {
@@ -56,7 +54,7 @@ func checkEmpty(cmd *cobra.Command) error {
 	return nil
 }
 
-// applyConfig sets the flags of cmd that the file names and the call does not.
+// applyConfig sets the flags of cmd named by the file but not by the call.
 func applyConfig(cmd *cobra.Command) error {
 	path, named := configPath()
 	if path == "" {
@@ -113,8 +111,8 @@ func applyLine(cmd *cobra.Command, text string) error {
 	return nil
 }
 
-// knownName refuses a line whose flag no command has: a slip would go unnoticed. of is the command that the line is for; ""
-// where it is for all.
+// knownName refuses a line with a flag of no command: a slip would go unnoticed. of is the command named by the
+// line; "" if the line is for all commands.
 func knownName(root *cobra.Command, of, flag string) error {
 	hasCommand, hasFlag := of == "", false
 	var look func(*cobra.Command, bool)

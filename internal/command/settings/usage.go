@@ -26,7 +26,7 @@ func WantArgs(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// NeedsCommand is what a command that only groups others does by itself.
+// NeedsCommand is the action of a command with subcommands only: it always returns an error.
 func NeedsCommand(cmd *cobra.Command, args []string) error {
 	path := cmd.CommandPath()
 	what := strings.TrimPrefix(strings.TrimPrefix(path, cmd.Root().Name()), " ")
@@ -34,7 +34,7 @@ func NeedsCommand(cmd *cobra.Command, args []string) error {
 		what += ": "
 	}
 	if len(args) > 0 {
-		cmd.SuggestionsMinimumDistance = 2 // edits away; cobra sets it only where it prints itself
+		cmd.SuggestionsMinimumDistance = 2 // edits away; cobra sets it only for its own messages
 		meant := ""
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			meant = " (" + near[0] + "?)"

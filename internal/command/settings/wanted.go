@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// WantedValue is what a flag takes, in words; cause is the error of the library that
-// read its value.
+// WantedValue returns an error with the kind of value of a flag, in words. cause is the error of the library from
+// reading the value.
 func WantedValue(flag *pflag.Flag, cause error) error {
 	switch flag.Value.Type() {
 	case "int":

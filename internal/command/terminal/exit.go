@@ -6,7 +6,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// The exit statuses of every command but check, which has its own.
+// The exit statuses of every command except check. That one has its own.
 const (
 	ExitOK = 0
 	// ExitRefused: the work was done, and some of it was refused.
@@ -18,12 +18,12 @@ const (
 	ExitUnknown = 3
 	// ExitLocked: another process holds the journal; nothing was done.
 	ExitLocked = 5
-	// ExitFindings: an audit found differences, or --fail-over and the like what they look for.
+	// ExitFindings: an audit found differences, or --fail-over and the like found a match.
 	ExitFindings = 6
 )
 
-// ExitError ends the command with this status. Of other errors one with a method status has its own,
-// and any else gives ExitUsage. err may be nil where everything has been said.
+// ExitError ends the command with this status. Any other error ends it with the status of its method Status, or
+// with ExitUsage if it has no such method. Err may be nil if everything has been said.
 type ExitError struct {
 	Status int
 	Err    error
@@ -38,10 +38,10 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Interrupted ends the command where a signal came, and nothing more is to be said.
+// Interrupted returns the end of a command after a signal, with nothing more to say.
 func Interrupted() error { return &ExitError{Status: ExitUnknown, Err: errors.New("interrupted")} }
 
-// ExitWith is nil for ExitOK, else an error that says nothing more.
+// ExitWith returns nil for ExitOK, else an error without a text.
 func ExitWith(status int) error {
 	if status == ExitOK {
 		return nil
@@ -55,7 +55,7 @@ type withStatus interface {
 	Status() int
 }
 
-// StatusOf is the exit status that err stands for.
+// StatusOf returns the exit status of err.
 func StatusOf(err error) int {
 	var ee *ExitError
 	var own withStatus
@@ -70,8 +70,8 @@ func StatusOf(err error) int {
 	return ExitUsage
 }
 
-// Worse is the exit status of two pieces of work together: ExitUnknown outranks
-// ExitRefused, which outranks ExitOK.
+// Worse returns the exit status of two pieces of work together. ExitUnknown outranks ExitRefused, and ExitRefused
+// outranks ExitOK.
 func Worse(a, b int) int { return max(a, b) }
 
 // SaidError is an error in words of our own.
@@ -84,8 +84,8 @@ func (e *SaidError) Error() string { return e.Text }
 
 func (e *SaidError) Unwrap() error { return e.Err }
 
-// Plain says why the client refused a call before anything was sent, without
-// the client's own preamble: here it goes without saying.
+// Plain returns the client's reason for refusing a call before anything was sent. It leaves out the client's own
+// preamble, because it is obvious here. Other errors are returned as they are.
 func Plain(err error) error {
 	var e *oncehttp.Error
 	if errors.As(err, &e) && e.Cause != nil && errors.Is(err, oncehttp.ErrNoEffect) {

@@ -14,8 +14,7 @@ func ErrSameFile(out, other string) error {
 	return fmt.Errorf("--out %s is the same file as %s", out, other)
 }
 
-// SamePath reports whether two names lead to one file, also one that is not
-// there yet.
+// SamePath reports whether two names lead to one file. The file need not exist yet.
 func SamePath(a, b string) bool {
 	ia, errA := os.Stat(a)
 	ib, errB := os.Stat(b)
@@ -27,7 +26,7 @@ func SamePath(a, b string) bool {
 	return errA == nil && errB == nil && absA == absB
 }
 
-// OpenOut is the file called name, or stdout where name is empty.
+// OpenOut returns the file called name, emptied, or stdout if name is empty.
 func OpenOut(name string, stdout io.Writer) (w io.Writer, closeOut func() error, err error) {
 	if name == "" {
 		return stdout, func() error { return nil }, nil
@@ -55,7 +54,7 @@ func ReadAtMost(r io.Reader, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// ReadBounded reads a file that must not be larger than limit.
+// ReadBounded reads a file. It returns an error if the file is larger than limit.
 func ReadBounded(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/report"
 )
 
-// ReportFlags say how a verdict is written, by check and by the mock's referee.
+// ReportFlags are the flags for writing a verdict, by check and by the mock's referee.
 type ReportFlags struct {
 	format  string
 	Out     string
@@ -36,8 +36,8 @@ func (f *ReportFlags) Bind(fs *pflag.FlagSet) {
 
 func (f *ReportFlags) Set() bool { return *f != (ReportFlags{}) }
 
-// Check reads what the flags name, before anything is judged. all are the ids
-// that the list of known failures may name; nil is not to look.
+// Check reads the flags and the files named by them, before anything is judged. all holds the ids allowed in the
+// list of known failures; nil allows every id.
 func (f *ReportFlags) Check(all []string) error {
 	f.Parsed = report.Text
 	if f.format != "" {
@@ -68,13 +68,13 @@ func (f *ReportFlags) Check(all []string) error {
 	return nil
 }
 
-// Said is err behind the name of what it is about.
+// Said returns err after the name of its subject.
 func Said(what string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "report: ")
 	return &SaidError{Text: what + ": " + strings.TrimPrefix(text, "known failures: "), Err: err}
 }
 
-// Write writes reports where the flags say.
+// Write writes reports to the output chosen by the flags.
 func (f *ReportFlags) Write(stdout io.Writer, reports ...*report.Report) error {
 	w, closeOut, err := OpenOut(f.Out, stdout)
 	if err != nil {
@@ -84,8 +84,7 @@ func (f *ReportFlags) Write(stdout io.Writer, reports ...*report.Report) error {
 	return errors.Join(report.Write(w, f.Parsed, o, reports...), closeOut())
 }
 
-// Conclude writes the report and gives the exit status that it stands for. all
-// is as in check.
+// Conclude writes the report and returns its exit status as an error. all is as in Check.
 func (f *ReportFlags) Conclude(r *report.Report, all []string, stdout io.Writer) error {
 	if err := f.Write(stdout, r); err != nil {
 		return &ExitError{Status: report.ExitError, Err: err}

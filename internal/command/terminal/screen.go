@@ -6,7 +6,7 @@ import (
 	"golang.org/x/term"
 )
 
-// ColumnsOf is the width of a terminal; 80 where it does not say.
+// ColumnsOf returns the width of a terminal; 80 if it is unknown.
 func ColumnsOf(w any) int {
 	if f, ok := w.(*os.File); ok {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
@@ -21,8 +21,7 @@ func IsTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Colors reports whether w shows colours: a terminal that is not a dumb one, unless
-// NO_COLOR is set (no-color.org).
+// Colors reports whether w shows colours: a terminal, but not a dumb one, and without NO_COLOR (no-color.org).
 func Colors(w any) bool {
 	return IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

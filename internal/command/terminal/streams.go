@@ -10,20 +10,19 @@ import (
 	"strings"
 )
 
-// Streams are where a command reads and writes. Tests put their own in.
+// Streams are the input and the outputs of a command. Tests put their own in.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Say prints one line for the person at the terminal. Nothing can be done where
-// even that fails.
+// Say prints one line for the person at the terminal. If even this fails, nothing can be done.
 func Say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...)
 }
 
-// JoinExit adds the error of closing to the outcome of the work: what could not
-// be closed is not known to be on disk.
+// JoinExit adds the error of closing to the outcome of the work: without a successful close, data is not known to
+// be on disk.
 func JoinExit(err, closing error) error {
 	if closing == nil {
 		return err
@@ -31,7 +30,7 @@ func JoinExit(err, closing error) error {
 	return &ExitError{Status: ExitUnknown, Err: errors.Join(Unsaid(err), closing)}
 }
 
-// Unsaid is err, or nil where everything has been said.
+// Unsaid returns err, or nil if everything has been said.
 func Unsaid(err error) error {
 	if err == nil || err.Error() == "" {
 		return nil
@@ -39,8 +38,8 @@ func Unsaid(err error) error {
 	return err
 }
 
-// Confirm asks before something that cannot be taken back. yes is the answer
-// given by a flag. Without a terminal to ask on it is an error that names the flag.
+// Confirm asks before an act with no way back. yes is the answer given by a flag. Without a terminal for the
+// question, it returns an error naming the flag.
 func (s Streams) Confirm(yes bool, warning string) error {
 	return s.ConfirmBy("--yes", yes, warning)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// namesMost is how many fields are named that differ.
+// namesMost is the limit of differing fields in the text.
 const namesMost = 5
 
-// Differences names what differs between a request and the one that stands in the journal: never the values. Of a request that
-// is gone, only what was kept can be compared.
+// Differences names the differences between a request and the one in the journal: never the values. If the latter is gone, only
+// its kept fields can be compared.
 func Differences(req, standing *persist.Record) string {
 	var names []string
 	add := func(differs bool, name string) {
@@ -46,7 +46,7 @@ func Differences(req, standing *persist.Record) string {
 	return strings.Join(names, ", ") + more
 }
 
-// keptDifferences are the kept fields that differ.
+// keptDifferences returns the names of the differing kept fields.
 func keptDifferences(req, standing *persist.Record) []string {
 	fields := request.FieldsOf(req.Header, req.Body)
 	var names []string
@@ -58,7 +58,7 @@ func keptDifferences(req, standing *persist.Record) []string {
 	return names
 }
 
-// bodyDifferences are the members that differ, in their order; "the body" where it has none.
+// bodyDifferences returns the differing members, in their order; "the body" if it has none.
 func bodyDifferences(req, standing *persist.Record) []string {
 	if string(req.Body) == string(standing.Body) {
 		return nil
@@ -84,7 +84,7 @@ func bodyDifferences(req, standing *persist.Record) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// memberTexts are the values of a request's body by their pointers; nil where it is neither JSON nor a form.
+// memberTexts returns the values of a request's body by their pointers; nil if it is neither JSON nor a form.
 func memberTexts(rec *persist.Record) map[string]string {
 	texts := map[string]string{}
 	if form := request.FieldsOf(rec.Header, rec.Body).Form(); form != nil {
@@ -123,7 +123,7 @@ func flatten(texts map[string]string, pointer string, value any) {
 	}
 }
 
-// fieldName is a pointer as people call it: of a member of the whole, its name.
+// fieldName returns the name of a pointer for people: of a member of the whole, its name.
 func fieldName(pointer string) string {
 	name := strings.TrimPrefix(pointer, "/")
 	if name == "" || strings.Contains(name, "/") {

@@ -28,7 +28,7 @@ func StateText(rec *persist.Record) string {
 	return rec.State.String()
 }
 
-// Roughly is a duration in its largest unit, rounded down.
+// Roughly returns a duration in its largest unit, rounded down.
 func Roughly(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -41,16 +41,16 @@ func Roughly(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Parts says how much of a record is shown.
+// Parts selects the shown parts of a record.
 type Parts struct {
-	Bodies bool   // query string, headers, bodies, and what is kept of them
-	Needs  string // what a client must have
+	Bodies bool   // query string, headers, bodies, and the kept parts of them
+	Needs  string // needs of a client for the record
 }
 
-// Record is a record as journal list, show and export spell it in JSON.
+// Record is a record in the JSON of journal list, show and export.
 type Record struct {
 	Key            string             `json:"key"`
-	Seen           string             `json:"seen,omitempty"` // KEY@SEEN of what was listed
+	Seen           string             `json:"seen,omitempty"` // KEY@SEEN of the listed record
 	Account        string             `json:"account"`
 	State          string             `json:"state"`
 	Result         results.Result     `json:"result"`
@@ -85,9 +85,9 @@ type Record struct {
 	Body           json.RawMessage    `json:"body,omitempty"`
 	BodyBase64     []byte             `json:"body_base64,omitempty"`
 	Answer         *answerView        `json:"answer,omitempty"`
-	Status         int                `json:"status,omitempty"` // of an answer that was pruned
+	Status         int                `json:"status,omitempty"` // of a pruned answer
 	Note           string             `json:"note,omitempty"`
-	Needs          string             `json:"needs,omitempty"` // of what is not done, as journal stuck names them
+	Needs          string             `json:"needs,omitempty"` // of an operation not done, as in journal stuck
 	History        []attemptView      `json:"history,omitempty"`
 }
 
@@ -149,7 +149,7 @@ func Of(rec *persist.Record, parts Parts) Record {
 	return v
 }
 
-// keptView are the kept fields by their pointers.
+// keptView returns the kept fields by their pointers.
 func keptView(rec *persist.Record) map[string]*string {
 	if len(rec.KeptFields) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func keptView(rec *persist.Record) map[string]*string {
 	return view
 }
 
-// Body shows JSON as it is, other text as a string, the rest as base64.
+// Body returns JSON as it is, other text as a string, the rest as base64.
 func Body(b []byte) (text json.RawMessage, binary []byte) {
 	switch {
 	case len(b) == 0:
@@ -185,13 +185,13 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// SendingText says who is sending an operation, and when its lease ends; "" if nobody is. The record was prepared by seeing.
+// SendingText returns the sender of an operation, and the end of its lease; "" if nobody is sending it. The record was prepared by seeing.
 func SendingText(rec *persist.Record, now time.Time) string {
 	if rec.LeaseOwner == "" {
 		return ""
 	}
 	who := rec.LeaseOwner
-	if len(who) == 36 && strings.Count(who, "-") == 4 { // a client's own, which is a UUID
+	if len(who) == 36 && strings.Count(who, "-") == 4 { // a client's own is a UUID
 		who = "worker " + who[:8]
 	}
 	switch {

@@ -6,8 +6,7 @@ import (
 	"regexp"
 )
 
-// Pathless takes the operation and the path off a file error, for a message that
-// names the file itself.
+// Pathless takes the operation and the path off a file error, for a message with the file's name.
 func Pathless(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -29,7 +28,7 @@ var causes = []struct {
 	{regexp.MustCompile(`\bdial tcp: lookup (\S+?)(?: on \S+)?: no such host`), "there is no host $1"},
 }
 
-// CauseWords says in words why a connection failed.
+// CauseWords returns text with the causes of failed connections in words.
 func CauseWords(text string) string {
 	for _, c := range causes {
 		text = c.is.ReplaceAllString(text, c.text)

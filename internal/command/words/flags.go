@@ -8,8 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// FlagWords replaces the names of Go fields, which the client's errors use, by what
-// a user of the command knows.
+// FlagWords replaces the names of Go fields in the client's errors by names known to a user of the command.
 func FlagWords(text string) string {
 	return strings.NewReplacer(
 		"Retry.MaxAttempts", "--max-attempts", "Retry.MaxElapsed", "--max-elapsed", "Retry.AttemptTimeout", "--attempt-timeout",
@@ -29,7 +28,7 @@ func FlagWords(text string) string {
 	).Replace(shapeWords(keyHeaderWords(naturalWords(text))))
 }
 
-// OneLine spells err on one line that starts with "oncehttp: " once.
+// OneLine spells err on one line, with "oncehttp: " once at its start.
 func OneLine(err error) string {
 	text := FlagWords(strings.Join(strings.Fields(err.Error()), " "))
 	if what, last, has := strings.Cut(text, "last attempt: "); has {
@@ -38,11 +37,10 @@ func OneLine(err error) string {
 	return "oncehttp: " + strings.TrimPrefix(text, "oncehttp: ")
 }
 
-// KeyHeaderMark parts a profile's name from the header. It is no character of a header's name (RFC 9110 section 5.6.2).
+// KeyHeaderMark stands between a profile's name and the header. It is no character of a header's name (RFC 9110 section 5.6.2).
 const KeyHeaderMark = "@"
 
-// keyHeaderWords names the flag where the client's error says that it does not know
-// the profile of a record.
+// keyHeaderWords names the flag in the client's error about an unknown profile of a record.
 func keyHeaderWords(text string) string {
 	before, rest, _ := strings.Cut(text, `profile "`)
 	name, rest, _ := strings.Cut(rest, `" version "`)
@@ -59,18 +57,17 @@ func keyHeaderWords(text string) string {
 
 var shortCall = regexp.MustCompile(`Key\.Short\((\d+)\)`)
 
-// shapeWords names the flags where the client's error names the methods of a key.
+// shapeWords names the flags in place of a key's methods in the client's error.
 func shapeWords(text string) string { return shortCall.ReplaceAllString(text, "--key-short $1") }
 
-// Many APIs have no idempotency key and a business number that they take only once: the second order 7 is answered 409
-// "duplicate order". --already-done says which answers say so, --lookup where the order is found, --same what makes it the
-// very order that was asked for.
+// Many APIs have no idempotency key, but take a business number only once: the second order 7 is answered 409 "duplicate order".
+// --already-done gives the answers with this meaning, --lookup the place to find the order, --same the fields for recognizing it as the
+// requested order.
 
-// NaturalMark stands behind the name of a profile to which the flags have added something, so that a client without them
-// sends nothing for its records.
+// NaturalMark stands behind the name of a profile with additions by the flags. So a client without them sends nothing for its records.
 const NaturalMark = "~already-done"
 
-// naturalWords names the flags where the client's error says that it does not know the profile of a record.
+// naturalWords names the flags in the client's error about an unknown profile of a record.
 func naturalWords(text string) string {
 	before, rest, _ := strings.Cut(text, `profile "`)
 	name, rest, _ := strings.Cut(rest, `" version "`)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// keyPrefix is the first word of the keys that scopes make.
+// keyPrefix is the first word of the keys made by scopes.
 const keyPrefix = "idemp:"
 
-// MeansKey reports whether a person who writes text can mean a key: the key itself, without the first word of keys, or with what is
-// percent-encoded in it decoded.
+// MeansKey reports whether a person writing text can mean a key. text may be the key itself, the key without the first word of keys, or
+// either with its percent-encoding decoded.
 func MeansKey(text, key string) bool {
 	return text == key || slices.Contains(KeySpellings(key), text)
 }
 
-// KeySpellings are the other ways in which a person may write a key.
+// KeySpellings returns the other ways to write a key.
 func KeySpellings(key string) []string {
 	bare := strings.TrimPrefix(key, keyPrefix)
 	spellings := []string{bare}

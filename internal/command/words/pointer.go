@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// A field of an NDJSON row whose name begins with a slash is a JSON pointer (RFC
-// 6901): /order/id is the member id of the member order.
+// A field name of an NDJSON row with a slash at its start is a JSON pointer (RFC 6901): /order/id is the member id of the member order.
 
 func IsPointer(name string) bool { return strings.HasPrefix(name, "/") }
 
-// CheckPointers refuses fields that begin as a pointer and are none.
+// CheckPointers refuses fields with the start of a pointer that are none.
 func CheckPointers(names []string) error {
 	for _, name := range names {
 		rest := strings.NewReplacer("~0", "", "~1", "").Replace(name)
@@ -21,7 +20,7 @@ func CheckPointers(names []string) error {
 	return nil
 }
 
-// PointerTo is the JSON pointer to a member of this name.
+// PointerTo returns the JSON pointer to a member of this name.
 func PointerTo(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

@@ -19,7 +19,7 @@ func ShellQuote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Was is "1 was" or "N were".
+// Was returns "1 was" or "N were".
 func Was(n int) string {
 	if n == 1 {
 		return "1 was"
@@ -30,7 +30,7 @@ func Was(n int) string {
 // Clip shortens a value for an error line.
 func Clip(s string) string { return clipTo(s, 40) }
 
-// ClipCause is Clip for a reason in words, which is longer.
+// ClipCause is Clip for a longer text: a reason in words.
 func ClipCause(s string) string { return clipTo(s, 100) }
 
 func clipTo(s string, runesMax int) string {
@@ -48,7 +48,7 @@ func IsToken(s string) bool {
 	})
 }
 
-// Count is a number with its noun.
+// Count returns a number with its noun.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -56,7 +56,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// OrDash is s, or a dash if s is empty.
+// OrDash returns s, or a dash if s is empty.
 func OrDash(s string) string {
 	if s == "" {
 		return "-"
@@ -77,7 +77,7 @@ func Quoted(list []string) []string {
 	return q
 }
 
-// AccountName is the name out of which persist.Account made a record's account.
+// AccountName returns the name given to persist.Account for a record's account.
 func AccountName(account string) string {
 	name, _, _ := strings.Cut(account, "|")
 	if plain, err := url.PathUnescape(name); err == nil {
@@ -86,5 +86,5 @@ func AccountName(account string) string {
 	return name
 }
 
-// passwordOf finds the password in a URL that somebody may have put in a wrong place.
+// passwordOf finds the password in a URL in a wrong place.
 var passwordOf = regexp.MustCompile(`(^[A-Za-z][A-Za-z0-9+.-]*://[^:/@]*):[^@]*@`)

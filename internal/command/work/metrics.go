@@ -11,7 +11,7 @@ import (
 )
 
 // metrics answers GET /metrics: the counters of /healthz in the text format of Prometheus. It answers 200 also while the journal takes
-// no writes, and says so, since a scrape that fails tells nothing.
+// no writes, and says so, since a failed scrape tells nothing.
 func (w *worker) metrics(ctx context.Context, rw http.ResponseWriter) {
 	now := w.countsNow(ctx)
 	var b strings.Builder
@@ -33,10 +33,10 @@ func (w *worker) metrics(ctx context.Context, rw http.ResponseWriter) {
 	}
 	family("blocked_total", "counter", "Times that an operation, or a pass, could not go on.")("", now.Blocked)
 	rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = io.WriteString(rw, b.String()) // who asked may have gone
+	_, _ = io.WriteString(rw, b.String()) // the client may have gone
 }
 
-// countsNow are the counters, and how the work stands.
+// countsNow returns the counters, with the state of the work.
 func (w *worker) countsNow(ctx context.Context) Counts {
 	answers := w.journalAnswers()
 	w.mu.Lock()

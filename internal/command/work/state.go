@@ -22,7 +22,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// worker is one work under way: what it counts, prints and tells.
+// worker is one run of work, with its counters and its output.
 type worker struct {
 	ses      *session.Session
 	out, err io.Writer
@@ -31,28 +31,28 @@ type worker struct {
 	stop    func(error)         // ends the work
 	ended   chan oncehttp.Event // for printLines; nil: no lines are printed
 	health  sync.Mutex          // held while the journal is asked
-	asked   time.Time           // when it was asked last
-	answers bool                // what came of it
+	asked   time.Time           // the time of the last question
+	answers bool                // the result of that question
 
 	mu     sync.Mutex
 	counts Counts
-	said   map[string]bool // why operations cannot go on, as it was said already
-	polls  bool            // it was said that other processes are not heard
+	said   map[string]bool // reasons printed already for operations unable to go on
+	polls  bool            // polling was printed: other processes are not heard
 }
 
-// Counts are what /healthz shows. Each number grows only.
+// Counts is the content of /healthz. Each number only grows.
 type Counts struct {
 	Status   string         `json:"status"` // ok, journal (it takes no writes) or stopping
 	Since    time.Time      `json:"since"`
 	Workers  int            `json:"workers"`
 	Attempts int            `json:"attempts"`
 	Outcomes map[string]int `json:"outcomes"` // ends of runs of operations, see endOf
-	Blocked  int            `json:"blocked"`  // times that an operation, or a pass, could not go on
+	Blocked  int            `json:"blocked"`  // stops of an operation, or a pass, unable to go on
 }
 
-// The bounds of what a worker keeps and waits for.
+// The bounds of a worker's memory and waits.
 const (
-	saidMax       = 100              // reasons that are said, each once
+	saidMax       = 100              // printed reasons, each once
 	pingEvery     = time.Second      // between two questions to the journal
 	pingWait      = 3 * time.Second  // for its answer
 	serverTimeout = 10 * time.Second // for one request to /healthz
@@ -68,7 +68,7 @@ func newWorker(ses *session.Session, f *workFlags, s terminal.Streams) *worker {
 	return w
 }
 
-// watch shows the worker every event, beside whoever looks already.
+// watch shows the worker every event, and then the observer already in cfg.
 func (w *worker) watch(cfg *oncehttp.Config) {
 	next := cfg.Observe
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
@@ -114,7 +114,7 @@ func (w *worker) see(e oncehttp.Event) {
 	}
 }
 
-// endOf names the end of a run: its outcome. A refusal that is not final leaves the operation pending.
+// endOf names the end of a run: its outcome. If a refusal is not final, the operation stays pending.
 func endOf(e oncehttp.Event) string {
 	if e.Outcome == oncehttp.OutcomeRefused && e.Err != nil {
 		return e.Outcome.String() + ", pending"
@@ -122,7 +122,7 @@ func endOf(e oncehttp.Event) string {
 	return e.Outcome.String()
 }
 
-// causeOf is what an operation's error says beside its verdict.
+// causeOf returns the text of an operation's error without its verdict.
 func causeOf(err error) string {
 	if cause := (*oncehttp.Error)(nil); errors.As(err, &cause) && cause.Cause != nil {
 		return cause.Cause.Error()
@@ -130,8 +130,8 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// sayWhy says why an operation did not end well: each reason once for an origin, since it
-// comes again with every pass; and each failure of the journal.
+// sayWhy prints the reason if an operation did not end well. Each reason is printed once for an
+// origin, since it comes again with every pass. Each failure of the journal is printed.
 func (w *worker) sayWhy(e oncehttp.Event) {
 	text := words.FlagWords(e.Err.Error())
 	if e.Key == "" {
@@ -149,8 +149,8 @@ func (w *worker) sayWhy(e oncehttp.Event) {
 	terminal.Say(w.err, "%s: %s", words.Clip(string(e.Key)), text)
 }
 
-// printLines prints a line for each operation that ends, once its end is durable. The
-// function that it returns waits for the last one. stop is called if they cannot be printed.
+// printLines prints a line for each ended operation, once its end is durable. The returned
+// function waits for the last one. stop is called if they cannot be printed.
 func (w *worker) printLines(stop func(error)) (wait func() error) {
 	if w.ended == nil {
 		return func() error { return nil }
@@ -172,7 +172,7 @@ func (w *worker) printLines(stop func(error)) (wait func() error) {
 	}
 }
 
-// line is that of an operation whose run is over. Its answer is read from the journal.
+// line returns the line of an operation after its run. Its answer is read from the journal.
 func (w *worker) line(e oncehttp.Event) results.Line {
 	if e.Err != nil {
 		return results.Failed(e.Key, e.Err)
@@ -192,7 +192,8 @@ func (w *worker) line(e oncehttp.Event) results.Line {
 	return l
 }
 
-// serve answers /healthz and /metrics at the address, if there is one. where says so, and end ends it.
+// serve answers /healthz and /metrics at the address, if there is one. where is a text with the URL of
+// /healthz, and end stops the server.
 func (w *worker) serve(ctx context.Context, address string) (where string, end func(), err error) {
 	if address == "" {
 		return "", func() {}, nil
@@ -218,7 +219,7 @@ type refusal struct{ err error }
 
 func (r *refusal) Error() string { return r.err.Error() }
 
-// refused is what the work ends with if cause is a refusal of the journal's server: it has said why already.
+// refused returns the error of the work if cause is a refusal of the journal's server. Its reason was printed already.
 func (w *worker) refused(cause error) error {
 	var r *refusal
 	if !errors.As(cause, &r) {
@@ -232,7 +233,7 @@ func (w *worker) refused(cause error) error {
 	return place.JournalError(w.ses.Place.Name, r.err)
 }
 
-// answer is that of /healthz.
+// answer answers GET /healthz.
 func (w *worker) answer(ctx context.Context, rw http.ResponseWriter) {
 	now, status := w.countsNow(ctx), http.StatusServiceUnavailable
 	if now.Status == statusOK {
@@ -240,10 +241,10 @@ func (w *worker) answer(ctx context.Context, rw http.ResponseWriter) {
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
-	_ = json.NewEncoder(rw).Encode(now) // who asked may have gone
+	_ = json.NewEncoder(rw).Encode(now) // the client may have gone
 }
 
-// mayWrite makes a write that changes nothing, of a record that there is not.
+// mayWrite makes a write without effect, of a nonexistent record.
 func (w *worker) mayWrite(ctx context.Context) error {
 	return w.ses.Journal.MarkReported(ctx, persist.ID{Key: "oncehttp health"})
 }
@@ -262,7 +263,7 @@ func (w *worker) journalAnswers() bool {
 	return w.answers
 }
 
-// summary is what was done, on a line.
+// summary returns the results of the work on a line.
 func (w *worker) summary() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

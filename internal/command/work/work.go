@@ -1,4 +1,4 @@
-// Package work is oncehttp work: a process that finishes what others have begun.
+// Package work is oncehttp work: a process to finish operations begun by others.
 package work
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// leaseMin is the least that oncehttp.Config.Lease takes.
+// leaseMin is the least value of oncehttp.Config.Lease.
 const leaseMin = 100 * time.Millisecond
 
 // workFlags are the flags of work, as given.
@@ -44,7 +44,7 @@ type workFlags struct {
 // Command returns the command oncehttp work.
 func Command(s terminal.Streams) *cobra.Command { return (&workFlags{}).command(s) }
 
-// command is the command, which sets these flags.
+// command returns the command. It sets these flags.
 func (f *workFlags) command(s terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work --journal URL",
@@ -159,7 +159,7 @@ func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 	return cfg, nil
 }
 
-// checkOrigins refuses what is no origin, and no pattern of some.
+// checkOrigins refuses a text if it is neither an origin nor a pattern of origins.
 func checkOrigins(origins []string) error {
 	for _, text := range origins {
 		if _, err := request.ParseOrigins([]string{text}); err != nil {
@@ -169,7 +169,7 @@ func checkOrigins(origins []string) error {
 	return nil
 }
 
-// headersByOrigin are the headers of -H and --auth. One origin's credentials are shown to
+// headersByOrigin returns the headers of -H and --auth. One origin's credentials are shown to
 // no other.
 func (f *workFlags) headersByOrigin(header http.Header) (map[string]http.Header, error) {
 	all := map[string]http.Header{}
@@ -215,8 +215,8 @@ func parseOrigin(text string) (string, error) {
 	return session.OriginOf(u), nil
 }
 
-// authorizeOrigins puts each origin's headers on what is sent there, and lets nothing be
-// sent elsewhere.
+// authorizeOrigins puts each origin's headers on its requests, and lets nothing be sent
+// elsewhere.
 func authorizeOrigins(headers map[string]http.Header) func(*http.Request) error {
 	return func(req *http.Request) error {
 		origin := session.OriginOf(req.URL)
@@ -263,7 +263,7 @@ func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp
 	switch {
 	case perr != nil:
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the lines could not be printed: %w", words.Pathless(perr))}
-	case errors.Is(err, oncehttp.ErrConfig), errors.Is(err, persist.ErrSealed): // what it could not send was printed
+	case errors.Is(err, oncehttp.ErrConfig), errors.Is(err, persist.ErrSealed): // the operations not sent were printed
 		return nil
 	case err != nil:
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: place.JournalError(ses.Place.Name, err)}

@@ -29,7 +29,7 @@ func (m *moves) calls(w *World, p int) {
 	m.callWithoutKey(w, p)
 }
 
-// callWithoutKey is a Do that names no key. A caller that has its answer wants nothing more.
+// callWithoutKey is a Do without a key. A caller with its answer wants nothing more.
 func (m *moves) callWithoutKey(w *World, p int) {
 	s := m.slice
 	if w.Intents[p].Done {
@@ -45,7 +45,7 @@ func (m *moves) callWithoutKey(w *World, p int) {
 		}
 		switch {
 		case k.Rec.Exists && k.Rec.Op.InTheWay(like) != operation.NotInTheWay, !k.Rec.Exists && s.noted(w, t, s.process(p)):
-			return // it hears that the outcome is unknown, which changes nothing
+			return // it hears of an unknown outcome; this changes nothing
 		case !k.Rec.Exists && !k.Coming:
 			free = t
 		}
@@ -70,7 +70,7 @@ func (m *moves) call(w *World, p, t int) {
 	m.open(w, p, t, operation.Given{})
 }
 
-// open is a Do with the key of an operation that stands.
+// open is a Do with the key of an existing operation.
 func (m *moves) open(w *World, p, t int, g operation.Given) {
 	s, k := m.slice, &w.Ops[t]
 	to, op := *w, s.read(p, k.Rec.Op)
@@ -108,25 +108,25 @@ func (m *moves) open(w *World, p, t int, g operation.Given) {
 	}
 }
 
-// pass lets Resume or Run go on with what is pending.
+// pass lets Resume or Run go on with a pending operation.
 func (m *moves) pass(w *World, p, t int) {
 	if w.Ops[t].Rec.Op.State == persist.StatePending {
 		m.adopt(w, p, t, operation.Given{Pass: true}, PassGoesOn)
 	}
 }
 
-// toldOf is the verdict that a caller is told.
+// toldOf returns a caller's result for a verdict.
 func toldOf(v operation.Verdict) Told {
 	return [...]Told{operation.Unknown: ToldUnknown, operation.NoEffect: ToldNoEffect, operation.Final: ToldFinal}[v]
 }
 
-// begin begins an operation, in every way in which that may come out.
+// begin begins an operation, with every possible result.
 func (m *moves) begin(w *World, p, t int) {
 	s := m.slice
 	op, to := s.intent(w, p), *w
 	to.Left.Calls--
 	k := &to.Ops[t]
-	if k.By, k.Intent, k.SentWith = int8(p), 0, 0; s.Keyless { // under a key that nobody has used
+	if k.By, k.Intent, k.SentWith = int8(p), 0, 0; s.Keyless { // under a key never used
 		k.Meta = Meta{By: int8(p), Intent: int8(p)}
 	}
 	k.Free = false
@@ -149,7 +149,7 @@ func (m *moves) begin(w *World, p, t int) {
 	}
 }
 
-// beginFails tells a caller of a Begin that failed.
+// beginFails tells a caller of a failed Begin.
 func (m *moves) beginFails(w *World, to World, p, t int, uncertain bool, did Did) {
 	s := m.slice
 	to.Left.Fails--
@@ -180,7 +180,7 @@ func (m *moves) enqueue(w *World, p, t int) {
 	m.add(w, to, Event{By: int8(p), On: int8(t), Did: Enqueues})
 }
 
-// adopt goes on with an operation that stands, unless another client has it, or this one may not act on it.
+// adopt goes on with an existing operation, unless another client has it, or this one may not act on it.
 func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 	s, rec := m.slice, *w.Ops[t].Rec
 	if s.Configs[p].Lacks || w.leased(t, p) {
@@ -214,7 +214,7 @@ func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 	}
 }
 
-// askAgain asks the server again for an answer that was too large to keep.
+// askAgain asks the server again for an answer too large to keep.
 func (m *moves) askAgain(w *World, p, t int) {
 	s, to := m.slice, *w
 	cfg, op := &s.Configs[p], s.read(p, w.Ops[t].Rec.Op)
@@ -227,7 +227,7 @@ func (m *moves) askAgain(w *World, p, t int) {
 	m.add(w, to, Event{By: int8(p), On: int8(t), Did: AsksAgain})
 }
 
-// tell notes what a caller was told.
+// tell notes a caller's result.
 func tell(w *World, t int, s operation.Standing) {
 	k := &w.Ops[t]
 	switch s.Effect() {

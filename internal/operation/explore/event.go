@@ -7,21 +7,21 @@ type Event struct {
 	By     int8 // the client; nobody: none of them
 	On     int8 // the key
 	Did    Did
-	Answer string // the text of the server's answer, or more of what happened
-	Told   Told   // what a caller is told then
-	Status int16  // the answer that a caller is given, or shown beside an error
+	Answer string // the text of the server's answer, or more about the event
+	Told   Told   // the caller's result
+	Status int16  // the answer given to a caller, or shown beside an error
 }
 
-// Who has changed a record, beside the clients.
+// The authors of a change of a record, beside the clients.
 const (
 	nobody    = -1 // a person, the server or the network
 	everybody = -2 // an Enqueue: each drive takes its mark, and goes on
 )
 
-// Told is what a caller is told.
+// Told is a caller's result.
 type Told uint8
 
-// What callers can be told.
+// The values of Told.
 const (
 	ToldNothing Told = iota
 	ToldAnswer

@@ -5,7 +5,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds limiters that take long: an operation is left to others, and its call goes on with it later.
+// This file holds slow limiters: an operation is left to others, and its call goes on with it later.
 
 // limited lets the limiter take long before another send.
 func (x *ways) limited() {
@@ -54,8 +54,8 @@ func (x *ways) leaveFirst() {
 	}
 }
 
-// left returns what is left of a call that has given its operation back; nothing of a pass. moved reports whether the record has changed without
-// its knowledge.
+// left returns the rest of a call after it has given its operation back; nothing of a pass. moved reports whether the
+// record has changed without the call's knowledge.
 func (p *Proc) left(moved bool) Proc {
 	if !p.Caller {
 		return Proc{}
@@ -63,7 +63,7 @@ func (p *Proc) left(moved bool) Proc {
 	return Proc{State: State{Left: true, On: p.On, Caller: true, Plain: p.Plain, Created: p.Created, Stale: p.Stale || moved}}
 }
 
-// left lets a call go on that waits without its operation, or be given up.
+// left lets a call without its operation go on from its wait, or be given up.
 func (m *moves) left(w *World, p int) {
 	proc := &w.Procs[p]
 	t, created := int(proc.On), proc.Created && !proc.Stale
@@ -73,14 +73,15 @@ func (m *moves) left(w *World, p int) {
 	switch {
 	case w.Ops[t].Rec.Exists:
 		m.open(&free, p, t, operation.Given{Created: created})
-	case m.slice.Enqueued: // what was enqueued is never forgotten
+	case m.slice.Enqueued: // an enqueued operation is never forgotten
 	default:
 		m.begin(&free, p, t)
 	}
 	m.giveUp(w, p, t)
 }
 
-// giveUp gives up a call that waits without its operation. One that has begun it, and that nobody has had since, is forgotten if it was never sent.
+// giveUp gives up a call waiting without its operation. The operation is forgotten if the call has begun it, nobody has
+// had it since, and it was never sent.
 func (m *moves) giveUp(w *World, p, t int) {
 	s, proc, rec := m.slice, &w.Procs[p], w.Ops[t].Rec
 	to := *w

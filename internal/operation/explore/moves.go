@@ -10,16 +10,16 @@ import (
 type move struct {
 	event Event
 	to    World
-	bad   string // the invariant that it breaks
+	bad   string // the broken invariant
 }
 
-// moves collects what may happen in one state.
+// moves collects the possible events in one state.
 type moves struct {
 	slice *Slice
 	all   []move
 }
 
-// add adds a move, once its state has been held against the invariants.
+// add adds a move, after a check of its state against the invariants.
 func (m *moves) add(from *World, to World, e Event) {
 	for t := range to.Ops {
 		for i := range to.Ops[t].Flying {
@@ -35,7 +35,7 @@ func (m *moves) add(from *World, to World, e Event) {
 	m.all = append(m.all, move{e, to, bad})
 }
 
-// moves returns all that may happen in a state.
+// moves returns all possible events in a state.
 func (s *Slice) moves(w *World, into []move) []move {
 	m := &moves{slice: s, all: into}
 	for p := range w.Procs {
@@ -59,7 +59,7 @@ func (s *Slice) moves(w *World, into []move) []move {
 		to.Left.Times--
 		to.Time++
 		for t := range to.Ops {
-			to.Ops[t].Flying = [3]int8{} // no network keeps it for so long: the last part of the window is for that
+			to.Ops[t].Flying = [3]int8{} // no network keeps it for so long: the last part of the window is for this
 		}
 		m.add(w, to, Event{By: nobody, Did: TimePasses})
 	}
@@ -69,7 +69,7 @@ func (s *Slice) moves(w *World, into []move) []move {
 // hasClient reports whether there is a client in a place: a file has one, with two callers if they name no key.
 func (s *Slice) hasClient(p int) bool { return p == 0 || s.Shared || s.Keyless }
 
-// crashes kills a process. A journal that is its own file may lose what is not durable.
+// crashes kills a process. If the journal is a file of its own it may lose the writes not yet durable.
 func (m *moves) crashes(w *World) {
 	if w.Left.Crashes == 0 {
 		return
@@ -103,7 +103,7 @@ func (m *moves) crashes(w *World) {
 	}
 }
 
-// network lets a send arrive that was lost, or go for good.
+// network lets a lost send arrive, or go for good.
 func (m *moves) network(w *World, t int) {
 	for token, n := range w.Ops[t].Flying {
 		if n == 0 {
@@ -121,7 +121,7 @@ func (m *moves) network(w *World, t int) {
 	}
 }
 
-// coming lets a record appear whose Begin was lost. If there is one by now, the journal keeps that.
+// coming lets the record of a lost Begin appear. If there is one by now, the journal keeps the existing one.
 func (m *moves) coming(w *World, t int) {
 	if !w.Ops[t].Coming {
 		return
@@ -157,7 +157,7 @@ func (m *moves) person(w *World, t int) {
 	act := func(by int, changed operation.Op, did Did) {
 		to := *w
 		to.Left.Acts--
-		to.Ops[t].Decides = false // whoever acts knows what was shown
+		to.Ops[t].Decides = false // the actor knows the shown answer
 		rec := *k.Rec
 		rec.Op = plain(changed)
 		s.write(&to, t, by, rec, true)
@@ -171,7 +171,7 @@ func (m *moves) person(w *World, t int) {
 		if op.WantsUndo() {
 			act(nobody, op.HeldFor(persist.HoldUndo), HoldsToUndo)
 		}
-		switch effects := w.Intents[k.Intent].Effects; { // a person says only what is so
+		switch effects := w.Intents[k.Intent].Effects; { // a person tells only the truth
 		case effects > 0:
 			act(nobody, op.Settled(persist.EffectHappened, 0), SettlesHappened)
 		case !k.flying() && !w.driven(t):
@@ -183,7 +183,7 @@ func (m *moves) person(w *World, t int) {
 	}
 }
 
-// rekey does one part of a Rekey, which may be cut off after each.
+// rekey does one part of a Rekey. A Rekey may be cut off after each part.
 func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 	s, k := m.slice, &w.Ops[t]
 	op, effects := k.Rec.Op, w.Intents[k.Intent].Effects
@@ -205,7 +205,7 @@ func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 		switch {
 		case changes:
 			act(nobody, held, HoldsToRekey)
-		case w.driven(t) || k.flying(): // a send may still be on its way: nobody asks before that is over
+		case w.driven(t) || k.flying(): // a send may still be on its way: nobody asks before its end
 		default:
 			finding := classify.FindingNone
 			if effects > 0 {

@@ -7,25 +7,25 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the invariants. The numbers are those of docs/invariants.md.
+// This file holds the invariants, with the numbers of docs/invariants.md.
 
-// happened is one event with the states before and after it, as a rule looks at it.
+// happened is one event with the states before and after it, in the form for rules.
 type happened struct {
 	slice    *Slice
 	from, to *World
 	e        *Event
 	k, was   *Track  // of its key: after it, and before
-	i        *Intent // that the key is for
+	i        *Intent // the intent of the key
 }
 
 // rule is an invariant, or a part of one. broken reports whether an event breaks it.
 type rule struct {
 	says    string
-	trusted bool // it holds only while the server keeps to what its profile says
+	trusted bool // it holds only if the server keeps to its profile
 	broken  func(h *happened) bool
 }
 
-// breaks returns the invariant that an event breaks; empty if none.
+// breaks returns the invariant broken by an event; empty if none.
 func (s *Slice) breaks(from, to *World, e *Event) string {
 	for t := range to.Ops {
 		if t != int(e.On) && to.Ops[t].Rec == from.Ops[t].Rec && to.Ops[t].Disk == from.Ops[t].Disk && to.Intents[t] == from.Intents[t] {
@@ -55,13 +55,14 @@ func (h *happened) sent() bool {
 	return h.to.Left.Sends < h.from.Left.Sends && h.k == &h.to.Ops[h.e.On]
 }
 
-// held reports whether nothing may be sent before somebody has settled the operation.
+// held reports whether the operation must be settled by somebody before anything is sent.
 func (h *happened) held() bool {
 	o := &h.was.Rec.Op
 	return h.was.Rec.Exists && o.State == persist.StateHeld && o.Hold != persist.HoldCaller
 }
 
-// tooOld reports whether the time for the first send of an operation is over. It does not ask the decisions, which are what is searched.
+// tooOld reports whether the time for the first send of an operation is over. It does not ask the decisions, the
+// subject of the search.
 func (h *happened) tooOld(op *operation.Op) bool {
 	return !op.SendBefore.IsZero() && h.slice.now(h.from).After(op.SendBefore)
 }
@@ -69,7 +70,7 @@ func (h *happened) tooOld(op *operation.Op) bool {
 // acted reports whether a person has acted, or an Enqueue.
 func (h *happened) acted() bool { return h.to.Left.Acts < h.from.Left.Acts }
 
-// newlyFree reports whether callers are told now that nothing happened.
+// newlyFree reports whether callers are told of an absent effect now, and were not before.
 func (h *happened) newlyFree() bool { return h.k.Free && !h.was.Free }
 
 // frozen reports whether some client has lost its lease.
@@ -78,7 +79,7 @@ func (h *happened) frozen() bool { return h.from.Procs[0].Lost || h.from.Procs[1
 // drive returns the drive of the client of the event.
 func (h *happened) drive() *operation.Drive { return h.from.Procs[h.e.By].Drive }
 
-// rules are the invariants of what happens.
+// rules are the invariants of events.
 var rules = []rule{
 	{"1: it took effect twice", true, func(h *happened) bool { return h.i.Effects > 1 }},
 	{"2: callers were told that nothing happened, and then it took effect", false, func(h *happened) bool {

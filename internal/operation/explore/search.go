@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Result is what a search has found.
+// Result is the result of a search.
 type Result struct {
 	States int
 	Depth  int
-	// Broken is the shortest history that breaks an invariant, in words; empty if none does.
+	// Broken is the shortest history with a broken invariant, in words; empty if there is none.
 	Broken string
 }
 
-// Search goes through all states of a slice, layer by layer, so that the first history that breaks an invariant is a shortest one. It ends
-// there, or once there is no further state, or when there are more than most.
+// Search goes through all states of a slice, layer by layer, so the first history with a broken invariant is a shortest
+// one. It ends there, or if there is no further state, or if there are more than most states.
 func (s *Slice) Search(most int) (Result, error) {
 	x := newSearch(s)
 	first := s.newWorld()
@@ -54,8 +54,8 @@ func (s *Slice) Search(most int) (Result, error) {
 
 func ptr[T any](v T) *T { return &v }
 
-// isOnlyPoorerThan reports whether a state differs from the one before it only by what may still happen. Whatever can follow it can follow that
-// one, too.
+// isOnlyPoorerThan reports whether a state differs from the one before it only by its remaining bounds. Then each
+// successor of it has its counterpart after the one before.
 func (w *World) isOnlyPoorerThan(from *World) bool {
 	same := *w
 	same.Left = from.Left
@@ -105,7 +105,8 @@ func (n *numbers[T]) number(v T) int32 {
 // name returns the number of an event.
 func (x *search) name(e Event) int32 { return x.events.number(e) }
 
-// meet notes a state, and the way to it. isNew is false if it was met before, or one that differs from it only by the names of clients or keys.
+// meet notes a state, and the way to it. isNew is false if it was met before. A state different only by the names of
+// clients or keys counts as the same.
 func (x *search) meet(w *World, way step) (id int32, isNew bool) {
 	d := maphash.Comparable(x.seed, *w)
 	if x.alike {
@@ -161,7 +162,7 @@ func (w *World) otherKeys() World {
 	return o
 }
 
-// history returns the way to a state and an event that follows, in words, a line an event.
+// history returns the way to a state and the event after it, in words, a line an event.
 func (x *search) history(at int32, last Event) string {
 	lines := []string{last.String() + "\n"}
 	for ; at > 0; at = x.steps[at].from {
@@ -171,8 +172,8 @@ func (x *search) history(at int32, last Event) string {
 	return strings.Join(lines, "")
 }
 
-// hashes is a set of hashes, 8 bytes each. Two states of one hash are taken for one: of n states that happens with a probability of about
-// n² / 2⁶⁵, which is 3 in ten thousand of 10⁸ states.
+// hashes is a set of hashes, 8 bytes each. Two states of one hash are taken for one. Among n states the probability is
+// about n² / 2⁶⁵: 3 in ten thousand for 10⁸ states.
 type hashes struct {
 	slots []uint64 // zero: free
 	n     int

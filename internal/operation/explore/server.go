@@ -34,7 +34,7 @@ func (a *Answer) Header() http.Header {
 	return h
 }
 
-// reaction is one of the things that a server may do with a send.
+// reaction is one possible reaction of a server to a send.
 type reaction struct {
 	answer Answer
 	acts   bool // it takes effect
@@ -74,7 +74,8 @@ func ProfileOf(kind ServerKind) *profile.Profile {
 	return p
 }
 
-// react returns all that the server may do with a send under a token. flying reports whether an earlier send may be at work there.
+// react returns all possible reactions of the server to a send under a token. flying reports whether an earlier send
+// may be at work there.
 func (s *Slice) react(w *World, t int, token int8, flying bool) []reaction {
 	k := &w.Ops[t]
 	kept := k.Kept != 0 && k.KeptWith == token && s.Times[w.Time]-s.Times[k.KeptAt] < window
@@ -96,7 +97,7 @@ func (s *Slice) react(w *World, t int, token int8, flying bool) []reaction {
 	return append(all, inFront()...)
 }
 
-// actions returns all that the server may do with a send under a key that it does not know.
+// actions returns all possible reactions of the server to a send under an unknown key.
 func (s *Slice) actions() []reaction {
 	var success, refusal, failure int16
 	switch s.Server {
@@ -128,7 +129,7 @@ func (s *Slice) actions() []reaction {
 	}
 }
 
-// inFront returns what something in front of the API may answer. Nothing happens.
+// inFront returns the possible answers of something in front of the API. Nothing happens.
 func inFront() []reaction {
 	return []reaction{
 		{answer: Answer{Text: "is too busy", Status: 429, Body: "{}"}},
@@ -140,7 +141,7 @@ func inFront() []reaction {
 	}
 }
 
-// Answers returns each answer that a server of a kind can give.
+// Answers returns each possible answer of a server of a kind.
 func Answers(kind ServerKind) []Answer {
 	s := &Slice{Server: kind}
 	var all []Answer
@@ -152,7 +153,7 @@ func Answers(kind ServerKind) []Answer {
 		Answer{Text: "knows the reference", Status: 409, Body: duplicate}, Answer{Text: "has done it before", Status: 409, Body: done})
 }
 
-// do lets the server do with a send under a token what a reaction says.
+// do applies a reaction of the server to a send under a token.
 func (s *Slice) do(w *World, t int, token int8, r *reaction) {
 	k := &w.Ops[t]
 	if r.acts {
@@ -164,7 +165,7 @@ func (s *Slice) do(w *World, t int, token int8, r *reaction) {
 	}
 }
 
-// verdict returns what an answer proves for a drive of client p.
+// verdict returns the proof of an answer for a drive of client p.
 func (s *Slice) verdict(p int, d *operation.Drive, a *Answer) classify.Verdict {
 	op := d.Op()
 	at := reading{*a, p, d.InDoubt(), op.Protected}
@@ -180,7 +181,7 @@ func (s *Slice) verdict(p int, d *operation.Drive, a *Answer) classify.Verdict {
 	return v
 }
 
-// reading is all that a verdict depends on.
+// reading holds all inputs of a verdict.
 type reading struct {
 	answer             Answer
 	client             int

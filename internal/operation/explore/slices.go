@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Slices returns the searches of the gate, or those of the command, which have larger bounds.
+// Slices returns the searches of the gate, or those of the command with their larger bounds.
 func Slices(long bool) []*Slice {
 	l := list{long: long}
 	one := l.bounds(Bounds{Calls: 3, Sends: 3, Crashes: 1, Fails: 1}, Bounds{Calls: 4, Sends: 4, Crashes: 2, Fails: 2})
@@ -26,7 +26,7 @@ func Slices(long bool) []*Slice {
 	return l.all
 }
 
-// surroundings adds what is special about the operation, its caller, its server or its journal.
+// surroundings adds the special cases of the operation, its caller, its server and its journal.
 func (l *list) surroundings(one Bounds) {
 	token := one
 	token.Sends, token.Tokens, token.Times = 2, 2, 1
@@ -52,7 +52,7 @@ func (l *list) surroundings(one Bounds) {
 	l.add("rekeyed", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Rekeys = true }, KeepsSuccess)
 }
 
-// limiters adds limiters that take long.
+// limiters adds slow limiters.
 func (l *list) limiters() {
 	slow := l.bounds(Bounds{Calls: 2, Sends: 2, Crashes: 1, Fails: 1, Limits: 1}, Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 1, Limits: 2})
 	l.add("a slow limiter", Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 1, Limits: 1}, func(*Slice) {}, KeepsSuccess, KeepsNothing)
@@ -65,7 +65,7 @@ func (l *list) limiters() {
 	}, KeepsSuccess)
 }
 
-// company adds clients whose Configs differ: the second one has the difference.
+// company adds clients with different Configs: the second one has the difference.
 func (l *list) company(two Bounds) {
 	for _, c := range []struct {
 		name   string
@@ -90,7 +90,7 @@ func (l *list) company(two Bounds) {
 	}
 }
 
-// keyless adds two callers that want the same, and name no key.
+// keyless adds two callers with the same request and without a key.
 func (l *list) keyless() {
 	b := l.bounds(Bounds{Calls: 3, Sends: 2, Crashes: 1}, Bounds{Calls: 3, Sends: 2, Crashes: 1, Fails: 1})
 	l.add("two callers without a key", b, func(s *Slice) { s.Keyless, s.BeginFail = true, true }, KeepsSuccess)

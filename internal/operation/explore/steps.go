@@ -8,14 +8,14 @@ import (
 	"github.com/oncehttp/oncehttp/internal/operation"
 )
 
-// ways collects the ways in which one step of a drive comes out.
+// ways collects the possible results of one step of a drive.
 type ways struct {
 	*moves
 	w    *World
 	p, t int
 }
 
-// out adds what becomes of the step if it comes out so. change may be nil.
+// out adds one result of the step. change may be nil.
 func (x *ways) out(did Did, answer string, change func(*World), took func(*operation.Drive)) {
 	to := *x.w
 	if change != nil {
@@ -27,7 +27,7 @@ func (x *ways) out(did Did, answer string, change func(*World), took func(*opera
 	x.over(to, Event{By: int8(x.p), On: int8(x.t), Did: did, Answer: answer})
 }
 
-// step does the step of a drive, in every way in which it may come out.
+// step does the step of a drive, with every possible result.
 func (m *moves) step(w *World, p int) {
 	proc := &w.Procs[p]
 	x := &ways{m, w, p, int(proc.On)}
@@ -78,7 +78,8 @@ func (m *moves) step(w *World, p int) {
 	}
 }
 
-// lease lets a process freeze until its lease is over, or have it again where nobody took the operation.
+// lease lets a process freeze until its lease is over. It also lets the process have the lease again if nobody took the
+// operation.
 func (m *moves) lease(w *World, p int) {
 	proc := &w.Procs[p]
 	if !m.slice.Shared {
@@ -137,7 +138,7 @@ func (x *ways) keepToken() {
 	}
 }
 
-// token returns the token with which a drive sends.
+// token returns a drive's token for its sends.
 func (x *ways) token() int8 {
 	if x.slice.Token {
 		return x.w.Procs[x.p].Token + map[bool]int8{true: x.w.Ops[x.t].Rec.Token}[x.w.Procs[x.p].Token == 0]
@@ -178,7 +179,7 @@ func (x *ways) send() {
 		x.out(ServerAnswers, r.answer.Text, serve, func(d *operation.Drive) {
 			d.Sent(s.verdict(x.p, d, &r.answer), operation.Sent{Sends: 1, Hint: r.answer.Hint, Error: map[int]uint64{500: 1}[r.answer.Status], Answer: operation.Answer{ID: 1, Status: r.answer.Status}})
 		})
-		if to := *w; r.acts || r.keeps != 0 { // a lost answer of a server that did nothing is a lost send that is gone
+		if to := *w; r.acts || r.keeps != 0 { // a lost answer of a server that did nothing is a lost send, gone for good
 			if s.do(&to, x.t, token, &r); !met[to] {
 				met[to] = true
 				x.out(AnswerIsLost, r.answer.Text, serve, lost)
@@ -285,7 +286,7 @@ func (x *ways) write() {
 		return
 	}
 	put := func(to *World) { s.write(to, x.t, x.p, rec, !c.Final) }
-	coming := !rec.Exists && w.Ops[x.t].Coming // a journal does not forget a record that a statement may yet begin
+	coming := !rec.Exists && w.Ops[x.t].Coming // a journal does not forget a record if a statement may yet begin it
 	if !coming {
 		x.out(Writes, text, put, written(true))
 	}
@@ -298,7 +299,7 @@ func (x *ways) write() {
 	}
 }
 
-// isDueTooLate reports whether a record is due later than the moment at which the time for its sends is over.
+// isDueTooLate reports whether a record is due after the end of the time for its sends.
 func isDueTooLate(d *operation.Drive, c *operation.Change) bool {
 	op := d.Op()
 	until := op.SendBefore

@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/operation"
 )
 
-// Step is an event of a drawn history, with what is there after it.
+// Step is an event of a drawn history, with the state after it.
 type Step struct {
 	Event
 	Rec     operation.Op // of the key; the zero value if there is no record
@@ -15,16 +15,16 @@ type Step struct {
 	Final   bool         // the event writes an end, which need not be durable
 	Effects int          // so far, of all keys
 	Driven  bool         // the client goes on
-	Kept    int16        // the status that the server keeps under the key
+	Kept    int16        // the status kept by the server under the key
 }
 
-// Walk draws a history: in each state one kind of event of those that may happen, and then one event of the kind, of those that passes lets pass.
-// It ends where none is left. bad is the invariant that the last event breaks.
+// Walk draws a history. In each state it draws one kind of the possible events accepted by passes, and then one event
+// of the kind. It ends if none is left. bad is the invariant broken by the last event.
 func (s *Slice) Walk(r *rand.Rand, passes func(w *World, e *Event) bool) (steps []Step, bad string) {
 	w := s.newWorld()
 	for {
 		kinds := map[Did][]move{}
-		var order []Did // those that go on are there more often
+		var order []Did // each kind is there often times
 		for _, m := range s.moves(&w, nil) {
 			if !passes(&w, &m.event) {
 				continue
@@ -50,7 +50,8 @@ func (s *Slice) Walk(r *rand.Rand, passes func(w *World, e *Event) bool) (steps 
 	}
 }
 
-// often returns how often an event is drawn, beside others: a history in which each second event is a crash or a failure does not come far.
+// often returns the weight of a kind of event in the draw: a history with a crash or a failure as each second event
+// does not come far.
 func (d Did) often() int {
 	switch d {
 	case Crashes, CrashLoses, BeginFails, BeginUncertain, BeginUncertainWritten, BeginComes, MarkFails, MarkFailsWritten, Abandons, SettlesHappened, SettlesAbsent,

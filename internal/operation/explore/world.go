@@ -1,6 +1,6 @@
-// Package explore searches all histories of one operation, or of two of the same request, within bounds. It goes over the decisions of package
-// operation as they are shipped, not over a model of them: only what surrounds them is modelled, which is the server, the network, the journal,
-// the processes that drive, and whoever calls.
+// Package explore searches all histories of one operation, or of two of the same request, within bounds. It runs the
+// shipped decisions of package operation, not a model of them. Only their surroundings are modelled: the server, the
+// network, the journal, the driving processes, and the callers.
 package explore
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Slice holds all that does not change within a history.
+// Slice holds all constant data of a history.
 type Slice struct {
 	Name    string
-	Shared  bool // the journal is on a server that two processes share; else it is a file of the one process
+	Shared  bool // the journal is on a server shared by two processes; else it is a file of the one process
 	Server  ServerKind
 	Configs [2]Config // of the clients in the two places of World.Procs
 	Bounds  Bounds
@@ -37,19 +37,19 @@ type Slice struct {
 	drives   map[operation.Drive]*operation.Drive
 }
 
-// Config is the part of a client's Config on which its acts depend.
+// Config is the part of a client's Config with an influence on its acts.
 type Config struct {
 	Limits     operation.Client
 	Profile    *profile.Profile
 	Window     time.Duration // that of its profile
 	Lacks      bool          // the gate lets it not act on the operation
-	CannotTell bool          // whether its request is the record's cannot be told
+	CannotTell bool          // the request cannot be compared with the record's
 	OtherFacts bool          // its profile states other facts than the other one's
-	AskFirst   bool          // what is in doubt is asked for by its business reference before it is sent again
+	AskFirst   bool          // an operation in doubt is asked for by its business reference before it is sent again
 	StopIfDown bool          // a drive ends as soon as the origin takes no connections
 }
 
-// Bounds bound what may happen in a history.
+// Bounds bound the events of a history.
 type Bounds struct {
 	Calls   int8 // Do and passes
 	Sends   int8 // by all processes
@@ -57,26 +57,27 @@ type Bounds struct {
 	Fails   int8 // of writes
 	Acts    int8 // of a person, Enqueues, and keys that a server forgets
 	Times   int8 // how often the time goes on past a boundary
-	Tokens  int8 // that the server hands out
+	Tokens  int8 // handed out by the server
 	Limits  int8 // how often a limiter takes long
 }
 
-// ServerKind says what a server does with keys.
+// ServerKind is a server's way with keys.
 type ServerKind uint8
 
 // The kinds of servers.
 const (
 	KeepsAll     ServerKind = iota // it keeps each final answer under the key, for the window
 	KeepsSuccess                   // likewise, but refusals
-	KeepsErrors                    // likewise, and a 500 that it gave after it had acted
+	KeepsErrors                    // likewise, and a 500 given after it had acted
 	KeepsNothing                   // it honours no keys, and the profile says so
 	SaysDone                       // it knows the key, and answers that the operation was done before
 	References                     // it honours no keys, and takes a business reference only once
 	Hides                          // as KeepsAll, and the outcome stands in the body of a 2xx alone
-	Forgets                        // it may forget a key before the window is over: then only what the client does is held to the invariants
+	Forgets                        // it may forget a key before the window is over: then only the client's acts are held to the invariants
 )
 
-// World is one state of a history. It is comparable: equal records, and equal drives, are one value of their Slice, which never changes.
+// World is one state of a history. It is comparable: equal records, and equal drives, are one value of their Slice,
+// never changed.
 type World struct {
 	Ops     [2]Track
 	Intents [2]Intent
@@ -85,7 +86,7 @@ type World struct {
 	Left    Bounds
 }
 
-// Track is all that there is under one key.
+// Track holds everything under one key.
 type Track struct {
 	Rec  *Rec // as every process sees it
 	Disk *Rec // as a power cut leaves it
@@ -94,27 +95,27 @@ type Track struct {
 
 // Meta is a Track without its records.
 type Meta struct {
-	Intent   int8    // the intent for which it was begun
-	By       int8    // the client that has begun it
+	Intent   int8    // the intent of its Begin
+	By       int8    // the client of its Begin
 	Effects  int8    // under this key
 	Paid     bool    // callers were told of a success
 	Refused  bool    // of a final refusal
-	Free     bool    // that nothing happened, and nothing is pending; since then nobody has wanted it
+	Free     bool    // of no effect, and nothing pending; since then nobody has wanted it
 	Dead     bool    // it is settled as absent and goes on under another key
 	Coming   bool    // a lost Begin may yet arrive
 	ComingAt int8    // the time of that
-	Decides  bool    // a caller of plain HTTP was told that the outcome is unknown, and has not come back
+	Decides  bool    // a caller of plain HTTP was told of an unknown outcome, and has not come back
 	Late     bool    // it came while the same was driven under another key: no look before that could find it
 	Noted    [2]bool // by process: it knows of a lost Begin
 	NotedAt  [2]int8 // the time of that
-	Flying   [3]int8 // sends that were lost and may yet arrive, by token
+	Flying   [3]int8 // lost sends with a possible late arrival, by token
 	SentWith int8    // the token of the first send, plus one; zero: none was sent
-	Kept     int16   // the status that the server keeps under the key; zero: none
-	KeptAt   int8    // the time at which
-	KeptWith int8    // the token under which
+	Kept     int16   // the status kept by the server under the key; zero: none
+	KeptAt   int8    // the time of that
+	KeptWith int8    // the token of that
 }
 
-// Rec is the record. Its counts, pauses and lease times do not count: they decide when something is sent, never whether.
+// Rec is the record. Its counts, pauses and lease times do not count: they decide only about the time of a send.
 type Rec struct {
 	Exists bool
 	Token  int8 // zero: none, or the key is the client's own
@@ -122,7 +123,7 @@ type Rec struct {
 	Op     operation.Op
 }
 
-// Intent is one thing that a caller wants.
+// Intent is one thing wanted by a caller.
 type Intent struct {
 	Effects int8
 	Done    bool // a caller has its final answer
@@ -140,13 +141,13 @@ type State struct {
 	On      int8 // the track
 	Pass    bool // it is a pass
 	Caller  bool // a caller waits for it
-	Plain   bool // that sees plain HTTP, or has
+	Plain   bool // it sees plain HTTP, or has
 	Stale   bool // the record has changed since it was read
 	Lost    bool // its lease is over: another may act
 	First   bool // the callers have the answer already
 	Failed  bool // a write or a flush of an end has failed
 	Doubted bool // something was in doubt before it
-	Token   int8 // that was fetched
+	Token   int8 // the fetched one
 	Unsure  bool // it knows that its lease is gone
 	Held    bool // the operation was held for a caller before it
 	Created bool // its caller has begun the record, and nobody else has had that since
@@ -159,7 +160,7 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // window is the retention window of the server.
 const window = 24 * time.Hour
 
-// maxAge is the time in which what was enqueued, or waits for its token, is sent first.
+// maxAge is the time for the first send of an enqueued operation, or of one waiting for its token.
 const maxAge = 12 * time.Hour
 
 // now returns the time.
@@ -173,13 +174,13 @@ func Usual() operation.Client {
 	}
 }
 
-// newWorld returns the state in which a history begins.
+// newWorld returns the first state of a history.
 func (s *Slice) newWorld() World {
 	none := s.rec(Rec{})
 	return World{Left: s.Bounds, Ops: [2]Track{{Rec: none, Disk: none}, {Rec: none, Disk: none}}}
 }
 
-// rec returns the one record that is equal to r.
+// rec returns the one record equal to r.
 func (s *Slice) rec(r Rec) *Rec {
 	one := s.recs[r]
 	if one == nil {
@@ -192,7 +193,7 @@ func (s *Slice) rec(r Rec) *Rec {
 	return one
 }
 
-// drive returns the one drive that is equal to d.
+// drive returns the one drive equal to d.
 func (s *Slice) drive(d operation.Drive) *operation.Drive {
 	one := s.drives[d]
 	if one == nil {
@@ -224,7 +225,7 @@ func (s *Slice) read(p int, op operation.Op) operation.Op {
 	return op
 }
 
-// given returns what a drive of client p knows when it begins.
+// given returns the knowledge of client p's drive at its beginning.
 func (s *Slice) given(w *World, p, t int, g operation.Given) operation.Given {
 	cfg := &s.Configs[p]
 	g.OwnKey, g.Late, g.AskFirst, g.StopIfDown = s.Generated || s.Keyless, s.Late, cfg.AskFirst, cfg.StopIfDown && g.Pass
@@ -243,10 +244,10 @@ func (s *Slice) process(p int) int {
 	return 0
 }
 
-// write puts a record into the journal, durably or not yet. by has changed it, so that what others have read is stale.
+// write puts a record into the journal, durably or not yet. by has changed it, so the others' copies are stale.
 func (s *Slice) write(w *World, t, by int, rec Rec, durable bool) {
 	w.Ops[t].Rec = s.rec(rec)
-	if durable || s.Shared { // a commit has all that was written before it
+	if durable || s.Shared { // a commit includes all earlier writes
 		s.flush(w)
 	}
 	for i := range w.Procs {
@@ -256,18 +257,18 @@ func (s *Slice) write(w *World, t, by int, rec Rec, durable bool) {
 	}
 }
 
-// flush makes durable all that was written.
+// flush makes all writes durable.
 func (s *Slice) flush(w *World) {
 	for t := range w.Ops {
 		w.Ops[t].Disk = w.Ops[t].Rec
 	}
 }
 
-// plain returns an operation without what does not count.
+// plain returns an operation without the fields of no importance here.
 func plain(o operation.Op) operation.Op {
 	o.Attempts, o.Sends, o.NextAttempt, o.SendUntil = 0, min(o.Sends, 1), time.Time{}, time.Time{}
 	if o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld {
-		o.NextAttempt = began.Add(1) // that it is set counts
+		o.NextAttempt = began.Add(1) // only the presence of a time counts
 	}
 	return o
 }
@@ -278,7 +279,7 @@ func (s *Slice) changed(rec Rec, c operation.Change, d *operation.Drive) Rec {
 	o.State, o.Hold, o.Attempts, o.Sends, o.Unreported = c.State, c.Hold, c.Attempts, c.Sends, c.Unreported
 	o.OwedFrom = time.Time{}
 	if !c.OwedFrom.IsZero() {
-		o.OwedFrom = began // that it is set counts
+		o.OwedFrom = began // only the presence of a time counts
 	}
 	if c.Unmark {
 		o.MaybeSent, o.FirstSent = false, time.Time{}
@@ -309,7 +310,7 @@ func (w *World) driven(t int) bool {
 	return false
 }
 
-// noted reports whether a process knows of a Begin that was lost, and whose record may yet be sent.
+// noted reports whether a process knows of a lost Begin with a record that may yet be sent.
 func (s *Slice) noted(w *World, t, process int) bool {
 	k := &w.Ops[t]
 	return k.Noted[process] && s.Times[w.Time]-s.Times[k.NotedAt[process]] <= window

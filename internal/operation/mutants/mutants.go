@@ -1,6 +1,6 @@
-// Package mutants takes the decisions of package operation apart: it builds its source with every condition negated and dropped, each case
-// dropped and each boundary moved, all of them in one build, of which an environment variable switches on one. Its test says which of them
-// the tests and the search find. Nothing imports it.
+// Package mutants builds the source of package operation with mutants: every condition negated and dropped, each case
+// dropped and each boundary moved. All mutants are in one build; an environment variable switches on one of them. The
+// package's test tells the mutants found by the tests and by the search. Nothing imports it.
 package mutants
 
 import (
@@ -17,13 +17,13 @@ type Mutant struct {
 	ID   int // from 1 on
 	Line int
 	Kind string // "negated", "dropped", "boundary" or "case dropped"
-	Text string // what it is done to
+	Text string // the changed source
 }
 
-// Variable names the environment variable that switches on the mutant of its number.
+// Variable names the environment variable with the number of the active mutant.
 const Variable = "ONCEHTTP_MUTANT"
 
-// Switch is the source of a file that instrumented files need beside them.
+// Switch is the source of a file needed beside instrumented files.
 const Switch = `package operation
 
 import (
@@ -36,7 +36,7 @@ var mutant, _ = strconv.Atoi(os.Getenv("` + Variable + `"))
 func isMutant(n int) bool { return mutant == n }
 `
 
-// Instrument returns the source of a file with all its mutants, which are numbered from first on.
+// Instrument returns the source of a file with all its mutants, numbered from first on.
 func Instrument(name string, source []byte, first int) (text string, all []Mutant, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, source, 0)
@@ -72,14 +72,14 @@ func (x *instrument) replace(n ast.Node, text string) {
 	x.edits = append(x.edits, edit{x.at(n.Pos()), x.at(n.End()), text})
 }
 
-// mutant returns the condition under which a new mutant is on.
+// mutant returns the condition for a new mutant to be on.
 func (x *instrument) mutant(n ast.Node, kind string) string {
 	x.all = append(x.all, Mutant{x.next, x.files.Position(n.Pos()).Line, kind, strings.Join(strings.Fields(x.text(n)), " ")})
 	x.next++
 	return fmt.Sprintf("isMutant(%d)", x.next-1)
 }
 
-// visit looks at one node, and reports whether to look at what is inside it.
+// visit edits one node. It reports whether to visit its inner nodes.
 func (x *instrument) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.IfStmt:
@@ -101,7 +101,7 @@ func (x *instrument) visit(n ast.Node) bool {
 	return true
 }
 
-// condition takes a whole condition, which need not look like one.
+// condition edits a whole condition, even if it is none by its form.
 func (x *instrument) condition(e ast.Expr) {
 	text := x.expression(e)
 	if b, ok := e.(*ast.BinaryExpr); ok && (b.Op == token.LAND || b.Op == token.LOR) {
@@ -150,7 +150,7 @@ func (x *instrument) expression(e ast.Expr) string {
 	return "(" + x.mutant(e, "negated") + " != (" + x.text(e) + "))"
 }
 
-// operand returns one side of && or ||, which can be dropped.
+// operand returns one side of && or ||, with a mutant to drop it.
 func (x *instrument) operand(e ast.Expr, op token.Token) string {
 	on := x.mutant(e, "dropped")
 	if op == token.LAND {
@@ -159,7 +159,7 @@ func (x *instrument) operand(e ast.Expr, op token.Token) string {
 	return "(!" + on + " && " + x.expression(e) + ")"
 }
 
-// cases takes the cases of a switch. Where it compares a value, the cases compare it.
+// cases edits the cases of a switch. If the switch compares a value, the new cases contain the comparison.
 func (x *instrument) cases(n *ast.SwitchStmt) {
 	tag := ""
 	if n.Tag != nil {

@@ -33,7 +33,7 @@ func appendBytes(b, s []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// appendStrings appends how many strings there are, and each of them.
+// appendStrings appends the number of strings, and each of them.
 func appendStrings(b []byte, list []string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, s := range list {

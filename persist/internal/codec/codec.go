@@ -1,14 +1,12 @@
 // Package codec turns a record into bytes and back, for the journals of this
 // module.
 //
-// A record is two parts. The intent is what Begin freezes: the identity, the
-// request, how the key travels. The progress is what changes: state, attempts,
-// lease, answer. They are kept apart so that an Update or a Finish never writes
-// the request again, however large it is.
+// A record is two parts. The intent is the part frozen by Begin: the identity, the request, how the key travels. The
+// progress is the changing part: state, attempts, lease, answer. They are kept apart: so an Update or a Finish never
+// writes the request again, however large it is.
 //
-// A large body can stay outside: the part then holds its length and checksum
-// only. Neither part carries a checksum or a version of its own; the frame that
-// a journal puts around it does.
+// A large body can stay outside: the part then holds its length and checksum only. Neither part carries a checksum or
+// a version of its own; the journal's frame around it does.
 package codec
 
 import (
@@ -20,8 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Outside describes a body that is kept outside its part. The zero value says
-// that the body is inside, or absent.
+// Outside describes a body kept outside its part. The zero value means a body inside, or none.
 type Outside struct {
 	Len int    // of the body, in bytes
 	Sum uint32 // Checksum of the body
@@ -30,7 +27,7 @@ type Outside struct {
 // Inline, as the limit of AppendIntent and AppendProgress, keeps every body inside.
 const Inline = int(^uint(0) >> 1)
 
-// Checksum is the CRC-32C that describes a body kept outside.
+// Checksum returns the CRC-32C of a body, for its Outside.
 func Checksum(body []byte) uint32 {
 	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 }
@@ -85,7 +82,7 @@ const (
 // progressState masks the bits of the state.
 const progressState = 7
 
-// The times of a progress that are set.
+// The flags of the times set in a progress.
 const (
 	timeFinished = 1 << iota
 	timeNextAttempt
@@ -95,7 +92,7 @@ const (
 	timeLeaseUntil
 	timeAnswer
 
-	answerIsOutside // not a time: so that PeekProgress need not read the answer
+	answerIsOutside // not a time: so PeekProgress need not read the answer
 )
 
 // The flags of an answer.
@@ -109,12 +106,11 @@ const (
 	answerOutside
 )
 
-// fixed bounds, in bytes, what the numbers, flags and times of either part take, and
-// the length prefixes of its single strings.
+// fixed bounds, in bytes, the size of the numbers, flags and times of either part, and of the length prefixes of its
+// single strings.
 const fixed = 256
 
-// IntentSize bounds the size of r's intent with every body up to limit inside,
-// so that one allocation holds it.
+// IntentSize bounds the size of r's intent with every body up to limit inside. So one allocation holds it.
 func IntentSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.Account) + len(r.Key) + len(r.Fingerprint) + len(r.Origin) + len(r.Method) + len(r.Target) +
 		len(r.Carrier) + len(r.CarrierName) + len(r.WireKey) + len(r.Profile) + len(r.ProfileVersion) + len(r.Recipe) +
@@ -165,9 +161,8 @@ func headerSize(h http.Header) int {
 	return n
 }
 
-// AppendIntent appends r's intent to b. A body longer than limit stays outside.
-// What Match, Sweep and an index need comes first, so that PeekIntent reads no
-// further; the body comes last.
+// AppendIntent appends r's intent to b. A body longer than limit stays outside. The values for Match, Sweep and an
+// index come first, so PeekIntent reads no further. The body comes last.
 func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	flags := uint64(0)
 	set := func(f uint64, on bool) {
@@ -233,8 +228,7 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	return b
 }
 
-// appendKept appends how many fields there are, and each of them. A list that is nil
-// and one that is empty are the same.
+// appendKept appends the number of fields, and each of them. A nil list and an empty one are the same.
 func appendKept(b []byte, fields []persist.KeptField) []byte {
 	b = binary.AppendUvarint(b, uint64(len(fields)))
 	for _, f := range fields {
@@ -247,8 +241,7 @@ func appendKept(b []byte, fields []persist.KeptField) []byte {
 	return b
 }
 
-// appendCredentials appends how many credentials there are, and each of them. A list that is nil and one that is empty are
-// the same.
+// appendCredentials appends the number of credentials, and each of them. A nil list and an empty one are the same.
 func appendCredentials(b []byte, all []persist.Credential) []byte {
 	b = binary.AppendUvarint(b, uint64(len(all)))
 	for _, c := range all {
@@ -257,8 +250,8 @@ func appendCredentials(b []byte, all []persist.Credential) []byte {
 	return b
 }
 
-// appendReading appends what a record says of the rules by which it is compared and read. A list of scopes that is nil and one that
-// is empty are the same.
+// appendReading appends facts, content and scopes: a record's notes on the rules for its comparison and reading. A
+// nil list of scopes and an empty one are the same.
 func appendReading(b []byte, r *persist.Record) []byte {
 	b = appendString(appendString(b, r.Facts), r.Content)
 	b = binary.AppendUvarint(b, uint64(len(r.Scopes)))
@@ -316,8 +309,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	return b
 }
 
-// appendForOperators writes what only people look at. A history that is nil and one
-// that is empty are the same.
+// appendForOperators writes the fields read only by people. A nil history and an empty one are the same.
 func appendForOperators(b []byte, r *persist.Record) []byte {
 	b = binary.AppendVarint(b, int64(r.Status))
 	b = appendString(b, r.Note)
@@ -336,7 +328,7 @@ func appendForOperators(b []byte, r *persist.Record) []byte {
 	return b
 }
 
-// appendTexts appends how many texts are set, and each of them after its tag.
+// appendTexts appends the number of set texts, and each of them after its tag.
 func appendTexts(b []byte, r *persist.Record) []byte {
 	at := len(b)
 	b = append(b, 0)
@@ -378,7 +370,7 @@ func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	return b
 }
 
-// appendTimes writes which times are set, and those.
+// appendTimes writes the flags of the set times, and these times.
 func appendTimes(b []byte, r *persist.Record, limit int) []byte {
 	times := [...]time.Time{r.Finished, r.NextAttempt, r.SendUntil, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
 	at := len(b)

@@ -6,8 +6,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Intent is the head of an intent: what an index needs. Its slices point into
-// the encoded bytes.
+// Intent is the head of an intent: the values for an index. Its slices point into the encoded bytes.
 type Intent struct {
 	Account     []byte        // Record.Account
 	Key         []byte        // Record.Key
@@ -19,7 +18,7 @@ type Intent struct {
 	Origin      []byte        // Record.Origin
 }
 
-// Progress is the head of a progress: what a listing or a sweep asks first.
+// Progress is the head of a progress: the values asked first by a listing or a sweep.
 type Progress struct {
 	State       persist.State // Record.State
 	Revision    uint64        // Record.Revision
@@ -138,8 +137,7 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	return out, d.end("progress")
 }
 
-// intentHead reads as far as PeekIntent needs, and returns the flags, and how long the
-// body is.
+// intentHead reads as far as PeekIntent needs, and returns the head, the flags, and the size of the body.
 func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= intentFlags
@@ -154,8 +152,8 @@ func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	return head, flags, body
 }
 
-// progressHead reads as far as PeekProgress needs, and returns which other times
-// follow, and the flags.
+// progressHead reads as far as PeekProgress needs, and returns the flags of the set times, and the flags of the
+// progress.
 func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= progressFlags
@@ -180,7 +178,7 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	return times, flags
 }
 
-// kept reads what appendKept writes.
+// kept is the inverse of appendKept.
 func (d *decoder) kept() []persist.KeptField {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -196,7 +194,7 @@ func (d *decoder) kept() []persist.KeptField {
 	return fields
 }
 
-// credentials reads what appendCredentials writes.
+// credentials is the inverse of appendCredentials.
 func (d *decoder) credentials() []persist.Credential {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -209,7 +207,7 @@ func (d *decoder) credentials() []persist.Credential {
 	return all
 }
 
-// reading reads what appendReading writes.
+// reading is the inverse of appendReading.
 func (d *decoder) reading(r *persist.Record) {
 	r.Facts, r.Content = d.string(), d.string()
 	n := d.count()
@@ -222,7 +220,7 @@ func (d *decoder) reading(r *persist.Record) {
 	}
 }
 
-// forOperators reads what appendForOperators writes.
+// forOperators is the inverse of appendForOperators.
 func (d *decoder) forOperators(r *persist.Record) {
 	r.Status = int(d.varint())
 	r.Note = d.string()
@@ -259,8 +257,7 @@ func (d *decoder) texts(r *persist.Record) {
 	}
 }
 
-// answer reads an answer into a, and returns what is known of a body that is kept
-// outside.
+// answer reads an answer into a, and returns the description of a body kept outside.
 func (d *decoder) answer(a *persist.Answer) Outside {
 	flags := d.byte()
 	body := d.bodySize(flags&answerOutside != 0)

@@ -9,8 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// decoder reads forward. The first thing that does not fit sets bad, after
-// which every read gives zero, so that callers check once.
+// decoder reads forward. The first error sets bad. After it, every read gives zero, so callers check once.
 type decoder struct {
 	b    []byte
 	at   int
@@ -23,7 +22,7 @@ type bodySize struct {
 	inside int
 }
 
-// err is persist.ErrCorrupt if anything did not fit. part is what was read.
+// err returns persist.ErrCorrupt if anything was wrong. part is the name of the part in the error.
 func (d *decoder) err(part string) error {
 	if d.bad {
 		return fmt.Errorf("%w: %s of %d bytes cannot be read", persist.ErrCorrupt, part, len(d.b))
@@ -31,7 +30,7 @@ func (d *decoder) err(part string) error {
 	return nil
 }
 
-// end is err, and takes bytes that were not read for damage.
+// end is err, and treats unread bytes as damage.
 func (d *decoder) end(part string) error {
 	if d.at != len(d.b) {
 		d.bad = true
@@ -39,7 +38,7 @@ func (d *decoder) end(part string) error {
 	return d.err(part)
 }
 
-// strings copies everything but the last keep bytes for string to cut from.
+// strings copies everything except the last keep bytes, for string to cut from.
 func (d *decoder) strings(keep int) {
 	if keep > len(d.b)-d.at {
 		d.bad = true
@@ -48,7 +47,7 @@ func (d *decoder) strings(keep int) {
 	d.text = string(d.b[:len(d.b)-keep])
 }
 
-// take returns the next n bytes, which point into b, or nil if there are not as many.
+// take returns the next n bytes, or nil if there are fewer. The bytes point into b.
 func (d *decoder) take(n uint64) []byte {
 	if d.bad || n > uint64(len(d.b)-d.at) {
 		d.bad = true
@@ -99,7 +98,7 @@ func (d *decoder) time() time.Time {
 	return time.Unix(sec, int64(nsec)).UTC()
 }
 
-// timeIf reads a time if it is among those that are set, else it is the zero time.
+// timeIf reads a time if its flag is set, else it returns the zero time.
 func (d *decoder) timeIf(times, which byte) time.Time {
 	if times&which == 0 {
 		return time.Time{}
@@ -107,7 +106,7 @@ func (d *decoder) timeIf(times, which byte) time.Time {
 	return d.time()
 }
 
-// bytes reads a length and as many bytes, which point into b.
+// bytes reads a length and as many bytes. The bytes point into b.
 func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
 
 // string reads a string out of the text, if it is prepared, else into memory of
@@ -124,8 +123,8 @@ func (d *decoder) string() string {
 	return d.text[d.at-len(s) : d.at]
 }
 
-// count reads the length of a list whose entries take at least one byte each,
-// so that a damaged one cannot ask for more memory than it has bytes.
+// count reads the length of a list with entries of at least one byte each. So a damaged list cannot ask for more
+// entries than it has bytes.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.b)-d.at) {
@@ -144,7 +143,7 @@ func (d *decoder) list() []string {
 	return list
 }
 
-// header reads a header, which is never nil unless it is damaged.
+// header reads a header. It is never nil unless it is damaged.
 func (d *decoder) header() http.Header {
 	n := d.count()
 	h := make(http.Header, n)
@@ -158,8 +157,7 @@ func (d *decoder) header() http.Header {
 	return h
 }
 
-// bodySize reads how long a body is. outside says that it is not among these bytes, and
-// then its checksum follows.
+// bodySize reads the length of a body. With outside, the body is not among these bytes, and its checksum follows.
 func (d *decoder) bodySize(outside bool) bodySize {
 	n := d.uvarint()
 	if n > uint64(Inline) {

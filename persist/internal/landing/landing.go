@@ -1,5 +1,5 @@
-// Package landing keeps which records may yet be begun by a statement without an answer, which is still on its way to a journal's server.
-// Such a record must not be forgotten: the statement would begin its operation once more.
+// Package landing keeps the records with a possibly late Begin: a statement without an answer, still on its way to a
+// journal's server. Such a record must not be forgotten: the statement would begin its operation once more.
 package landing
 
 import (
@@ -10,32 +10,34 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Most is how many records are kept at most. Of more, no record at all may be forgotten until the time of those that are not kept.
+// Most is the largest number of kept records. If there are more, no record at all may be forgotten until the time of
+// the records not kept.
 const Most = 100_000
 
-// Begins are Begins whose statements may yet land. Each is kept until its record has ended, which then cannot be forgotten, or until
-// nothing of it is sent any more. The zero value is ready; it is safe for concurrent use.
+// Begins keeps calls of Begin with statements that may yet land. Each is kept until its record has ended, as an ended
+// record cannot be forgotten, or until nothing of the record is sent any more. The zero value is ready; it is safe
+// for concurrent use.
 type Begins struct {
-	// Most is as the constant, which zero stands for. Not to be changed while it is in use.
+	// Most is as the constant; zero stands for the constant. Do not change it while the Begins is in use.
 	Most int
 
 	mu      sync.Mutex
 	at      map[string]begin
-	sweepAt int       // at so many, those whose time is over are left out
-	overrun time.Time // the latest time of those that are not kept
+	sweepAt int       // at this number, add deletes the records with their time over
+	overrun time.Time // the latest time of the records not kept
 }
 
-// begin is a Begin whose statement may yet land.
+// begin is a Begin with a statement that may yet land.
 type begin struct {
-	seq   uint64 // of the record that a later try has begun; lost: whatever stands there
+	seq   uint64 // of the record begun by a later try; with lost, any number counts
 	lost  bool
 	until time.Time
 }
 
-// Late notes a record that was begun by a second try, or a later one: the first may yet land.
+// Late notes a record begun by a second try, or a later one: the first may yet land.
 func (b *Begins) Late(id string, rec *persist.Record) { b.add(id, rec, false) }
 
-// Lost notes a record whose Begin ended without an answer.
+// Lost notes a record after a Begin without an answer.
 func (b *Begins) Lost(id string, rec *persist.Record) { b.add(id, rec, true) }
 
 func (b *Begins) add(id string, rec *persist.Record, lost bool) {
@@ -65,7 +67,7 @@ func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 	b.at[id] = begin{seq: rec.Seq, lost: lost || before.lost, until: until}
 }
 
-// May reports whether a statement that begins the record of this number may yet land.
+// May reports whether a Begin of the record with this number may yet land.
 func (b *Begins) May(id string, seq uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

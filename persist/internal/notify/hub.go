@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Hub is the persist.Notifier of one open journal. All who listen share one connection, which is there while somebody
-// does. It is safe for concurrent use.
+// Hub is the persist.Notifier of one open journal. All listeners share one connection. It exists while somebody
+// listens. It is safe for concurrent use.
 type Hub struct {
 	c      Config
 	open   context.Context // ends with Close
@@ -30,7 +30,7 @@ func New(c Config) *Hub {
 	return h
 }
 
-// Notify is that of [persist.Notifier].
+// Notify is the method of [persist.Notifier].
 func (h *Hub) Notify() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,21 +44,22 @@ func (h *Hub) Notify() {
 	}
 }
 
-// send sends what is wanted, one for all calls of Notify within Every, and ends when nothing is wanted any more. One that
-// fails is not sent again: whoever listens is woken when it has a connection again, and looks now and then anyway.
+// send sends the wanted notifications, one for all calls of Notify within Every, and ends when none is wanted any
+// more. A failed one is not sent again: a listener is woken when it has a connection again, and looks now and then
+// anyway.
 func (h *Hub) send() {
 	for h.next() {
 		ctx, cancel := context.WithTimeout(context.Background(), h.c.Within)
 		_ = h.c.Send(ctx, "")
 		cancel()
 		select {
-		case <-h.open.Done(): // what is wanted now goes out at once
+		case <-h.open.Done(): // a notification wanted now goes out at once
 		case <-time.After(Every):
 		}
 	}
 }
 
-// next takes what is wanted.
+// next takes the wanted notification, and reports whether there is one.
 func (h *Hub) next() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +68,7 @@ func (h *Hub) next() bool {
 	return wanted
 }
 
-// Close sends the notification that is wanted, within twice Within, and ends all that listens. A second Close waits, too.
+// Close sends the wanted notification, within twice Within, and ends all listening. A second Close waits, too.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.finish()
@@ -75,7 +76,7 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-// Listen is that of [persist.Notifier].
+// Listen is the method of [persist.Notifier].
 // Errors: the context's, persist.ErrClosed.
 func (h *Hub) Listen(ctx context.Context, heard func(err error)) error {
 	if err := ctx.Err(); err != nil {
@@ -115,7 +116,7 @@ type listener struct {
 	deaf  error         // nothing is heard any more
 }
 
-// set is what the listener is told next, after what it was not told yet.
+// set adds news for the listener to the news not told yet. A new deaf replaces the old one.
 func (l *listener) set(woken bool, deaf error) {
 	if woken || deaf != nil {
 		l.woken, l.deaf = l.woken || woken, deaf
@@ -126,7 +127,7 @@ func (l *listener) set(woken bool, deaf error) {
 	}
 }
 
-// take returns what the listener was not told yet.
+// take returns the news not told to the listener yet.
 func (h *Hub) take(l *listener) (woken bool, deaf error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,13 +158,13 @@ func (h *Hub) join(l *listener) *session {
 	return h.current
 }
 
-// leave ends what join began. The last one ends the session, and waits for that.
+// leave ends the part of l in the session. The last leave ends the session, and waits for its end.
 func (h *Hub) leave(s *session, l *listener) {
 	h.mu.Lock()
 	delete(s.of, l)
 	last := len(s.of) == 0
 	if last {
-		h.current = nil // it is s: whoever joins takes part in the current one, and s had l until now
+		h.current = nil // current is s: each join takes part in the current session, and s had l until now
 		s.stop()
 	}
 	h.mu.Unlock()

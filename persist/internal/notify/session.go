@@ -9,22 +9,23 @@ import (
 	"time"
 )
 
-// testPrefix begins the messages by which connections are tested. They wake nobody: only an empty one does.
+// testPrefix is the start of the messages for tests of connections. They wake nobody: only an empty one does.
 const testPrefix = "test "
 
 // session is the time during which somebody listens without a gap. One goroutine runs it; its first three fields are
 // guarded by Hub.mu.
 type session struct {
 	of    map[*listener]bool
-	hears bool  // there is a connection that hears
-	deaf  error // why not; nil where that is not known yet
+	hears bool  // there is a hearing connection
+	deaf  error // the reason for not hearing; nil if it is not known yet
 
 	*Hub
 	stop context.CancelFunc
 	over chan struct{} // closed when run has ended
 }
 
-// run keeps a connection until ctx ends. One that has worked is replaced silently; where that fails, all are told.
+// run keeps a connection until ctx ends. A connection that has worked is replaced silently; if the replacement fails,
+// all listeners are told.
 func (s *session) run(ctx context.Context) {
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
 		worked, err := s.serve(ctx)
@@ -43,7 +44,7 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// wake wakes all who listen.
+// wake wakes all listeners.
 func (s *session) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +54,8 @@ func (s *session) wake() {
 	}
 }
 
-// lose notes that there is no connection that hears, and why. All are told once, unless it is silent.
+// lose notes the loss of the hearing connection, and the reason. All listeners are told once, unless the loss is
+// silent.
 func (s *session) lose(err error, silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,16 +93,16 @@ func (s *session) serve(ctx context.Context) (worked bool, err error) {
 type use struct {
 	s        *session
 	messages chan string
-	broken   chan error // why there will be no more messages
+	broken   chan error // the reason for the end of the messages
 	running  sync.WaitGroup
 
 	worked bool
 	token  string      // of the test under way; empty: there is none
-	sent   chan error  // whether its message could be sent; nil: there is nothing to wait for
+	sent   chan error  // the result of sending its message; nil: there is nothing to wait for
 	timer  *time.Timer // runs until the next test, or while the message of one may be on its way
 }
 
-// read hands on what the line hears, and returns why it ended.
+// read hands on the messages of the line, and returns the reason for its end.
 func (u *use) read(ctx context.Context, line Line) error {
 	for {
 		message, err := line.Next(ctx)
@@ -115,7 +117,7 @@ func (u *use) read(ctx context.Context, line Line) error {
 	}
 }
 
-// step waits for the next thing that happens. Its error ends the use.
+// step waits for the next event. Its error ends the use.
 func (u *use) step(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -142,8 +144,8 @@ func (u *use) step(ctx context.Context) error {
 	return nil
 }
 
-// hear is told of each message. Before the first test is passed none counts, since the connection may lead to another
-// server. Passing it wakes all: they may have missed something.
+// hear handles a message. Before the first test is passed, no message counts, since the connection may lead to
+// another server. The first pass wakes all listeners: they may have missed something.
 func (u *use) hear(message string) {
 	passed := u.token != "" && message == u.token
 	if passed {
@@ -161,7 +163,7 @@ func (u *use) hear(message string) {
 	}
 }
 
-// test sends a message that the connection must hear.
+// test sends a message to be heard by the connection.
 func (u *use) test(ctx context.Context) {
 	u.token, u.sent = testPrefix+rand.Text(), make(chan error, 1)
 	token, sent := u.token, u.sent

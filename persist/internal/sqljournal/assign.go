@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// assigned is what Assign sets, in the order of its arguments.
+// assigned lists the columns set by Assign, in the order of its arguments.
 const assigned = "id = ?, account = ?, revision = revision + 1, token = ?, intent = ?, progress = ?, body = ?, answer = ?, needs = ?"
 
 // Assign implements [persist.Journal]. The row changes its primary key in one statement.

@@ -10,17 +10,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// changeable is what an Update or a Finish sets, in the order of changed.
+// changeable lists the columns set by an Update or a Finish, in the order of changed.
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
 	"finished = ?, sweep_at = ?, lease_owner = ?, lease_until = ?, send_until = ?, progress = ?, answer = ?, needs = COALESCE(?, needs)"
 
-// changed are pointers to the fields for changeable. Drivers take them as values.
+// changed returns pointers to the fields for changeable. Drivers take them as values.
 func (r *Row) changed() []any {
 	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Progress, &r.Answer, &r.Needs}
 }
 
-// current selects the unfinished record that a caller read, in the order of currently. A
-// record that had no number when it was read may have one by now.
+// current returns a condition for the unfinished record read by the caller. A record without a number when it was
+// read may have one by now.
 func (r *Row) current() (where string, args []any) {
 	where, args = "id = ? AND revision = ? AND state < 2", []any{r.ID, r.Revision}
 	if r.Seq.Valid {
@@ -43,13 +43,13 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, false)
 }
 
-// FinishLate is as of [persist.LateFinisher]: where there is no connection it tries again.
+// FinishLate is the method of [persist.LateFinisher]: without a connection, it tries again.
 func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, true)
 }
 
-// change replaces the progress of the unfinished record with rec's ID and revision. Of rec.SendUntil and the stored one it
-// keeps the later, and sets rec to it. late: nobody waits for it.
+// change replaces the progress of the unfinished record with rec's ID and revision. It keeps the later one of
+// rec.SendUntil and the stored one, and sets rec.SendUntil to it. late: nobody waits for it.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if j == nil {
 		return errNotOpened
@@ -90,9 +90,8 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	return err
 }
 
-// stands reads what an update or delete that changed nothing has met. Such a write has
-// waited for every transaction in doubt, so that a SELECT is enough to see what became of
-// them; see confirm.
+// stands reads the row met by an update or delete without effect. Such a write has waited for every transaction in
+// doubt, so a SELECT is enough to see their results; see confirm.
 func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row, err error) {
 	query := j.d.Rebind("SELECT seq, revision, token, state, created, send_until, fingerprint FROM " + j.d.Records() + " WHERE id = ?")
 	err = conn.QueryRowContext(ctx, query, row.ID).Scan(&now.Seq, &now.Revision, &now.Token, &now.State, &now.Created, &now.SendUntil, &now.Fingerprint)
@@ -102,9 +101,9 @@ func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row
 	return now, err
 }
 
-// confirm returns once what was read on the connection is as safe as a write of its own. An earlier try of a call, which the
-// database has committed and shows to everybody, may have been ended while it waited for a standby, so that the standby does
-// not have it.
+// confirm returns once the data read on the connection is as safe as a write of its own. The database may have
+// committed an earlier try of a call, and show it to everybody, although its wait for a standby was ended. The
+// standby does not have it then.
 func (j *Journal) confirm(ctx context.Context, conn *sql.Conn) error {
 	statement := j.d.Confirm()
 	if statement == "" {
@@ -114,8 +113,9 @@ func (j *Journal) confirm(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// refuse says why what stands was not changed. errAgain: it is what the caller read, so that
-// it has changed twice in the meantime, or row's SendUntil was too early and is now that of what stands.
+// refuse returns the reason why the standing row was not changed. With errAgain, the standing row is the one read by
+// the caller. Either it has changed twice in the meantime, or row's SendUntil was too early. Then row's SendUntil is
+// now that of the standing row.
 func (now *Row) refuse(row *Row) error {
 	state := persist.State(now.State)
 	sameSeq := !row.Seq.Valid || now.Seq == row.Seq

@@ -14,7 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Now implements [persist.Claimer]. It is the clock of the database server.
+// Now implements [persist.Claimer]. It returns the time of the database server.
 func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	if j == nil {
 		return time.Time{}, errNotOpened
@@ -26,8 +26,8 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	return instant(now), err
 }
 
-// Claim implements [persist.Claimer]. What a claim took whose answer was lost waits for the
-// end of its lease, as does a damaged record.
+// Claim implements [persist.Claimer]. The records of a claim with a lost answer wait for the end of their lease, and
+// so does a damaged record.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
 	return j.claim(ctx, q, owner, lease, n, nil)
 }
@@ -40,7 +40,7 @@ func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string
 	})
 }
 
-// claim is Claim, and ClaimToSend where mark is not nil, which marks a record that is claimed at now.
+// claim is Claim, or ClaimToSend if mark is not nil. mark marks a record claimed at now.
 func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, mark func(rec *persist.Record, now time.Time)) (claimed []persist.Record, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened
@@ -93,8 +93,8 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 	return claimed, instant(now), damaged
 }
 
-// Renew implements [persist.Claimer]. What another transaction has locked, such as one that began
-// the same key again and is still open, keeps nothing else from being renewed.
+// Renew implements [persist.Claimer]. A record may be locked by another transaction, such as an open one with a Begin
+// of the same key. It keeps no other record from being renewed.
 func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened
@@ -129,12 +129,12 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	return held, instant(now), err
 }
 
-// lockedWait is how long Renew waits for records that others have locked, at most half of the time
-// that it has.
+// lockedWait is the longest wait of Renew for records locked by others. The wait is also at most half of Renew's
+// time.
 const lockedWait = 2 * time.Second
 
-// renew renews what is free, again and again until nothing of what the owner has is left, or the
-// wait is over. locked is what is left, and now the time of the first round.
+// renew renews the free records, again and again, until none of the owner's is left, or the wait is over. locked are
+// the records left, and now is the time of the first round.
 func (j *Journal) renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held, locked [][]byte, now int64, err error) {
 	deadline, _ := ctx.Deadline() // that of a try
 	end := time.Now().Add(min(lockedWait, time.Until(deadline)/2))
@@ -158,7 +158,7 @@ func (j *Journal) renew(ctx context.Context, conn *sql.Conn, lease Lease, ids []
 	}
 }
 
-// without is ids but those.
+// without returns ids except those.
 func without(ids, those [][]byte) [][]byte {
 	known := make(map[string]bool, len(those))
 	for _, id := range those {
@@ -167,7 +167,7 @@ func without(ids, those [][]byte) [][]byte {
 	return slices.DeleteFunc(slices.Clone(ids), func(id []byte) bool { return known[string(id)] })
 }
 
-// owned returns which of the records are pending and the owner's, as far as is committed.
+// owned returns the pending records of the owner among these, as far as is committed.
 func (j *Journal) owned(ctx context.Context, conn *sql.Conn, owner []byte, ids [][]byte) (owned [][]byte, err error) {
 	if len(ids) == 0 {
 		return nil, nil

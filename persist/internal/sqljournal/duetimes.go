@@ -9,11 +9,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// pageGroups is how many groups DueTimes asks for in one statement.
+// pageGroups is the number of groups asked for by DueTimes in one statement.
 const pageGroups = 1000
 
-// DueTimes implements [persist.DueTimes]. It steps from group to group (an origin and needs) through an index, in pages: each is one statement
-// with a time limit of its own, so that any number of groups can be read.
+// DueTimes implements [persist.DueTimes]. It steps from group to group (an origin and needs) through an index, in
+// pages. Each page is one statement with a time limit of its own, so any number of groups can be read.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	if j == nil {
 		return nil, errNotOpened
@@ -23,7 +23,7 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.
 	}
 	c := j.selecting(&persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs})
 	c.and("state = 0 AND (lease_owner = ? OR lease_until <= "+j.d.Now()+")", []byte{})
-	last := make([]byte, 0, sha256.Size) // the hash of the last origin that was found
+	last := make([]byte, 0, sha256.Size) // the hash of the last origin found
 	lastNeeds := []byte{}
 	found := func(origin, needs []byte, next int64) {
 		all = append(all, persist.DueTime{Origin: string(origin), Needs: string(needs), At: instant(next)})
@@ -34,7 +34,7 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.
 		before := len(all)
 		over := false
 		err := j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
-			start := len(all) // a page that was cut off goes on behind what it has found
+			start := len(all) // a page cut off goes on behind the groups found
 			err := j.d.DueTimes(ctx, conn, c.where, c.args, last, lastNeeds, pageGroups, found)
 			over = len(all)-start < pageGroups
 			return err

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// secretFact is the name of the fact that is the journal's secret. It has a dot, which no name of Fact has.
+// secretFact is the name of the fact with the journal's secret. It has a dot; the names of Fact have none.
 const secretFact = "journal.secret"
 
 // Secret implements [persist.Journal]. The first call of all processes makes it.
@@ -23,7 +23,7 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	secret := j.secret
 	j.mu.Unlock()
 	if secret != nil {
-		return bytes.Clone(secret), j.Flush(ctx) // whether it is open
+		return bytes.Clone(secret), j.Flush(ctx) // an error if it is closed
 	}
 	made := make([]byte, persist.SecretSize)
 	_, _ = rand.Read(made) // never fails
@@ -51,7 +51,7 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 	return j.fact(ctx, name, old, value)
 }
 
-// fact is Fact for every name. What it reads first is mostly all that it does.
+// fact is Fact for every name. Mostly it does no more than its first read.
 func (j *Journal) fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
 	look := func(ctx context.Context, conn *sql.Conn) error {
 		standing = nil

@@ -13,18 +13,18 @@ import (
 // The bounds of one statement for several calls.
 const (
 	gatherRows  = 128
-	gatherBytes = 1 << 20 // of bodies and answers, after which no further row is added
+	gatherBytes = 1 << 20 // of bodies and answers; from there on no further row is added
 )
 
-// One such statement runs at a time, since commits that are made at once take longer each. A second one begins only while
-// gatherMany calls wait, so that many callers use more than one of the server's processors.
+// One such statement runs at a time, since each of several simultaneous commits takes longer. A second one begins
+// only while gatherMany calls wait. Many callers then use more than one of the server's processors.
 const (
 	gatherMany  = 16
 	gatherSlots = 2
 )
 
-// What can wait is made with a statement for others once there are so many of it, since a statement with few rows is over
-// soon; or after so long. What has waited for so long is no longer made after what came later than it.
+// A late call joins a statement for others once there are lateMany late calls, since a statement with few rows is
+// over soon. It also joins after lateMost; from then on it is no longer made after calls that came later.
 const (
 	lateMany = 48
 	lateMost = 10 * time.Millisecond
@@ -33,18 +33,18 @@ const (
 // errAlone tells repeat to make the try for this row alone.
 var errAlone = errors.New("not served together with others")
 
-// errPanicked is what the others get where the driver panics in the statement that serves the first.
+// errPanicked is the result of the other calls when the driver panics in a statement for several.
 var errPanicked = errors.New("the driver panicked in a statement for several")
 
-// gather lets calls that come at once share a statement. Nobody waits for others to come, but who can wait.
+// gather lets simultaneous calls share a statement. Only late calls wait for others to come.
 type gather struct {
 	j     *Journal
-	reads bool // it changes nothing, so that it may end with the context of a lone call
+	reads bool // the statement changes nothing, so it may end with the context of a lone call
 	run   func(ctx context.Context, conn *sql.Conn, calls []*sharer) (served func(*sharer) bool, err error)
 
 	mu      sync.Mutex
 	waiting []*sharer
-	late    []*sharer   // those that can wait
+	late    []*sharer   // the late calls
 	timer   *time.Timer // calls hurry; nil: it does not run. It runs while there are any in late and all slots are free
 	busy    int         // slots
 }
@@ -55,18 +55,18 @@ type sharer struct {
 	row    *Row
 	begins bool        // the row; false: it changes or reads it
 	late   bool        // the call can wait
-	since  time.Time   // when it came
+	since  time.Time   // the time of its arrival
 	served chan result // gets one
 }
 
-// result is what became of a call's part of a statement.
+// result is the result of a call's part of a statement.
 type result struct {
 	kind     Doubt
 	err      error
 	panicked any // of the driver: the call panics with it
 }
 
-// first is the first try of a statement for a row; nil if there is no gather. call says what is done with the row.
+// first is the first try of a statement for a row; nil if there is no gather. call describes the use of the row.
 func (g *gather) first(call sharer) firstTry {
 	if g == nil {
 		return nil
@@ -77,8 +77,8 @@ func (g *gather) first(call sharer) firstTry {
 	}
 }
 
-// try makes one try, together with others. Its results are those of Journal.try; errAlone:
-// the row is not served, for a reason that a try alone finds.
+// try makes one try, together with others. Its results are those of Journal.try; errAlone: the row is not served, for
+// a reason to be found by a try alone.
 func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 	g.enter(me)
 	var r result
@@ -118,17 +118,18 @@ func (g *gather) enter(me *sharer) {
 	}
 }
 
-// remind lets hurry be called once the first of those who can wait is overdue. The caller holds mu.
+// remind starts the timer if there are late calls, unless it runs. The timer calls hurry once the first late call is
+// overdue. The caller holds mu.
 func (g *gather) remind() {
 	if len(g.late) > 0 && g.timer == nil {
 		g.timer = time.AfterFunc(lateMost-time.Since(g.late[0].since), g.hurry)
 	}
 }
 
-// overdue reports whether one of those who can wait has waited for lateMost. The caller holds mu.
+// overdue reports whether a late call has waited for lateMost. The caller holds mu.
 func (g *gather) overdue() bool { return len(g.late) > 0 && time.Since(g.late[0].since) >= lateMost }
 
-// hurry begins a slot's work for those who can wait, unless a slot is busy: that takes them next.
+// hurry begins a slot's work for the late calls, unless a slot is busy: a busy slot takes them next.
 func (g *gather) hurry() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,12 +139,12 @@ func (g *gather) hurry() {
 	case g.overdue():
 		g.busy++
 		go g.work()
-	default: // whom it was for has left, or was served with others
+	default: // the call has left, or was served with others
 		g.remind()
 	}
 }
 
-// leave ends the wait of a call that is in no statement yet. It returns false if it is in one.
+// leave ends the wait of a call in no statement yet. It returns false if it is in one.
 func (g *gather) leave(me *sharer) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,16 +160,16 @@ func (g *gather) leave(me *sharer) bool {
 	return true
 }
 
-// work is a slot: it makes one statement after another while calls wait for it. It is a goroutine of its own, so that the
-// next statement is on its way before those whom the last one served go on.
+// work is a slot: it makes one statement after another while calls wait for it. It is a goroutine of its own: so the
+// next statement is on its way before the calls served by the last one go on.
 func (g *gather) work() {
 	for calls := g.take(); len(calls) > 0; calls = g.take() {
 		g.make(calls)
 	}
 }
 
-// take takes as many of those who wait as fit into a statement. If there are none, or few beside another slot, the slot
-// is free.
+// take takes as many waiting calls as fit into a statement. If there are none, or few beside another slot, the slot
+// becomes free.
 func (g *gather) take() (calls []*sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -193,7 +194,7 @@ func (g *gather) take() (calls []*sharer) {
 	return calls
 }
 
-// make makes the statement for these calls, and tells each what became of it. Where the driver panics, the first call does,
+// make makes the statement for these calls, and sends each its result. If the driver panics, the first call panics,
 // and the others are in doubt.
 func (g *gather) make(calls []*sharer) {
 	var served func(*sharer) bool
@@ -212,9 +213,9 @@ func (g *gather) make(calls []*sharer) {
 			switch {
 			case err == nil && served(call):
 				r.kind = Undone
-			case err == nil || kind == Undone || kind == Again: // of whichever row
+			case err == nil || kind == Undone || kind == Again: // because of any of the rows
 				r.kind, r.err = Again, errAlone
-			case !alone && errors.Is(err, errNoConnection): // one connection that fails is not the end of all
+			case !alone && errors.Is(err, errNoConnection): // one failed connection does not end all calls
 				r.kind, r.err = NotSent, errAlone
 			}
 			call.served <- r

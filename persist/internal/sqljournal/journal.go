@@ -45,7 +45,7 @@ func New(c Config) *Journal {
 	return j
 }
 
-// A nil Journal is what a zero postgres.Journal or mysql.Journal embeds. Its methods say that it is closed.
+// A zero postgres.Journal or mysql.Journal embeds a nil Journal. Its methods report it as closed.
 
 // errNotOpened is the error of a nil Journal.
 var errNotOpened = fmt.Errorf("journal: not opened: %w", persist.ErrClosed)
@@ -87,8 +87,7 @@ func (j *Journal) Close() error {
 	return j.failed(j.db.Close())
 }
 
-// Flush implements [persist.Journal]. Every method returns after its commit, so that there
-// is nothing to wait for.
+// Flush implements [persist.Journal]. Every method returns after its commit, so there is nothing to wait for.
 func (j *Journal) Flush(ctx context.Context) error {
 	if j == nil {
 		return errNotOpened
@@ -103,7 +102,7 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return nil
 }
 
-// ready is what every writing method asks before it looks at the database.
+// ready checks the context and the record for a writing method, before any use of the database.
 func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -117,7 +116,7 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
-// NewBegun makes the row of a record that is to be begun.
+// NewBegun makes the row of a record for Begin.
 // Errors: persist.ErrInvalid, the context's.
 func NewBegun(ctx context.Context, rec *persist.Record) (*Row, error) {
 	if err := ready(ctx, rec, false); err != nil {
@@ -157,7 +156,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		j.landing.Lost(string(row.ID), &rec)
 	}
 	if err != nil && j.d.Waited(err) {
-		// The operation of that transaction may be sent, so that this is no "no effect".
+		// The operation of that transaction may be sent, so this error is no "no effect".
 		err = fmt.Errorf("%w: another transaction has begun the key %q and is still open: %w", persist.ErrUncertain, rec.Key, err)
 	}
 	if err != nil {
@@ -181,8 +180,8 @@ func Undecided(err error) error {
 	return fmt.Errorf("%w: %w", persist.ErrOutcomeUnknown, err)
 }
 
-// Begun says what the row that stands after a Begin of rec means. A row with the token of
-// this Begin that another has changed since is an existing one.
+// Begun returns the results of a Begin of rec from the row standing after it. If another has changed a row with the
+// token of this Begin since, it is an existing row.
 // Error: persist.ErrCorrupt.
 func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, created bool, err error) {
 	if standing == row || bytes.Equal(standing.Token, row.Token) && standing.Revision == 1 {
@@ -221,7 +220,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, e
 	return rec, nil
 }
 
-// notFound is the error for an ID that no record has.
+// notFound returns the error for an ID without a record.
 func notFound(id persist.ID) error {
 	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
 }

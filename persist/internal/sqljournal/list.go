@@ -17,7 +17,7 @@ import (
 // The bounds of one page of a listing.
 const (
 	pageRows  = 256     // records
-	pageBytes = 4 << 20 // after which a page ends, however few records it has
+	pageBytes = 4 << 20 // a page ends there, however few records it has
 )
 
 // condition is a WHERE clause and its parameters.
@@ -35,12 +35,12 @@ func (c *condition) and(where string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// selecting is what q selects, without its After.
+// selecting returns the condition of q, without its After.
 func (j *Journal) selecting(q *persist.Query) condition {
 	c := condition{}
 	c.and("1 = 1")
 	if !q.AllAccounts {
-		// '}' follows '|', so that these are all accounts that go on with a '|'.
+		// '}' follows '|', so these are all accounts with a '|' behind q.Account.
 		c.and("(account = ? OR account >= ? AND account < ?)", []byte(q.Account), []byte(q.Account+"|"), []byte(q.Account+"}"))
 	}
 	if q.Key != "" {
@@ -76,10 +76,10 @@ func (j *Journal) selecting(q *persist.Query) condition {
 // List implements [persist.Journal]. It reads a page at a time, and holds no connection
 // while the loop body runs. Records begun after the call are left out.
 //
-// A record that is committed and cannot be numbered, since another transaction has locked it, has
-// Seq 0 in a query for one key or for unresolved records, and comes last. It is left out of other
-// queries, which then end with an error, unless q.After is set: it will have a later number. A journal that was opened for
-// reading yields all records without a number, first.
+// A committed record can not be numbered while another transaction has locked it. In a query for one key or for
+// unresolved records, such a record has Seq 0 and comes last. Other queries leave it out, and then end with an error,
+// unless q.After is set: the record will have a later number. A journal opened for reading yields all records without
+// a number, first.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		if j == nil {
@@ -108,31 +108,31 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	}
 }
 
-// number is a Seq as a column has it.
+// number returns a Seq as a column has it.
 func number(seq uint64) int64 { return int64(min(seq, math.MaxInt64)) }
 
 // listing is one List under way.
 type listing struct {
 	j     *Journal
 	q     *persist.Query
-	after int64 // the last number that was yielded
+	after int64 // the last number yielded
 	last  int64 // the last number to yield, once bounded
 	rows  int   // of the next page
 
 	bounded bool
 	over    bool
 
-	unnumbered []Row // what could not be numbered, and was not yielded
+	unnumbered []Row // records without a number, not yielded yet
 
-	// Of a journal that was opened for reading.
-	lastID  []byte          // the last id without a number that was yielded
+	// Of a journal opened for reading.
+	lastID  []byte          // the last id without a number yielded
 	seen    map[string]bool // all such ids
 	seenAll bool            // there are no more
 }
 
-// short reports whether the query is for one key or for unresolved records. It is nearly always
-// one short page, which the index gives; nobody goes on after it by number, so that it needs
-// no bound before it turns out to be longer.
+// short reports whether the query is for one key or for unresolved records. The result is nearly always one short
+// page, read from the index. Nobody goes on after it by number, so it needs no bound before it turns out to be
+// longer.
 func (l *listing) short() bool {
 	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved
 }
@@ -189,7 +189,7 @@ func among(rows, those []Row, are bool) []Row {
 	return slices.DeleteFunc(rows, func(r Row) bool { return ids[string(r.ID)] != are })
 }
 
-// findUnnumbered notes what the listing would leave out after a call of number.
+// findUnnumbered notes the records still without a number after a call of number: the listing would leave them out.
 func (l *listing) findUnnumbered(ctx context.Context) error {
 	if l.after > 0 && !l.short() {
 		return nil
@@ -214,8 +214,8 @@ func (l *listing) findUnnumbered(ctx context.Context) error {
 	return err
 }
 
-// bound numbers what has no number, and finds the last number that the listing yields: that
-// of the last record that is committed. All lower numbers are settled when it returns.
+// bound numbers the records without a number, and finds the last number for the listing: the highest number of a
+// committed record. All lower numbers are settled when it returns.
 func (l *listing) bound(ctx context.Context) error {
 	j := l.j
 	if err := j.number(ctx); err != nil {
@@ -235,8 +235,8 @@ func (l *listing) bound(ctx context.Context) error {
 	return err
 }
 
-// number numbers what is committed and has no number yet. It is a write that may be made
-// any number of times. A journal that was opened for reading numbers nothing.
+// number numbers the committed records without a number. This write may be made any number of times. A journal opened
+// for reading numbers nothing.
 func (j *Journal) number(ctx context.Context) error {
 	if j.readOnly {
 		return nil
@@ -244,7 +244,7 @@ func (j *Journal) number(ctx context.Context) error {
 	return j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error { return j.d.Number(ctx, conn) })
 }
 
-// page reads the next page, and notes whether it was the last.
+// page reads the next page, and sets over if it was the last.
 func (l *listing) page(ctx context.Context) ([]Row, error) {
 	c := l.j.selecting(l.q)
 	if l.bounded {
@@ -260,7 +260,7 @@ func (l *listing) page(ctx context.Context) ([]Row, error) {
 	return page, err
 }
 
-// read reads the first rows that the condition selects, by number. full: there may be more.
+// read reads the first rows selected by the condition, by number. full: there may be more.
 func (l *listing) read(ctx context.Context, c condition) (page []Row, full bool, err error) {
 	return l.readBy(ctx, c, "seq")
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// nextReadOnly reads the next page of a listing that may number nothing. Records without a number come first, in the order
-// of their ids, with Seq 0; a query that goes on after a number leaves them out. Those that get one meanwhile come once.
+// nextReadOnly reads the next page of a listing in a read-only journal. Records without a number come first, in the
+// order of their ids, with Seq 0; a query with an After leaves them out. Records numbered meanwhile come once.
 func (l *listing) nextReadOnly(ctx context.Context) ([]Row, error) {
 	for !l.bounded {
 		page, full, err := l.nextUnnumbered(ctx)
@@ -55,7 +55,7 @@ func (l *listing) nextUnnumbered(ctx context.Context) (page []Row, full bool, er
 	return page, full, err
 }
 
-// boundReadOnly finds the last number that the listing yields.
+// boundReadOnly finds the last number for the listing.
 func (l *listing) boundReadOnly(ctx context.Context) error {
 	query := "SELECT COALESCE(MAX(seq), 0) FROM " + l.j.d.Records()
 	err := l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
@@ -65,7 +65,7 @@ func (l *listing) boundReadOnly(ctx context.Context) error {
 	return err
 }
 
-// unseen is the page without what was yielded before it had a number.
+// unseen returns the page without the records yielded before they had a number.
 func (l *listing) unseen(page []Row) []Row {
 	kept := page[:0]
 	for i := range page {
@@ -76,7 +76,7 @@ func (l *listing) unseen(page []Row) []Row {
 	return kept
 }
 
-// refuseReadOnly is the error of whatever would write to a journal that was opened for reading.
+// refuseReadOnly returns the error of each write to a journal opened for reading.
 func (j *Journal) refuseReadOnly() error {
 	if !j.readOnly {
 		return nil

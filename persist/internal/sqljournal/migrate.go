@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// ErrSchema: the database has no tables of a journal, or tables of a version that this
-// program must not use. The error says what to do.
+// ErrSchema: the database has no tables of a journal, or tables of a version not allowed for this program. The error
+// text names the remedy.
 var ErrSchema = errors.New("the schema of the journal does not fit this program")
 
-// ErrNotMigrated is an ErrSchema that Migrate ends.
+// ErrNotMigrated is an ErrSchema with Migrate as the remedy.
 var ErrNotMigrated = fmt.Errorf("%w", ErrSchema)
 
 // Step is one step of the schema.
 type Step struct {
-	Version    int      // of the schema after it, from 1 on
-	Oldest     int      // a program that knows this version may use the schema
+	Version    int      // of the schema after the step, from 1 on
+	Oldest     int      // the lowest version a program has to know to use the schema
 	Statements []string // each one statement, without its semicolon
 }
 
-// Steps reads the steps of a folder: files named VERSION_oldest_OLDEST.sql, whose statements
-// end with a semicolon at the end of a line; the body of a function stands between two $$. names are the texts for {name} in them.
+// Steps reads the steps of a folder: files named VERSION_oldest_OLDEST.sql. Their statements end with a semicolon at
+// the end of a line; the body of a function stands between two $$. names are the texts for {name} in the files.
 func Steps(files fs.FS, names map[string]string) ([]Step, error) {
 	paths, err := fs.Glob(files, "*/*.sql")
 	if err != nil {
@@ -53,7 +53,7 @@ func Steps(files fs.FS, names map[string]string) ([]Step, error) {
 	return steps, nil
 }
 
-// statements splits a text where a line ends with a semicolon, but for those between two $$, in the body of a function.
+// statements splits a text at each line end with a semicolon, except between two $$, in the body of a function.
 func statements(text string) (all []string) {
 	statement := ""
 	for part := range strings.SplitAfterSeq(text, ";\n") {
@@ -93,13 +93,14 @@ func withNames(text string, names map[string]string) string {
 // Schema is the schema of one journal. Its statements are in the engine's words.
 type Schema struct {
 	Steps    []Step
-	Versions string // the statement that makes the table of versions, unless it is there
+	Versions string // the statement to make the table of versions, unless it exists
 	Table    string // the name of that table
-	Insert   string // "INSERT INTO", such that a step that is noted already is no error
-	// Older is a query for whether there is the table of versions of programs from before the first release, and not Table.
-	// OlderTable is its name, and Elsewhere where else Migrate can make a journal.
+	Insert   string // "INSERT INTO", such that a step noted before is no error
+	// Older is a query with the result true if OlderTable exists and Table does not. OlderTable is the table of
+	// versions of programs from before the first release. Elsewhere is the kind of another place for Migrate to make a
+	// journal in.
 	Older, OlderTable, Elsewhere string
-	// Missing reports whether an error of the engine says that Table does not exist.
+	// Missing reports whether an error of the engine means a missing Table.
 	Missing func(error) bool
 }
 
@@ -112,10 +113,10 @@ type Runner interface {
 // migrateTimeout bounds Migrate where its context has no deadline.
 const migrateTimeout = 5 * time.Minute
 
-// LockSeconds is how long Migrate may wait for another process that is migrating.
+// LockSeconds is the longest wait of Migrate for another migrating process, in seconds.
 const LockSeconds = int(migrateTimeout / time.Second)
 
-// Migrate calls run, which migrates the journal of this name with Schema.Make, and closes db.
+// Migrate calls run and closes db. run migrates the journal of this name with Schema.Make.
 func Migrate(ctx context.Context, db *sql.DB, name string, run func(context.Context, *sql.DB) error) error {
 	defer func() { _ = db.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
@@ -126,8 +127,8 @@ func Migrate(ctx context.Context, db *sql.DB, name string, run func(context.Cont
 	return nil
 }
 
-// Make makes the steps that are not noted. No other process may call it meanwhile. A schema that is newer stays as it is,
-// and so do tables that are older than the first release.
+// Make makes the steps not noted yet. No other process may call it meanwhile. A newer schema stays as it is, and so
+// do tables from before the first release.
 // Errors: ErrSchema, the engine's, the context's.
 func (s *Schema) Make(ctx context.Context, db Runner) error {
 	if err := s.notOlder(ctx, db); err != nil {
@@ -151,8 +152,8 @@ func (s *Schema) Make(ctx context.Context, db Runner) error {
 	return s.fits(version, oldest)
 }
 
-// Check reports whether this program may use the schema that there is. Errors: ErrSchema, ErrNotMigrated, the engine's,
-// the context's.
+// Check returns an error if this program must not use the existing schema. Errors: ErrSchema, ErrNotMigrated, the
+// engine's, the context's.
 func (s *Schema) Check(ctx context.Context, db Runner) error {
 	version, oldest, err := s.version(ctx, db)
 	if err == nil && version == 0 {
@@ -164,7 +165,8 @@ func (s *Schema) Check(ctx context.Context, db Runner) error {
 	return s.fits(version, oldest)
 }
 
-// Print writes the statements that Make runs on an empty database, between those before and after them.
+// Print writes the statements run by Make on an empty database. The statements before and after go before and after
+// them.
 func (s *Schema) Print(w io.Writer, before, after []string) error {
 	all := append(slices.Clone(before), s.Versions)
 	for _, step := range s.Steps {
@@ -178,13 +180,13 @@ func (s *Schema) Print(w io.Writer, before, after []string) error {
 	return nil
 }
 
-// statements are those of a step, and the one that notes it.
+// statements returns the statements of a step, and the one to note the step.
 func (s *Schema) statements(step Step) []string {
 	noted := fmt.Sprintf("%s %s (version, oldest) VALUES (%d, %d)", s.Insert, s.Table, step.Version, step.Oldest)
 	return append(slices.Clone(step.Statements), noted)
 }
 
-// version reads which schema there is; zero is none.
+// version reads the version of the existing schema; zero is none.
 func (s *Schema) version(ctx context.Context, db Runner) (version, oldest int, err error) {
 	err = db.QueryRowContext(ctx, "SELECT version, oldest FROM "+s.Table+" ORDER BY version DESC LIMIT 1").Scan(&version, &oldest)
 	if errors.Is(err, sql.ErrNoRows) || err != nil && s.Missing(err) {
@@ -203,8 +205,8 @@ func (s *Schema) notOlder(ctx context.Context, db Runner) error {
 		ErrSchema, s.OlderTable, s.Elsewhere)
 }
 
-// fits reports whether a program with these steps may use a schema that was migrated to version, which programs from oldest
-// on may use. Errors: ErrSchema, ErrNotMigrated.
+// fits returns an error if a program with these steps must not use a schema migrated to version. Programs from oldest
+// on may use that schema. Errors: ErrSchema, ErrNotMigrated.
 func (s *Schema) fits(version, oldest int) error {
 	known := len(s.Steps)
 	switch {

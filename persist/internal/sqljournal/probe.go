@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Probe implements [persist.Prober]. Where Get finds nothing it begins a record, which waits for open transactions, and rolls
-// that back.
+// Probe implements [persist.Prober]. If Get finds nothing, Probe begins a record and rolls that back. The insert
+// waits for open transactions.
 func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := j.Get(ctx, id)
 	if !errors.Is(err, persist.ErrNotFound) {
@@ -37,8 +37,8 @@ func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, err
 	return rec, nil
 }
 
-// beginInVain begins the row in a transaction that it rolls back, and returns the row that stands there. A connection that is
-// lost meanwhile rolls it back, too.
+// beginInVain begins the row in a transaction, returns the standing row, and rolls the transaction back. If the
+// connection is lost meanwhile, the server rolls it back, too.
 func (j *Journal) beginInVain(ctx context.Context, conn *sql.Conn, row *Row) (*Row, error) {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// An id has so many bytes of the hash of the key, and of that of the account. Two records
-// with one id are noticed, see Begun.
+// An id has so many bytes of the hash of the key, and of that of the account. Begun detects two records with one id.
 const (
 	keyHash     = 20
 	accountHash = 12
@@ -40,7 +39,7 @@ func RowID(id persist.ID) []byte {
 	return append(b, account[:accountHash]...)
 }
 
-// keyPrefix is the part of the ids of a key that they share, with room for the rest.
+// keyPrefix returns the common part of all ids of a key, with room for the rest.
 func keyPrefix(key string) []byte {
 	sum := sha256.Sum256([]byte(key))
 	return append(make([]byte, 0, keyHash+accountHash), sum[:keyHash]...)
@@ -57,9 +56,9 @@ type Row struct {
 	Fingerprint []byte        // of the request
 	Generated   int64         // 0 or 1, as the other flags
 	Created     int64         // nanoseconds since 1970, as the other times; 0: none
-	SweepAt     int64         // a time: persist.Record.SweepAt; the latest one where no Sweep changes the record
-	Origin      []byte        // where it is sent to
-	Needs       []byte        // the text of persist.Record.Needs, which begins with the format of Intent and Progress; of a change null: as it is
+	SweepAt     int64         // a time: persist.Record.SweepAt; the latest one if no Sweep changes the record
+	Origin      []byte        // of the request
+	Needs       []byte        // the text of persist.Record.Needs, with the format of Intent and Progress at its start; null in a change: as it is
 	State       int64         // a persist.State
 	Unreported  int64         // a flag
 	Swept       int64         // a flag: it is a tombstone
@@ -68,7 +67,7 @@ type Row struct {
 	LeaseOwner  []byte        // empty: nobody
 	LeaseUntil  int64         // a time
 	SendUntil   int64         // a time
-	Intent      []byte        // codec's, without what has a column
+	Intent      []byte        // codec's, without the values in columns
 	Progress    []byte        // likewise
 	Body        []byte        // of the request; null if it is empty
 	Answer      []byte        // the body of the answer; null if it is empty
@@ -80,7 +79,7 @@ type Column struct {
 	Type byte   // 'b' for bytes, 'i' for a number
 }
 
-// Columns are those of a row, in order.
+// Columns returns the columns of a row, in order.
 func Columns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
@@ -90,7 +89,7 @@ func Columns() []Column {
 	}
 }
 
-// columnList joins the columns with a prefix such as "r.".
+// columnList joins the columns, each after a prefix such as "r.".
 func columnList(prefix string) string {
 	list := ""
 	for i, c := range Columns() {
@@ -102,10 +101,11 @@ func columnList(prefix string) string {
 	return list
 }
 
-// ColumnList is the columns of a row, for a SELECT, each after the prefix.
+// ColumnList returns the columns of a row for a SELECT, each after the prefix.
 func ColumnList(prefix string) string { return columnList(prefix) }
 
-// Fields are pointers to the row's fields, in the order of Columns, for a Scan or an INSERT: drivers take them as values.
+// Fields returns pointers to the row's fields, in the order of Columns, for a Scan or an INSERT. Drivers take the
+// pointers as values.
 func (r *Row) Fields() []any {
 	return []any{
 		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
@@ -113,12 +113,13 @@ func (r *Row) Fields() []any {
 	}
 }
 
-// size is about how much memory the row takes.
+// size returns the approximate memory of the row, in bytes.
 func (r *Row) size() int {
 	return 512 + len(r.Key) + len(r.Account) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
 }
 
-// Fits returns an error if one of the row's values has more bytes than that.
+// Fits returns an error if one of the row's values has more than most bytes. bound is the name of the bound in the
+// error.
 // Error: persist.ErrTooLarge.
 func (r *Row) Fits(most int64, bound string) error {
 	largest := max(len(r.Account), len(r.Key), len(r.Origin), len(r.Intent), len(r.Progress), len(r.Body), len(r.Answer))
@@ -128,25 +129,26 @@ func (r *Row) Fits(most int64, bound string) error {
 	return TooLarge(r, "its largest part", largest, most, bound)
 }
 
-// TooLarge is the error for a row of which a part, or the whole, has so many bytes, more than the database takes.
+// TooLarge returns the error for a row with a part, or a whole, too large for the database.
 func TooLarge(r *Row, part string, bytes int, most int64, bound string) error {
 	return fmt.Errorf("%w: account %q, key %q: %s has %d bytes, and %s allows %d", persist.ErrTooLarge, r.Account, r.Key, part, bytes, bound, most)
 }
 
-// Bytes is how many bytes a statement with all of the row's values has at most, as long as its driver does not write them as text.
+// Bytes returns the largest size of a statement with all of the row's values, if its driver does not write them as
+// text.
 func (r *Row) Bytes() int {
 	return 2048 + len(r.Account) + len(r.Key) + len(r.Origin) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
 }
 
-// NewRow encodes a record under a new token. It keeps none of the record's memory but that
-// of the bodies, which must stay as they are until the row was written.
+// NewRow encodes a record under a new token. It keeps none of the record's memory except the bodies. They must stay
+// unchanged until the row was written.
 func NewRow(rec *persist.Record) *Row {
 	row := newChange(rec)
 	row.Intent, row.Needs = encodeIntent(rec), []byte(rec.Needs().String())
 	return row
 }
 
-// newChange is NewRow for an Update or a Finish, which leave the intent as it is.
+// newChange is NewRow for an Update or a Finish. They leave the intent as it is.
 func newChange(rec *persist.Record) *Row {
 	row := &Row{
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
@@ -163,22 +165,22 @@ func newChange(rec *persist.Record) *Row {
 	return row
 }
 
-// noWireKey stands in an intent for a wire key that is empty; an intent without a wire key is of one that is the key.
+// noWireKey stands in an intent for an empty wire key. In an intent without a wire key, the wire key is the key.
 const noWireKey = "\x00"
 
-// encodeIntent is the encoded intent, without what has a column.
+// encodeIntent returns the encoded intent, without the values in columns.
 func encodeIntent(rec *persist.Record) []byte {
 	rest := withoutColumns(rec)
 	return codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
 }
 
-// encodeProgress is the encoded progress, without what has a column.
+// encodeProgress returns the encoded progress, without the values in columns.
 func encodeProgress(rec *persist.Record) []byte {
 	rest := withoutColumns(rec)
 	return codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
 
-// withoutColumns returns the record without what has a column.
+// withoutColumns returns the record without the values in columns.
 func withoutColumns(rec *persist.Record) persist.Record {
 	rest := *rec
 	switch {
@@ -250,20 +252,21 @@ func (r *Row) readable() bool {
 	return format == thisFormat
 }
 
-// thisFormat begins the text of needs of what this version can read. Such texts lie from it up to, and without, pastFormat.
+// thisFormat begins the text of the needs of each record readable by this version. Such texts lie from thisFormat up
+// to, and without, pastFormat.
 var (
 	thisFormat = strconv.Itoa(persist.Format)
 	pastFormat = thisFormat + "!"
 )
 
-// unread returns the error for a row that is not readable, with what has a column.
+// unread returns the error for a row that is not readable, with the values in columns.
 func (r *Row) unread() error {
 	var clear persist.Record
 	r.columns(&clear)
 	return &persist.UnreadError{Record: clear, Needs: string(r.Needs), Err: fmt.Errorf("%w: account %q, key %q", persist.ErrNewer, r.Account, r.Key)}
 }
 
-// columns sets what has a column of its own.
+// columns sets the fields with a column of their own.
 func (r *Row) columns(rec *persist.Record) {
 	rec.ID = persist.ID{Account: string(r.Account), Key: string(r.Key)}
 	rec.Seq, rec.Revision = uint64(r.Seq.Int64), uint64(r.Revision)
@@ -279,12 +282,12 @@ func (r *Row) columns(rec *persist.Record) {
 	rec.State, rec.Unreported, rec.Swept, rec.LeaseOwner = persist.State(r.State), r.Unreported != 0, r.Swept != 0, string(r.LeaseOwner)
 }
 
-// intact reports whether the body is the one that was described.
+// intact reports whether the body has the wanted length and checksum.
 func intact(body []byte, want codec.Outside) bool {
 	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
 }
 
-// orNull is nil for an empty body. That it was empty, or absent, is in the encoded part.
+// orNull returns nil for an empty body. The encoded part tells an empty body from an absent one.
 func orNull(body []byte) []byte {
 	if len(body) == 0 {
 		return nil
@@ -299,14 +302,14 @@ func flag(on bool) int64 {
 	return 0
 }
 
-// The times that a column holds lie between these two, which stand for all that are earlier
-// and later. Such a time is exact in the encoded parts.
+// The times in a column lie between these two values. They stand for all earlier and all later times; such a time is
+// exact in the encoded parts.
 const (
 	tooEarly = 1
 	tooLate  = math.MaxInt64
 )
 
-// nanoseconds is a time as a column has it: the nearest that it can hold.
+// nanoseconds returns a time as a column has it: the nearest possible value.
 func nanoseconds(t time.Time) int64 {
 	switch sec := t.Unix(); {
 	case t.IsZero():
@@ -319,7 +322,7 @@ func nanoseconds(t time.Time) int64 {
 	return max(t.UnixNano(), tooEarly)
 }
 
-// sweepAt is SweepAt of a row.
+// sweepAt returns SweepAt of a row.
 func sweepAt(rec *persist.Record) int64 {
 	at, ever := rec.SweepAt()
 	switch {
@@ -331,10 +334,10 @@ func sweepAt(rec *persist.Record) int64 {
 	return nanoseconds(at)
 }
 
-// inRange reports whether a column has the time itself.
+// inRange reports whether a column has the exact time.
 func inRange(column int64) bool { return column != tooEarly && column != tooLate }
 
-// instant is the time that nanoseconds made n of.
+// instant is the inverse of nanoseconds, for times in range.
 func instant(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}

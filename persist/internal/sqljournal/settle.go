@@ -12,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// triesInLimit is how many tries of the full length fit into the limit of a call: the
-// first may hang in a network that drops packets, and the next has to settle it.
+// triesInLimit is the number of tries of full length within the limit of a call. The first may hang in a network with
+// dropped packets, and the next has to settle it.
 const triesInLimit = 3
 
 // The pauses between two tries.
@@ -29,21 +29,20 @@ var errNoConnection = errors.New("no connection")
 // was lost, and nothing was written.
 var errAgain = errors.New("another process was faster; make it again")
 
-// settle makes a write until the database has said what became of it, or the limit of the
-// call is over. A write whose answer was lost is made again: it must be of a kind that
-// takes effect once, however often it is made, and that finds its own earlier effect.
-// ctx counts until the write is handed over.
+// settle makes a write until the database has reported its result, or the limit of the call is over. After a lost
+// answer, the write is made again: it must take effect once, however often it is made, and it must find its own
+// earlier effect. ctx counts until the write is handed over.
 //
-// Errors: those of write itself, which the database undid; persist.ErrUncertain where the
-// limit ended while a write was in doubt; the context's.
+// Errors: those of write itself, undone by the database; persist.ErrUncertain if the limit ended while a write was in
+// doubt; the context's.
 //
-// first, unless it is nil, is the first try, which the call makes together with others.
+// first, unless it is nil, is the first try. It is made together with other calls.
 func (j *Journal) settle(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
 	return j.settled(j.repeat(ctx, false, first, write))
 }
 
-// settleLate is settle for a write that nobody waits for, and that is lost if it gives up: where there is no connection it
-// tries again, until the limit of the call is over or ctx ends.
+// settleLate is settle for a late write: nobody waits for it, and it is lost if settleLate gives up. Without a
+// connection, it tries again, until the limit of the call is over or ctx ends.
 func (j *Journal) settleLate(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
 	return j.settled(j.repeat(ctx, true, first, write))
 }
@@ -56,8 +55,8 @@ func (j *Journal) settled(inDoubt bool, err error) error {
 	return j.failed(err)
 }
 
-// attempt is settle for a write that does no harm, whether it has happened or not: its error
-// never says that anything is uncertain, which ends a client's Run.
+// attempt is settle for a write without harm in either case, done or not done. Its error is never
+// persist.ErrUncertain, since that ends a client's Run.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, conn *sql.Conn) error) error {
 	_, err := j.repeat(ctx, false, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error { return write(ctx, conn) })
 	return j.failed(err)
@@ -66,8 +65,8 @@ func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, c
 // firstTry is the first try of a write, with the results of Journal.try. Error: also errAlone.
 type firstTry func(ctx, limited context.Context) (Doubt, error)
 
-// repeat is the loop of settle. patient: it goes on where there is no connection. inDoubt: the limit ended while a try was
-// in doubt.
+// repeat is the loop of settle. patient: it goes on without a connection. inDoubt: the limit ended while a try was in
+// doubt.
 func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
 	if err := cmp.Or(ctx.Err(), j.refuseReadOnly()); err != nil {
 		return false, err
@@ -110,8 +109,8 @@ func (j *Journal) tryOr(first firstTry, ctx, limited context.Context, repeated b
 	return j.try(ctx, limited, repeated, write)
 }
 
-// try makes the write once, on a connection of its own, and sorts its error. A caller that
-// leaves before a connection is there leaves nothing, unless an earlier try is in doubt.
+// try makes the write once, on a connection of its own, and sorts its error. If the caller leaves before a connection
+// is there, nothing is written, unless an earlier try is in doubt.
 func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
 	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
 	defer cancel()
@@ -131,13 +130,13 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	}
 	defer func() { _ = conn.Close() }()
 	err = write(short, conn, repeated)
-	if err != nil && !repeated && j.d.TooLarge(err) { // of an earlier try that says nothing
+	if err != nil && !repeated && j.d.TooLarge(err) { // says nothing about an earlier try
 		err = fmt.Errorf("%w: %w", persist.ErrTooLarge, err)
 	}
 	return j.sort(err), err
 }
 
-// sort says what an error of a statement means.
+// sort returns the meaning of a statement's error.
 func (j *Journal) sort(err error) Doubt {
 	switch {
 	case err == nil, isOwn(err):
@@ -150,8 +149,8 @@ func (j *Journal) sort(err error) Doubt {
 	return j.d.Doubt(err)
 }
 
-// isOwn reports whether the error is a decision of this package about what the database
-// answered, and no failure of a statement.
+// isOwn reports whether the error is a decision of this package about the database's answer, and no failure of a
+// statement.
 func isOwn(err error) bool {
 	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrNewer} {
 		if errors.Is(err, own) {
@@ -169,9 +168,8 @@ func (j *Journal) failed(err error) error {
 	return fmt.Errorf("journal %s: %w", j.name, err)
 }
 
-// read makes a read within the limit of a call. It is made again where the connection
-// failed: the pool may hold some that a restart of the database has ended. first is as for
-// settle.
+// read makes a read within the limit of a call. After a failure of the connection, the read is made again: the pool
+// may hold connections ended by a restart of the database. first is as for settle.
 func (j *Journal) read(ctx context.Context, first firstTry, query func(ctx context.Context, conn *sql.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -11,13 +11,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// readRows is how many records one statement of a sweep reads, which locks none of them.
+// readRows is the largest number of records read by one statement of a sweep. It locks none of them.
 const readRows = 1000
 
-// sweepRows is how many records one transaction of a sweep changes.
+// sweepRows is the largest number of records changed by one transaction of a sweep.
 const sweepRows = 256
 
-// sweepMax is how many records a sweep changes where Limits.Max is zero.
+// sweepMax is the largest number of records changed by a sweep with a zero Limits.Max.
 const sweepMax = 10_000
 
 // sweeping is one Sweep under way.
@@ -27,10 +27,9 @@ type sweeping struct {
 	total int
 }
 
-// Sweep implements [persist.Journal]. It reads a page of records after the other by an index,
-// and locks nothing there: a server may lock each row that a statement which changes something reads.
-// What of a page is due is changed by its primary key, in transactions of their own, which pass
-// over what another process changes just now.
+// Sweep implements [persist.Journal]. It reads one page of records after the other by an index, and locks nothing
+// there. A server may lock each row read by a statement with changes. So the due records of a page are changed by
+// their primary keys, in transactions of their own. These pass over records being changed by another process.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if j == nil {
 		return 0, errNotOpened
@@ -72,11 +71,11 @@ func (s *sweeping) sweep(ctx context.Context, shelf shelf) error {
 	return nil
 }
 
-// shelf is a range of the index of sweeps, and which records in it are due.
+// shelf is a range of the index of sweeps, and the condition for due records in it.
 type shelf struct{ in, due condition }
 
-// shelf is the range of the index that can hold something to sweep. That of a prune is all that has ended, and most of it may have
-// to be read: what it shortens has no place of its own there.
+// shelf returns the range of the index with all possible records of this sweep. The range of a prune is all ended
+// records. Most of it may have to be read: the records shortened by a prune have no place of their own there.
 func (s *sweeping) shelf() shelf {
 	now := nanoseconds(s.l.Now)
 	over := condition{"sweep_at > 0 AND sweep_at <= ?", []any{now}}
@@ -94,13 +93,13 @@ func (s *sweeping) shelf() shelf {
 	return shelf{in: condition{where: "sweep_at > 0"}, due: due}
 }
 
-// or adds another condition that is enough.
+// or adds an alternative condition.
 func (c *condition) or(where string, args ...any) {
 	c.where, c.args = c.where+" OR "+where, append(c.args, args...)
 }
 
-// ended is when a record must have ended, to be older than keep. Of a negative keep, the
-// whole past.
+// ended returns the latest end of a record older than keep. With a negative keep, it returns a time far in the
+// future: the whole past is older.
 func ended(now int64, keep time.Duration) int64 {
 	if keep <= 0 {
 		return nanoseconds(time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -108,16 +107,16 @@ func ended(now int64, keep time.Duration) int64 {
 	return now - int64(keep)
 }
 
-// isFinal is the condition of a record that may be swept.
+// isFinal is the condition of a record ready for sweeps.
 const isFinal = "finished > 0 AND state >= 2"
 
-// place is where a page ended in the index.
+// place is the end of a page in the index.
 type place struct {
 	sweepAt int64
 	id      []byte
 }
 
-// read reads the next page of a shelf, and returns the ids of what is due in it.
+// read reads the next page of a shelf, and returns the ids of its due records.
 func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any, at place, more bool, err error) {
 	c := condition{args: slices.Clone(shelf.due.args)}
 	c.and(shelf.in.where, shelf.in.args...)
@@ -150,7 +149,7 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 	return due, at, more, err
 }
 
-// step sweeps those of these records that are due still, in one transaction.
+// step sweeps these records in one transaction, except records no longer due.
 func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 	c := condition{"id IN (" + Parameters(len(ids)) + ") AND " + isFinal, slices.Clone(ids)}
 	c.and(shelf.in.where, shelf.in.args...)
@@ -185,7 +184,7 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 // Parameters is a list of n parameters.
 func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// sweptColumns are what a sweep reads: all but the bodies.
+// sweptColumns are the columns read by a sweep: all but the bodies.
 const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, " +
 	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, intent, progress"
 
@@ -208,8 +207,8 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	return list, rows.Err()
 }
 
-// change does to the rows what the limits say, and returns how many it changed. A damaged
-// row, and one of a later version, stays as it is.
+// change applies the limits to the rows, and returns the number of changed rows. A damaged row, and one of a later
+// version, stays as it is.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed int, err error) {
 	strip := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET swept = 1, generated = ?, unreported = ?, sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL, answer = NULL WHERE id = ?")
 	var drop []any

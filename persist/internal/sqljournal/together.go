@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// Together is a Dialect that writes several rows with one statement.
+// Together is a Dialect with one statement for writes of several rows.
 type Together interface {
-	// WriteAll inserts the rows of begins whose IDs do not exist, as Begin does, and changes those of changes that are
-	// unfinished and current, see ChangeColumns, whose revisions grow by one. It returns the numbers of those that it is
-	// known to have written, by their tokens. It is one transaction, and waits for another's lock no longer than a
-	// fraction of a second: whoever is not served goes on alone.
+	// WriteAll inserts the rows of begins with new IDs, as Begin does. It changes the rows of changes if they are
+	// unfinished and current, see ChangeColumns; their revisions grow by one. It returns the numbers of the rows known
+	// to be written, by their tokens. It is one transaction, and waits for another's lock no longer than a fraction of
+	// a second: a call not served goes on alone.
 	WriteAll(ctx context.Context, conn *sql.Conn, begins, changes []*Row) (numbers map[string]sql.NullInt64, err error)
 }
 
-// ChangeColumns are what WriteAll compares in a row that it changes, Seq only if it is not null, and then what it sets,
-// from token on; needs only if it is not null. It leaves a row whose send_until is later.
+// ChangeColumns returns first the columns compared by WriteAll in a changed row, seq only if it is not null. Then,
+// from token on, come the columns set by it, needs only if it is not null. WriteAll leaves a row with a later
+// send_until as it is.
 func ChangeColumns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"created", 'i'}, {"fingerprint", 'b'},
@@ -27,7 +28,7 @@ func ChangeColumns() []Column {
 	}
 }
 
-// ChangeFields are pointers to the row's fields, in the order of ChangeColumns.
+// ChangeFields returns pointers to the row's fields, in the order of ChangeColumns.
 func (r *Row) ChangeFields() []any {
 	return append([]any{&r.ID, &r.Seq, &r.Revision, &r.Created, &r.Fingerprint}, r.changed()...)
 }
@@ -65,7 +66,7 @@ func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, calls []*sharer) (
 	for _, call := range slices.Backward(calls) {
 		ids, waiting[string(call.row.ID)] = append(ids, call.row.ID), call.row
 	}
-	for len(ids)&(len(ids)-1) != 0 { // so that there are few different statements
+	for len(ids)&(len(ids)-1) != 0 { // for few different statements
 		ids = append(ids, ids[0])
 	}
 	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")")

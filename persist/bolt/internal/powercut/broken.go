@@ -2,10 +2,10 @@ package powercut
 
 import "math/rand/v2"
 
-// Broken is a choice that the model of [Random] does not allow, for measurements of what that costs: sectors arrive by
-// themselves that have another size than 512 bytes, or one page that is under way holds anything that has another size than
-// 4096 bytes. Where a size is 0, it is as the model has it; without a page there is no junk. If order is set, all arrives up
-// to a moment, and nothing after that.
+// Broken is a choice not allowed by the model of [Random], for measurements of its cost. Sectors of another
+// size than 512 bytes arrive by themselves. Or one page under way, of another size than 4096 bytes, holds
+// anything. A size of 0 leaves the size of the model; without a page there is no junk. If order is set, all
+// arrives up to a moment, and nothing after it.
 func Broken(r *rand.Rand, page, sector int, order bool) Choice {
 	c := Choice{r: r, one: -1, arrive: []float64{0, 0.1, 0.5, 0.9, 1}[r.IntN(5)], page: page, sector: sector, order: order}
 	if page > 0 {

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// Choice says which of what is under way arrives when the power fails.
+// Choice selects the changes under way that arrive when the power fails.
 type Choice struct {
 	r      *rand.Rand
-	arrive float64 // the part of the sectors that arrives
+	arrive float64 // the part of the sectors arriving
 	whole  bool    // pages arrive as a whole, or not
-	order  bool    // in the order in which they were written: what comes after a place does not
+	order  bool    // in the order of the writes: nothing arrives after a certain place
 	gap    bool    // all but the writes from one place to another
-	stale  bool    // all but the last write of what was written several times
-	junk   float64 // the part of the pages that arrive as anything
+	stale  bool    // all but the last write to places written several times
+	junk   float64 // the part of the pages arriving as anything
 	one    int     // of the pages under way only this one is junk; -1: as junk says
-	// Pages of another size than 4096 bytes, and sectors smaller than 512: for
-	// measurements of what that costs.
+	// Pages of another size than 4096 bytes, and sectors smaller than 512: for measurements of their cost.
 	page, sector int
 }
 
-// Random is one of the kinds of choices that matter: nothing arrives, everything, a part by sectors or by pages, with
-// and without junk, all in any order or in that of the writes; all but some that follow each other; one page is junk alone; and
-// of what was written several times an earlier write arrives.
+// Random returns one of the kinds of choices worth a test. Nothing arrives, everything, or a part by
+// sectors or by pages. There is junk or none, and the order is any or the order of the writes. Or all
+// arrives but some writes following each other. Or one page alone is junk. Or, at places written several
+// times, an earlier write arrives.
 func Random(r *rand.Rand) Choice {
 	if r.IntN(8) == 0 {
 		return Choice{r: r, one: -1, arrive: 1, stale: true, whole: r.IntN(2) == 0}
@@ -40,7 +40,7 @@ func Random(r *rand.Rand) Choice {
 	return c
 }
 
-// Cut is what the disk holds after the power has failed now.
+// Cut returns the content of the disk if the power fails now.
 func (d *Disk) Cut(c Choice) Files {
 	names := maps.Clone(d.durable)
 	for i := range d.moves {
@@ -61,7 +61,7 @@ func (d *Disk) Cut(c Choice) Files {
 
 func (c *Choice) arrives() bool { return c.r.Float64() < c.arrive }
 
-// cut is what the disk holds of a file.
+// cut returns the content of a file on the disk if the power fails now.
 func (f *file) cut(c Choice) []byte {
 	if len(f.flight) == 0 {
 		return f.disk
@@ -83,7 +83,7 @@ func (f *file) cut(c Choice) []byte {
 	if c.gap {
 		gap, end = c.gapIn(len(flight))
 	}
-	stale := map[int64]int{} // the last write of a unit that has an earlier one
+	stale := map[int64]int{} // the last write to a unit with an earlier one
 	if c.stale {
 		stale = f.rewritten(sector)
 	}
@@ -97,7 +97,7 @@ func (f *file) cut(c Choice) []byte {
 				clear(arrived[size:])
 			}
 		}
-		// A unit arrives with all that was written to it before.
+		// A unit arrives with all earlier writes to it.
 		v.touched(sector, func(from, to int64) {
 			if last, found := stale[from/sector]; found && last == i {
 				return
@@ -111,7 +111,8 @@ func (f *file) cut(c Choice) []byte {
 	return resized(arrived, size)
 }
 
-// rewritten are the units of so many bytes that were written several times, with the last of these writes.
+// rewritten returns the units written several times, with the last of these writes. unit is their length in
+// bytes.
 func (f *file) rewritten(unit int64) map[int64]int {
 	times, last := map[int64]int{}, map[int64]int{}
 	for i, v := range f.flight {
@@ -124,7 +125,7 @@ func (f *file) rewritten(unit int64) map[int64]int {
 	return last
 }
 
-// gapIn is the part of n writes that does not arrive. Often it begins with the first, or ends before the last.
+// gapIn returns the part of n writes not arriving. Often it begins with the first, or ends before the last.
 func (c *Choice) gapIn(n int) (from, to int) {
 	from = c.r.IntN(n + 1)
 	if c.r.IntN(2) == 0 {
@@ -137,7 +138,7 @@ func (c *Choice) gapIn(n int) (from, to int) {
 	return from, to
 }
 
-// spoil puts junk over pages that are under way.
+// spoil puts junk over pages under way.
 func (c *Choice) spoil(f *file, b []byte, page int64) {
 	if c.junk == 0 && c.one < 0 {
 		return
@@ -163,7 +164,7 @@ func (c *Choice) spoil(f *file, b []byte, page int64) {
 			}
 		case 0:
 			clear(at)
-		case 1: // what another page holds
+		case 1: // the content of another page
 			copy(at, b[int64(c.r.IntN(len(b)/int(page)+1))*page:])
 		case 2: // the beginning only
 			for i := range at[:c.r.IntN(len(at)+1)] {
@@ -177,7 +178,7 @@ func (c *Choice) spoil(f *file, b []byte, page int64) {
 	}
 }
 
-// seed is that of Sum.
+// seed is the seed of Sum.
 var seed = maphash.MakeSeed()
 
 // Sum is a hash of the files and their names, for this process.

@@ -14,9 +14,8 @@ const (
 	pageSize   = 4096
 )
 
-// Files are the files below a directory, by name. A name may stand for another's
-// content: two names of one file. A name that ends with a slash is that of a directory,
-// and the content of a symbolic link is [Link].
+// Files are the files below a directory, by name. A name may have the content of another: two names of one
+// file. A name ending with a slash is the name of a directory. The content of a symbolic link is [Link].
 type Files map[string][]byte
 
 const linkMark = "\x00link to\x00"
@@ -24,13 +23,13 @@ const linkMark = "\x00link to\x00"
 // Link is the content of a symbolic link.
 func Link(target string) []byte { return []byte(linkMark + target) }
 
-// Target returns where content leads that is that of a symbolic link.
+// Target returns the target of a symbolic link from its content. ok is false for any other content.
 func Target(content []byte) (target string, ok bool) {
 	return strings.CutPrefix(string(content), linkMark)
 }
 
-// Disk is a model of a disk below one directory, and of what the kernel has in memory
-// of it. Not safe for concurrent use.
+// Disk is a model of a disk below one directory, and of its content in the kernel's memory. Not safe for
+// concurrent use.
 type Disk struct {
 	root    string
 	names   map[string]*file // as the kernel shows them
@@ -44,7 +43,7 @@ type Disk struct {
 type opened struct {
 	file *file // nil for a directory
 	dir  string
-	end  int64 // where the next write goes that names no place
+	end  int64 // the place of the next write without a place of its own
 }
 
 // move is one change of a directory, whole or not at all.
@@ -62,7 +61,7 @@ type file struct {
 	flight []version
 }
 
-// version is one change of a file that may have arrived.
+// version is one change of a file. It may have arrived.
 type version struct {
 	at    int64
 	data  []byte
@@ -70,14 +69,14 @@ type version struct {
 	sizes bool  // it changes the size
 }
 
-// touched calls visit with the part of each unit of so many bytes that the change touches.
+// touched calls visit with the touched part of each unit. unit is its length in bytes.
 func (v *version) touched(unit int64, visit func(from, to int64)) {
 	for at := v.at / unit * unit; at < v.at+int64(len(v.data)); at += unit {
 		visit(at, min(at+unit, v.size))
 	}
 }
 
-// NewDisk is a disk that holds files, all of them durable, below a directory.
+// NewDisk returns a disk with files, all of them durable, below a directory.
 func NewDisk(root string, files Files) *Disk {
 	d := &Disk{root: path.Clean(root), names: map[string]*file{}, durable: map[string]*file{}, open: map[int]opened{}}
 	for name, content := range files {
@@ -87,7 +86,7 @@ func NewDisk(root string, files Files) *Disk {
 	return d
 }
 
-// Clone is a copy that shares nothing that either changes.
+// Clone returns a copy. A change of either does not affect the other.
 func (d *Disk) Clone() *Disk {
 	copied := map[*file]*file{nil: nil}
 	clone := func(f *file) *file {
@@ -116,7 +115,7 @@ func (d *Disk) Clone() *Disk {
 	return c
 }
 
-// Memory is what the kernel shows: what is there if the process ends now.
+// Memory returns the files as the kernel shows them: those left if the process ends now.
 func (d *Disk) Memory() Files {
 	files := Files{}
 	for name, f := range d.names {
@@ -125,10 +124,11 @@ func (d *Disk) Memory() Files {
 	return files
 }
 
-// Exit closes what the process had open. What it has written stays under way.
+// Exit closes the files opened by the process. Its writes stay under way.
 func (d *Disk) Exit() { clear(d.open) }
 
-// SyncFailed reports whether the sync of a file has failed, so that the kernel may show what the disk lacks.
+// SyncFailed reports whether the sync of a file has failed. Then the kernel may show data missing on the
+// disk.
 func (d *Disk) SyncFailed() bool { return d.failed }
 
 // name is a path below the root, or false for any other.
@@ -139,7 +139,7 @@ func (d *Disk) name(p string) (string, bool) {
 	return strings.CutPrefix(p, d.root+"/")
 }
 
-// follow is the name to which symbolic links lead from a name.
+// follow returns the name reached from a name by symbolic links.
 func (d *Disk) follow(name string) string {
 	for range 40 {
 		f := d.names[name]
@@ -155,7 +155,7 @@ func (d *Disk) follow(name string) string {
 	return name
 }
 
-// Do makes a call on the disk. r decides what arrives where a sync fails.
+// Do makes a call on the disk. If a sync fails, r decides about the part arriving.
 func (d *Disk) Do(c *Call, r *rand.Rand) {
 	if o, found := d.open[c.FD]; found && c.Name != "openat" {
 		d.doOpen(c, o, r)
@@ -196,7 +196,7 @@ func (d *Disk) Do(c *Call, r *rand.Rand) {
 	}
 }
 
-// doOpen is Do for a call that names an open file.
+// doOpen is Do for a call naming an open file.
 func (d *Disk) doOpen(c *Call, o opened, r *rand.Rand) {
 	switch f := o.file; {
 	case c.Name == "close":
@@ -224,7 +224,7 @@ func (d *Disk) doOpen(c *Call, o opened, r *rand.Rand) {
 	}
 }
 
-// Changes reports whether a call changes what is on the disk or under way.
+// Changes reports whether a call changes anything on the disk or under way.
 func (d *Disk) Changes(c *Call) bool {
 	if o, found := d.open[c.FD]; found && c.Name != "openat" {
 		return c.Name != "close" && c.Name != "fchmod" && c.Name != "flock" && c.Name != "mmap" && (o.file != nil || c.Name == "fsync")
@@ -261,7 +261,7 @@ func (d *Disk) syncDir(dir string) {
 	})
 }
 
-// sync makes durable what is under way, and nothing that an earlier sync has lost.
+// sync makes durable the changes under way, and nothing lost by an earlier sync.
 func (f *file) sync() {
 	size := int64(len(f.disk))
 	for _, v := range f.flight {
@@ -287,7 +287,7 @@ func (f *file) write(v version) {
 	f.flight = append(f.flight, v)
 }
 
-// resized is b with a length of n, with zeros behind what it had.
+// resized is b with a length of n, with zeros behind its old end.
 func resized(b []byte, n int64) []byte {
 	if n <= int64(len(b)) {
 		return b[:n:n]
@@ -295,8 +295,8 @@ func resized(b []byte, n int64) []byte {
 	return append(b, make([]byte, n-int64(len(b)))...)
 }
 
-// Evict lets the kernel forget some of the pages that it takes for clean although the disk has others, and reports
-// whether there were any.
+// Evict lets the kernel forget some of the pages it takes for clean although the disk has others. It
+// reports whether there were any.
 func (d *Disk) Evict(r *rand.Rand, forget float64) bool {
 	found := false
 	for _, name := range slices.Sorted(maps.Keys(d.names)) {
@@ -316,7 +316,7 @@ func (d *Disk) Evict(r *rand.Rand, forget float64) bool {
 	return found
 }
 
-// dirty are the pages of a file that are under way.
+// dirty returns the pages of a file under way.
 func (f *file) dirty() map[int]bool {
 	pages := map[int]bool{}
 	for _, v := range f.flight {

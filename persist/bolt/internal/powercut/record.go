@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Fault is what becomes of one system call of a process. The zero value is nothing.
+// Fault is a fault of one system call of a process. The zero value is none.
 type Fault struct {
 	Call string // its name
-	Nth  int    // which of these calls of a thread, from 1
+	Nth  int    // the number of the call among these calls of a thread, from 1
 	// Unless Step is 0, Times calls, each so many after the one before.
 	Step, Times int
-	What        string // "error=EIO", or "signal=KILL", which ends the process before the call is made
+	What        string // "error=EIO", or "signal=KILL" to end the process before the call is made
 }
 
 // Record runs a command under strace, with a fault, and returns its system calls. The

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// Call is one system call that was made, as far as a disk is concerned.
+// Call is one system call, as far as a disk is concerned.
 type Call struct {
 	Name   string // fdatasync, pwrite64, …
 	Thread int
-	FD     int    // of the file, where the call names one; of openat the new one
-	Path   string // where the call names one
-	Other  string // the new name, of linkat and renameat; what a link leads to, of symlinkat
+	FD     int    // of the file, if the call names one; of openat the new one
+	Path   string // if the call names one
+	Other  string // the new name, of linkat and renameat; the target of the link, of symlinkat
 	Data   []byte // of a write
-	At     int64  // where it is written, or how long the file becomes
+	At     int64  // the place of the write, or the new length of the file
 	Create bool   // openat makes the file if there is none
-	Append bool   // write, which goes to the end of what was written before
+	Append bool   // a write; its data goes to the end of the data written before
 	Failed string // the error's name, such as EIO; empty if it succeeded
 }
 
-// calls are the names of system calls that are recorded.
+// calls are the names of the recorded system calls.
 const calls = "openat,close,pwrite64,write,ftruncate,linkat,symlinkat,unlinkat,renameat,renameat2,fsync,fdatasync,fchmod,flock,mmap"
 
-// parse reads what strace has written. Calls of several threads that overlap are
-// returned in the order in which they ended.
+// parse reads the output of strace. Overlapping calls of several threads are returned in the order in which
+// they ended.
 func parse(r io.Reader) ([]Call, error) {
 	var all []Call
-	begun := map[string]string{} // by thread, calls that another thread's came between
+	begun := map[string]string{} // by thread, calls interrupted by another thread's
 	lines := bufio.NewReaderSize(r, 1<<20)
 	for {
 		line, err := lines.ReadString('\n')
@@ -60,9 +60,9 @@ func parse(r io.Reader) ([]Call, error) {
 	}
 }
 
-// parseCall reads one line without its thread. ok is false for what is no call that a disk sees.
+// parseCall reads one line without its thread. ok is false for anything but a call seen by a disk.
 func parseCall(text string) (c Call, ok bool, err error) {
-	// Strings are in hexadecimal, so that this is no part of one.
+	// Strings are in hexadecimal, so this is no part of one.
 	made, result, found := strings.Cut(text, " = ")
 	name, list, isCall := strings.Cut(strings.TrimSpace(made), "(")
 	if !found || !isCall || strings.HasPrefix(result, "?") {
@@ -111,7 +111,7 @@ func parseCall(text string) (c Call, ok bool, err error) {
 	return c, true, err
 }
 
-// unhex reads a string in which every byte is written as \xNN.
+// unhex reads a string with every byte written as \xNN.
 func unhex(s string) string {
 	s = strings.Trim(s, `"`)
 	b := make([]byte, 0, len(s)/4)
