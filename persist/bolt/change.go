@@ -340,7 +340,7 @@ func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys, settled bool
 	return slot{}, err
 }
 
-// ready is what every writing method asks before it looks at the journal: ctx has not
+// ready is called by the methods that begin or change a record, before they look at the journal: ctx has not
 // ended, and rec is valid and final or not, as the method needs.
 func (j *Journal) ready(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := j.start(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// ready is what every writing method asks before it looks at Redis.
+// ready is called by Begin and by the methods that change a record, before they look at Redis.
 func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ctx.Err(); err != nil {
 		return err

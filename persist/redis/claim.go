@@ -20,7 +20,7 @@ type claiming struct {
 	now   time.Time
 	until time.Time
 	owner string
-	lines []*line          // of each bucket; if the query names an origin, two of each account there
+	lines []*line          // of each bucket; if the query names an origin, two of each group of needs in each account there
 	from  map[string]*line // by id: the line of its place
 
 	claimed []persist.Record

@@ -25,7 +25,7 @@ const KeepForever time.Duration = 1<<63 - 1
 var (
 	// ErrVolatile: the server may lose or evict acknowledged data, or does not tell. The error names the setting.
 	ErrVolatile = errors.New("persist/redis: the server may lose what it has acknowledged")
-	// ErrLayout: the journal was made with other options, or by a newer version of this package. The error contains the
+	// ErrLayout: the journal was made with other options, or by another version of this package. The error contains the
 	// remedy.
 	ErrLayout = errors.New("persist/redis: the journal is laid out otherwise")
 	// ErrOptions: an option or the URL cannot be used. The error names it.
@@ -56,8 +56,8 @@ type Options struct {
 	// without readable settings is refused, too.
 	AllowVolatile bool
 	// ReadOnly opens the journal to look at it, for a user with the rights +@read +@connection +info to the journal's keys
-	// alone: Get and List are all that works, Now with +time, too, and anything else is persist.ErrReadOnly. What the server
-	// may lose does not matter then.
+	// alone. Get, List, Flush, Secret and the reading of a Fact work; Now needs +time, too; anything else is
+	// persist.ErrReadOnly. The durability of the server does not matter then.
 	ReadOnly bool
 
 	most *most // see greet; set by open

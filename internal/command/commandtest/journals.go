@@ -17,7 +17,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/view"
 )
 
-// DoubtJournal has the orders 1 (done), 2 (pending), 3 (held) and 4 (abandoned), of 100 each.
+// DoubtJournal has the orders 1 (done), 2 (pending), 3 (held) and 4 (abandoned), of 1.00 EUR each.
 func DoubtJournal(t *testing.T) string {
 	t.Helper()
 	s := Serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -45,7 +45,7 @@ type act struct {
 	end func(c *oncehttp.Client, rec *persist.Record) error
 	// config returns the client's settings for it, beside journal and account; nil: there are none.
 	config func(rec *persist.Record) (oncehttp.Config, error)
-	// said is what is printed behind an operation's key.
+	// said is printed before an operation's key.
 	said string
 	// kind names the act, and so its own earlier writes.
 	kind operation.Act

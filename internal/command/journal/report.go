@@ -136,7 +136,7 @@ type historyBar struct {
 	Good           bool
 }
 
-// readPage goes through the journal once, in memory for the rows that it shows.
+// readPage reads the journal for the counts, and again for the rows shown, which alone it keeps in memory.
 func readPage(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time) (*reportPage, error) {
 	st, err := countRecords(ctx, ses, sel, sums, now, func(*persist.Record) {})
 	if err != nil {

@@ -35,7 +35,7 @@ func NewPrinter(w io.Writer, flush func(context.Context) error) *printer {
 	return &printer{out: bufio.NewWriterSize(w, 64<<10), flush: flush}
 }
 
-// Run prints until lines is closed. seen is told of each line that came. After an error nothing more is printed; failed is then called
+// Run prints until lines is closed. After an error nothing more is printed; failed is then called
 // once, and the rest of the lines is taken and dropped, so no sender waits for ever.
 func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(error)) error {
 	var broken error

@@ -17,7 +17,7 @@ import (
 type JournalFlags struct {
 	Journal    string
 	SealKey    string
-	Path       string // the journal's name in messages, once it is open
+	Path       string // the journal's name in messages
 	Account    string
 	HasAccount bool
 	Err        io.Writer

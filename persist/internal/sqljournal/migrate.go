@@ -110,7 +110,7 @@ type Runner interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// migrateTimeout bounds Migrate where its context has no deadline.
+// migrateTimeout bounds Migrate, whatever the deadline of its context.
 const migrateTimeout = 5 * time.Minute
 
 // LockSeconds is the longest wait of Migrate for another migrating process, in seconds.
