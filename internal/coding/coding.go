@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// codingsMax bounds how many codings, one inside the other, are decoded. Nobody uses more than one.
+// codingsMax is the greatest number of nested codings to decode. Nobody uses more than one.
 const codingsMax = 2
 
-// Decode returns the text of a body with these headers: body itself where it has no coding, nil where one is unknown. whole says that
-// body is all that was sent. all reports that text is all of it, too: body is whole, could be decoded, and is at most limit bytes when
-// decoded. At most limit bytes are decoded, and one more.
+// Decode returns the text of a body with these headers. It returns body itself if body has no coding, and nil if a coding is unknown.
+// whole is true if nothing is missing at the end of body. all reports whether text is complete, too: body is whole, could be decoded, and
+// is at most limit bytes when decoded. At most limit bytes are decoded, and one more.
 func Decode(h http.Header, body []byte, whole bool, limit int64) (text []byte, all bool) {
 	codings := contentCodings(h)
 	if len(codings) == 0 || len(body) == 0 {
@@ -36,7 +36,7 @@ func Decode(h http.Header, body []byte, whole bool, limit int64) (text []byte, a
 	return text, whole && err == nil && int64(len(text)) <= limit
 }
 
-// contentCodings lists the codings of a body in the order in which they were applied (RFC 9110 section 8.4).
+// contentCodings returns the codings of a body in the order of their application (RFC 9110 section 8.4).
 func contentCodings(h http.Header) (codings []string) {
 	for _, line := range h["Content-Encoding"] {
 		for coding := range strings.SplitSeq(line, ",") {
@@ -48,7 +48,7 @@ func contentCodings(h http.Header) (codings []string) {
 	return codings
 }
 
-// decoder returns a reader that takes the coding off; nil if it is not known, or r does not begin so.
+// decoder returns a reader of the decoded bytes. It returns nil if the coding is unknown, or if r does not begin with its header.
 func decoder(coding string, r io.Reader) io.Reader {
 	switch coding {
 	case "gzip", "x-gzip":

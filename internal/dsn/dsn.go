@@ -1,4 +1,4 @@
-// Package dsn tells texts that name a database from names of files.
+// Package dsn tells names of databases from names of files.
 package dsn
 
 import (
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Engine returns the database that a text names: "postgres", "mysql" or "redis", by the scheme of a URL or as drivers spell
-// where a server is; empty where it may be the name of a file. The text may hold a password.
+// Engine returns the database named by a text: "postgres", "mysql" or "redis". It decides by the scheme of a URL or by a driver's
+// spelling of a server's address. It returns the empty string if the text may be the name of a file. The text may hold a password.
 func Engine(text string) string {
 	lower := strings.ToLower(text)
 	scheme, _, hasScheme := strings.Cut(lower, ":")

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// Insert returns the JSON value b with one member more: the last of the object to which all but the last token of the pointer lead. Its
-// name is the last token, and its value a string. All other bytes stay as they are. It is an error if b is not one JSON value, if there is no
-// such object, if an object on the way has two members of the name, or if the object has a member of that name, case aside.
+// Insert returns the JSON value b with one member more, at the end of an object. All tokens of the pointer but the last lead to the object.
+// The last token is the member's name, and its value is a string. All other bytes stay as they are. It is an error if b is not one JSON
+// value, or if there is no such object. It is also an error if an object on the way has two members of the name. It is
+// another error if the object already has a member of the new name, case aside.
 func Insert(b []byte, pointer, text string) ([]byte, error) {
 	if err := Check(pointer); err != nil {
 		return nil, err
@@ -55,15 +56,15 @@ func Insert(b []byte, pointer, text string) ([]byte, error) {
 // span is a part of a text.
 type span struct{ from, to int }
 
-// sought is what find finds in an object.
+// sought is the result of find in an object.
 type sought struct {
 	values  []span // of the members of the name
-	like    string // the name of a member that differs in case at most; empty: there is none
+	like    string // the name of a member with a difference in case at most; empty: there is none
 	members int
 	end     int // behind the last member, or behind the opening brace
 }
 
-// find looks for the members of a name in the object that b, which is valid JSON, begins with. ok is false for another value.
+// find looks for the members of a name in the object at the beginning of b. b is valid JSON. ok is false for another kind of value.
 func find(b []byte, name string) (found sought, ok bool) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {

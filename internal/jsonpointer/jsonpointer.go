@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Check refuses what is no pointer to a value within a document.
+// Check returns an error if pointer is not a pointer to a value within a document.
 func Check(pointer string) error {
 	escapes := strings.Count(pointer, "~0") + strings.Count(pointer, "~1")
 	switch {
@@ -22,7 +22,7 @@ func Check(pointer string) error {
 	return nil
 }
 
-// Decode returns the JSON value that b begins with, or nil if there is none. Numbers keep their spelling.
+// Decode returns the JSON value at the beginning of b, or nil if there is none. Numbers keep their spelling.
 func Decode(b []byte) (document any) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	decoder.UseNumber()
@@ -32,9 +32,9 @@ func Decode(b []byte) (document any) {
 	return document
 }
 
-// Text follows pointer into document, a value of Decode. found says whether it leads to something; text is
-// that of a string, number or boolean, and empty for anything else. The empty pointer, which means the whole
-// document, finds nothing.
+// Text follows pointer into document, a value of Decode. found is true if pointer leads to a value. text is
+// the text of a string, number or boolean, and empty for any other value. The empty pointer means the whole
+// document, but finds nothing here.
 func Text(document any, pointer string) (text string, found bool) {
 	value, found := follow(document, pointer)
 	if !found {
@@ -51,13 +51,13 @@ func Text(document any, pointer string) (text string, found bool) {
 	return "", true
 }
 
-// Value is what pointer leads to in document, a value of Decode; nil if there is nothing, or null.
+// Value returns the value at pointer in document, a value of Decode. It returns nil if there is none, or null.
 func Value(document any, pointer string) any {
 	value, _ := follow(document, pointer)
 	return value
 }
 
-// follow follows pointer, which must not be empty.
+// follow follows pointer. An empty pointer finds nothing.
 func follow(document any, pointer string) (value any, found bool) {
 	if document == nil || !strings.HasPrefix(pointer, "/") {
 		return nil, false
@@ -82,7 +82,7 @@ func follow(document any, pointer string) (value any, found bool) {
 	return document, true
 }
 
-// unescape reads ~1 and ~0, which few tokens have (RFC 6901 section 4).
+// unescape reads ~1 and ~0 (RFC 6901 section 4). Few tokens have them.
 func unescape(token string) string {
 	if !strings.Contains(token, "~") {
 		return token

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Texts returns the text, as Text reads it, of each value at pointer in the JSON value that b begins with. There are several
-// where an object on the way has two members of the name: of these some readers take the first, others the last. A member
+// Texts returns the text, as Text reads it, of each value at pointer in the JSON value at the beginning of b. There are several
+// values if an object on the way has two members of the name: some readers take the first of these, others the last. A member
 // without the value counts as empty then.
 func Texts(b []byte, pointer string) []string {
 	if !strings.HasPrefix(pointer, "/") {
@@ -37,8 +37,8 @@ func Texts(b []byte, pointer string) []string {
 	return texts
 }
 
-// members returns the values that a token of a pointer leads to in the value that b begins with: each member of that name in an
-// object, one item of an array at most. sound says whether b begins with a value.
+// members returns the values at a token of a pointer in the value at the beginning of b. These are each member of the
+// name in an object, or one item of an array at most. sound is true if b begins with a value.
 func members(b json.RawMessage, token string) (found []json.RawMessage, sound bool) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	opening, err := decoder.Token()

@@ -1,9 +1,9 @@
-// Package pauses says how long to wait before trying again what failed. It knows durations only.
+// Package pauses computes the pauses between tries. It knows durations only.
 package pauses
 
 import "time"
 
-// After returns the pause before trying again what failed n times in a row: least
+// After returns the pause before the next try after n failures in a row: least
 // after the first failure, twice as long after each further one, at most most. It is
 // zero if n is not positive.
 func After(n int, least, most time.Duration) time.Duration {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// oneLine makes s safe to print inside one line of a terminal or a log: what
-// came from a server under test may hold escape sequences, line breaks and
-// marks that turn the reading direction, and none of them may act.
+// oneLine makes s safe to print inside one line of a terminal or a log. A text
+// from a server under test may hold escape sequences, line breaks and
+// marks for the reading direction, and none of them may act.
 func oneLine(s string) string {
 	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
 		return s
@@ -34,7 +34,7 @@ func oneLine(s string) string {
 	return b.String()
 }
 
-// acts reports whether printing r does something else than showing it.
+// acts reports whether a terminal acts on r instead of showing it.
 func acts(r rune) bool {
 	return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) ||
 		unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)
@@ -60,7 +60,7 @@ func pad(s string, n int) string {
 	return s + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(s)))
 }
 
-// printable drops what XML 1.0 cannot hold at all, and terminal escapes with it.
+// printable drops the characters forbidden in XML 1.0, and terminal escapes with them.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -91,7 +91,7 @@ func duration(ms float64) string {
 	return fmt.Sprintf("%dm%02ds", s/60, s%60)
 }
 
-// plural is "1 case", "2 cases".
+// plural returns "1 case", "2 cases".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

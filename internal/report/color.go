@@ -1,7 +1,7 @@
 package report
 
-// ANSI colours, by their number in an SGR sequence; the sixteen basic ones, so
-// that the reader's own scheme decides how they look.
+// ansi is an ANSI colour, by its number in an SGR sequence. Only the sixteen basic
+// ones are used: the reader's own scheme decides their look.
 type ansi string
 
 const (
@@ -22,7 +22,7 @@ func (t *texter) paint(c ansi, s string) string {
 	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
 }
 
-// verdict is the verdict's name, filled up to width and coloured.
+// verdict returns the verdict's name, filled up to width and coloured.
 func (t *texter) verdict(v Verdict, width int) string {
 	return t.paint(color(v), pad(string(v), width))
 }

@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// curl describes one command that sends a request with curl from a POSIX shell.
+// curl describes one command to send a request with curl from a POSIX shell.
 type curl struct {
 	method, url string
 	header      map[string][]string
 	word        func(string) string             // quotes one word of the shell
 	secret      func(name, value string) string // the word of a header with a credential; nil: as any other
 	options     string                          // further options, each with a space before it
-	data        string                          // the option that gives the body, with a space before it; "" for none
+	data        string                          // the option with the body, with a space before it; "" for none
 }
 
-// line returns the command, in one line. Content-Length and Host are left to curl; a
-// Content-Type that curl would add by itself and the request did not have is taken
-// out. A body with control characters is spelled with $'…', which bash, zsh and ksh
-// know.
+// line returns the command, in one line. Content-Length and Host are left to curl.
+// If the request has a body and no Content-Type, curl's own Content-Type is taken
+// out. A body with control characters is spelled with $'…', known to bash, zsh and
+// ksh.
 func (c *curl) line() string {
 	var b strings.Builder
 	b.WriteString("curl -sSig" + c.options + c.verb() + " " + c.word(c.url))
@@ -44,7 +44,7 @@ func (c *curl) line() string {
 	return b.String() + c.data
 }
 
-// verb is the option for the method. With -X HEAD, curl would wait for a body.
+// verb returns the option for the method. With -X HEAD, curl would wait for a body.
 func (c *curl) verb() string {
 	if c.method == http.MethodHead {
 		return " --head"
@@ -91,7 +91,7 @@ func dollarWord(s string) string {
 			b.WriteString(`\` + string(r))
 		case r == '\n':
 			b.WriteString(`\n`)
-		case r == utf8.RuneError && s[i] != '\xef': // a byte that is not UTF-8
+		case r == utf8.RuneError && s[i] != '\xef': // a byte outside UTF-8
 			fmt.Fprintf(&b, `\%03o`, s[i])
 		case acts(r):
 			for _, octet := range []byte(string(r)) {

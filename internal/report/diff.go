@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// Change is one case whose verdict differs between two reports.
+// Change is one case with different verdicts in two reports.
 type Change struct {
 	ID    string // of the case
-	Level Level  // of the case in the newer report that has it
-	// Old and New are the verdicts; "" in the report that does not have the case.
+	Level Level  // of the case in the newer report, or else in the older
+	// Old and New are the verdicts; "" in a report without the case.
 	Old, New Verdict
-	// Rule and Actual are those of the newer report that has the case.
+	// Rule and Actual are those of the newer report, or else of the older.
 	Rule, Actual string
 }
 
-// Delta is what changed from one report to the next. Each case is in one list
+// Delta holds the changes from one report to the next. Each case is in one list
 // at most, in the order of the newer report.
 type Delta struct {
 	// Broken fail now and did not before, new cases included.
 	Broken []Change
-	// Lost are safety cases that passed and are not decided now: skipped, or
-	// inconclusive. Nothing shows any more that they hold.
+	// Lost are safety cases with a pass before and no decision now: skipped, or
+	// inconclusive. Nothing proves any more their rules to hold.
 	Lost []Change
 	// Fixed failed before and hold now (pass, warn or seen).
 	Fixed []Change
-	// Changed are all other verdicts that differ. A failure that is merely
+	// Changed are all other cases with different verdicts. A failure merely
 	// skipped now is among these: it is not fixed.
 	Changed []Change
 	// Added and Gone are cases of only one of the reports.
 	Added, Gone []Change
 	// Same counts the cases with the same verdict in both.
 	Same int
-	// Notes say what makes the two hard to compare: another target, another
+	// Notes name obstacles to the comparison: another target, another
 	// profile.
 	Notes []string
 }
@@ -74,8 +74,8 @@ func orNone(s string) string {
 	return s
 }
 
-// add puts a case of the newer report into the list that it belongs to. before
-// is the same case of the older one; nil if that has none.
+// add puts a case of the newer report into its list. before
+// is the same case of the older report; nil if there is none.
 func (d *Delta) add(before, c *Case) {
 	change := Change{ID: c.ID, Level: c.Level, New: c.Verdict, Rule: c.Rule, Actual: message(c)}
 	if before != nil {
@@ -97,9 +97,9 @@ func (d *Delta) add(before, c *Case) {
 	}
 }
 
-// ExitCode is the status of a comparison: ExitFailed if anything broke or a
-// safety case that passed is not decided any more,
-// ExitError if a case that was judged before could not be run now, else ExitOK.
+// ExitCode returns the status of a comparison: ExitFailed if anything broke or a
+// passed safety case is not decided any more,
+// ExitError if a case judged before could not be run now, else ExitOK.
 func (d Delta) ExitCode() int {
 	for _, c := range append(d.Changed[:len(d.Changed):len(d.Changed)], d.Added...) {
 		if c.New == Error {

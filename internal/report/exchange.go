@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// exchangeLines are the exchanges of a case, one line each. Requests that look
-// alike and follow each other, and were answered alike, are one line.
+// exchangeLines returns the exchanges of a case, one line each. Consecutive
+// requests with the same look and the same answer are one line.
 func exchangeLines(list []Exchange) []string {
 	var lines []string
 	for i := 0; i < len(list); {
@@ -38,8 +38,8 @@ func alike(a, b *Exchange) bool {
 		body(a.Request) == body(b.Request) && body(a.Response) == body(b.Response)
 }
 
-// exchangeLine is one exchange, or n that are alike, in one line: what was sent,
-// what came, what the witness saw, and what to look at.
+// exchangeLine returns one exchange, or n of the same look, in one line: the request,
+// the answer, the effects seen by the witness, and the note.
 func exchangeLine(x, before *Exchange, n int) string {
 	parts := nonEmpty(x.Lane, x.Method+" "+x.URL, callerNote(x), keyNote(x, before))
 	if x.Request != nil && x.Request.Body != "" {
@@ -62,8 +62,8 @@ func exchangeLine(x, before *Exchange, n int) string {
 	return strings.Join(parts, "  ")
 }
 
-// callerNote names the sender, if it is not the first caller: the credential that
-// would show it is not in the report. Caller is "", "none" or "second".
+// callerNote names the sender, if it is not the first caller: the sender's
+// credential is not in the report. Caller is "", "none" or "second".
 func callerNote(x *Exchange) string {
 	switch x.Caller {
 	case "":
@@ -74,7 +74,7 @@ func callerNote(x *Exchange) string {
 	return "(as the " + x.Caller + " caller)"
 }
 
-// keyNote names the key that was sent; before is the exchange before, nil for none.
+// keyNote names the sent key; before is the exchange before, nil for none.
 func keyNote(x, before *Exchange) string {
 	switch {
 	case x.Key == "" && !x.KeySent:
@@ -87,7 +87,7 @@ func keyNote(x, before *Exchange) string {
 	return "key " + clip(x.Key, 40)
 }
 
-// answer is the status, or why there is none.
+// answer returns the status and the error, or "no answer" if there is neither.
 func answer(x *Exchange) string {
 	switch {
 	case x.Status != 0 && x.Error != "":

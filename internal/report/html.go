@@ -26,10 +26,10 @@ var (
 // htmlBodyMax bounds the bodies on the page, in runes; the JSON form has more.
 const htmlBodyMax = 8 << 10
 
-// htmlHeaderMax bounds the header lines that are shown of one message.
+// htmlHeaderMax bounds the header lines shown of one message.
 const htmlHeaderMax = 100
 
-// WriteHTML writes one page that needs nothing else: no request leaves it, its
+// WriteHTML writes one complete page: no request leaves it, its
 // policy forbids any, and without scripts it still shows everything. Several
 // reports get a table of cases by implementations first.
 func WriteHTML(w io.Writer, o Options, reports ...*Report) error {
@@ -49,8 +49,8 @@ func WriteHTML(w io.Writer, o Options, reports ...*Report) error {
 	return nil
 }
 
-// What the template shows. Everything in it is a plain string, so that
-// html/template escapes it; only our own style and script are not.
+// The data of the template. Everything in it is a plain string, to be escaped by
+// html/template; only our own style and script are not.
 type (
 	pageView struct {
 		Title    string
@@ -93,7 +93,7 @@ type (
 		Search    string
 		Known     bool
 		Wrong     bool   // a failure or a warning
-		Observed  string // what was seen, for one that is not judged
+		Observed  string // the observation, for a case without judgement
 		Why       string
 		Refs      []refView
 		Timelines []*timeline // none, or one for each canvas
@@ -110,7 +110,7 @@ type (
 		Answer   string
 		Class    string
 		SameKey  bool
-		From     string // which caller, unless the first
+		From     string // the caller, unless the first
 		Request  *messageView
 		Response *messageView
 	}
@@ -173,7 +173,7 @@ func newPage(reports []*Report, o Options) pageView {
 	return p
 }
 
-// lineFeeds undoes what a checkout on Windows may have done: a browser hashes
+// lineFeeds undoes the line ends of a checkout on Windows: a browser hashes
 // the text with plain line feeds.
 func lineFeeds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
@@ -183,7 +183,7 @@ func hash(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// choices are the filters: verdicts and levels that occur, with their counts.
+// choices sets the filters: the verdicts and levels of the cases, with their counts.
 func (p *pageView) choices(reports []*Report) {
 	verdicts, levels := map[Verdict]int{}, map[Level]int{}
 	for _, r := range reports {
@@ -232,8 +232,8 @@ func newReportView(r *Report, id string, o Options) reportView {
 	return v
 }
 
-// headline is the verdict on the whole, and claims no more than was seen. What
-// the suite itself has to say about the run goes before all else.
+// headline returns the verdict on the whole, and claims no more than was seen. The
+// suite's own headline about the run goes before all else.
 func headline(r *Report, j Judgement) string {
 	text := verdictText(r, j)
 	if r.Headline != "" {
@@ -244,7 +244,7 @@ func headline(r *Report, j Judgement) string {
 	return text
 }
 
-// verdictText says in a few words how the run ended, the worst first.
+// verdictText returns the end of the run in a few words, the worst first.
 func verdictText(r *Report, j Judgement) string {
 	s := r.Summary
 	known := ""
@@ -269,7 +269,7 @@ func verdictText(r *Report, j Judgement) string {
 	return "No violation was seen"
 }
 
-// pluralBe is "1 case was", "2 cases were".
+// pluralBe returns "1 case was", "2 cases were".
 func pluralBe(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " was"
@@ -277,7 +277,7 @@ func pluralBe(n int, noun string) string {
 	return plural(n, noun) + " were"
 }
 
-// segments returns one rectangle for each verdict that occurs, the worst first, in units of the SVG. Together they fill 1000,
+// segments returns one rectangle for each verdict of the cases, the worst first, in units of the SVG. Together they fill 1000,
 // with a gap of 2 after each. No rectangle is narrower than 1. Without cases it returns nil.
 func segments(s Summary) []segment {
 	var list []segment
@@ -301,7 +301,7 @@ func newCaseView(c *Case, report string, o Options) caseView {
 		Case: c, Anchor: report + "/" + c.ID, Href: "#" + report + "/" + c.ID,
 		Known: c.Verdict == Fail && o.Known.Has(c.ID), Why: o.Known.Why(c.ID),
 	}
-	for i := range c.Try { // the one text that people paste into a shell
+	for i := range c.Try { // the only text for pasting into a shell
 		c.Try[i] = oneLine(c.Try[i])
 	}
 	v.Wrong = c.Verdict == Fail || c.Verdict == Warn
@@ -327,7 +327,7 @@ func newCaseView(c *Case, report string, o Options) caseView {
 	return v
 }
 
-// searchable is what the search box looks in, in lower case.
+// searchable returns the text for the search box, in lower case.
 func searchable(texts ...string) string {
 	return strings.ToLower(clip(printable(strings.Join(nonEmpty(texts...), " ")), 2000))
 }

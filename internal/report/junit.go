@@ -57,7 +57,7 @@ type (
 
 // WriteJUnit writes the reports as JUnit XML: a suite per group, a failure for
 // fail, an error for error, skipped for skip and inconclusive. A known failure
-// is skipped, with its reason; one that no longer fails is a failure. Warn and
+// is skipped, with its reason; a listed case with pass, warn or seen is a failure. Warn and
 // seen are successes with output, since JUnit has no word for them.
 func WriteJUnit(w io.Writer, o Options, reports ...*Report) error {
 	all := junitSuites{Name: "oncehttp"}
@@ -120,8 +120,8 @@ func junitGroup(r *Report, g *Group, o Options) junitSuite {
 	return s
 }
 
-// junitTest makes a test of one case. A known failure is skipped; one that no
-// longer fails is a failure.
+// junitTest makes a test of one case. A known failure is skipped; a listed case
+// with Pass, Warn or Seen is a failure.
 func junitTest(c *Case, o Options) junitCase {
 	t := junitCase{Name: c.ID, Classname: c.Group(), Time: seconds(c.MS)}
 	t.Properties = addProperty(t.Properties, "level", string(c.Level))
@@ -151,7 +151,7 @@ func junitTest(c *Case, o Options) junitCase {
 	return t
 }
 
-// message is the one line that says what went wrong.
+// message returns one line about the failure.
 func message(c *Case) string {
 	for _, text := range []string{c.Actual, c.Reason, c.Rule} {
 		if text != "" {
@@ -161,7 +161,7 @@ func message(c *Case) string {
 	return string(c.Verdict)
 }
 
-// plain is the evidence of one case as uncoloured text.
+// plain returns the evidence of one case as uncoloured text.
 func plain(c *Case) string {
 	t := new(texter)
 	t.details(c)

@@ -11,15 +11,15 @@ import (
 // knownLinesMax bounds a list of known failures.
 const knownLinesMax = 100_000
 
-// Known is a list of cases that are known to fail. Nil is the empty list.
+// Known is a list of cases known to fail. Nil is the empty list.
 type Known struct {
 	ids []string
 	why map[string]string
 }
 
 // ParseKnown reads a list: one case id a line, empty lines and everything from
-// a # ignored. The text behind the # on an id's own line is its reason. An id
-// that is malformed or stands twice is an error that names its line.
+// a # ignored. The text behind the # on an id's own line is its reason. If an
+// id is malformed or stands twice, the error names its line.
 func ParseKnown(r io.Reader) (*Known, error) {
 	k := &Known{why: map[string]string{}}
 	lines := bufio.NewScanner(r)
@@ -55,7 +55,7 @@ func (k *Known) IDs() []string {
 	return slices.Clone(k.ids)
 }
 
-// Has reports whether that case is listed.
+// Has reports whether the case is listed.
 func (k *Known) Has(id string) bool {
 	if k == nil {
 		return false
@@ -64,7 +64,7 @@ func (k *Known) Has(id string) bool {
 	return listed
 }
 
-// Why is the reason that the list gives for that case.
+// Why returns the reason in the list for the case.
 func (k *Known) Why(id string) string {
 	if k == nil {
 		return ""
@@ -86,10 +86,10 @@ type Judgement struct {
 	Unknown []string
 }
 
-// Apply compares the report with the list. all is every id of the suite, so
-// that a listed case that this run left out (--run, --skip) is not called
-// unknown; nil stands for the ids of the report. A listed case that was
-// skipped, inconclusive or an error is neither accepted nor stale.
+// Apply compares the report with the list. all is every id of the suite: so
+// a listed case left out of this run (--run, --skip) is not called
+// unknown; nil stands for the ids of the report. If a listed case was
+// skipped, inconclusive or an error, it is neither accepted nor stale.
 func (k *Known) Apply(r *Report, all []string) Judgement {
 	var j Judgement
 	exists := make(map[string]bool, len(all)+len(r.Cases))
@@ -123,7 +123,7 @@ func (k *Known) Apply(r *Report, all []string) Judgement {
 // The exit statuses of a run.
 const (
 	ExitOK     = 0 // no failure
-	ExitFailed = 1 // a failure that is not known, or a known one that passes
+	ExitFailed = 1 // a failure outside the list, or a stale line in it
 	ExitUsage  = 2 // nothing was judged, or the list names unknown cases
 	ExitError  = 3 // the suite itself failed, or the target cannot be reached
 	// ExitUndecided: nothing failed, but a safety case was not decided, or the
@@ -131,10 +131,10 @@ const (
 	ExitUndecided = 4
 )
 
-// ExitCode is the status with which a command ends after this report. all is as
-// in Known.Apply. ExitError outranks ExitFailed: a run that broke proves
-// nothing about what it did not reach. A wrong list, or a run in which every
-// case was skipped, outranks both: it says nothing about the target at all.
+// ExitCode returns the status of a command at its end, after this report. all is as
+// in Known.Apply. ExitError outranks ExitFailed: a broken run proves
+// nothing about the cases it did not reach. A wrong list, or a run with every
+// case skipped, outranks both: it says nothing about the target at all.
 func ExitCode(r *Report, known *Known, all []string) int {
 	j := known.Apply(r, all)
 	switch s := Summarize(r.Cases); {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// markdownDetailsMax bounds the failures that are shown with their evidence;
-// CI systems cut off a summary that is too long.
+// markdownDetailsMax bounds the failures shown with their evidence;
+// CI systems cut off a long summary.
 const markdownDetailsMax = 40
 
 // WriteMarkdown writes the report for the summary page of a CI system: the
-// totals, then each failure with its evidence, then what else did not pass.
+// totals, then each failure with its evidence, then the other cases without a pass.
 func WriteMarkdown(w io.Writer, r *Report, o Options) error {
 	r = prepare(r, o)
 	var b strings.Builder
@@ -46,7 +46,7 @@ func flush(w io.Writer, text string) error {
 	return nil
 }
 
-// overall is the worst verdict, known failures aside.
+// overall returns the worst verdict, known failures aside.
 func overall(r *Report, o Options) Verdict {
 	worst := Skip
 	for i := range r.Cases {
@@ -57,7 +57,7 @@ func overall(r *Report, o Options) Verdict {
 	return worst
 }
 
-// glyph is a verdict in one sign; none of them is told apart by colour alone.
+// glyph returns a sign for a verdict. Colour alone tells no verdict apart.
 func glyph(v Verdict) string {
 	switch v {
 	case Pass:
@@ -131,8 +131,8 @@ func markdownCase(b *strings.Builder, c *Case, o Options) {
 	b.WriteString("\n")
 }
 
-// markdownRest lists what neither passed nor failed, so that a skip is never
-// taken for a pass.
+// markdownRest lists the cases without a pass, a failure or an error: so nobody
+// takes a skip for a pass.
 func markdownRest(b *strings.Builder, r *Report) {
 	head := false
 	for i := range r.Cases {
@@ -178,8 +178,8 @@ func WriteMarkdownMatrix(w io.Writer, o Options, reports ...*Report) error {
 	return flush(w, b.String())
 }
 
-// markdown spells s so that nothing in it is markup, HTML, a mention or an
-// end of the line.
+// markdown spells s without markup, HTML, mentions and ends of
+// lines.
 func markdown(s string) string {
 	var b strings.Builder
 	for _, r := range oneLine(s) {
@@ -201,8 +201,8 @@ func markdown(s string) string {
 	return b.String()
 }
 
-// code spells s as a code span; in it only the pipe, which would end a table's
-// cell, and the backtick need care.
+// code spells s as a code span. In it only the pipe and the backtick need care:
+// a pipe would end a table's cell.
 func code(s string) string {
 	s = strings.ReplaceAll(oneLine(s), "|", "¦")
 	fence := strings.Repeat("`", longestRun(s, '`')+1)
@@ -212,7 +212,7 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// longestRun returns how often the rune stands in a row at most.
+// longestRun returns the length of the longest run of the rune.
 func longestRun(s string, of rune) int {
 	longest, run := 0, 0
 	for _, r := range s {

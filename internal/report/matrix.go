@@ -19,7 +19,7 @@ type matrixGroup struct {
 	rows []matrixRow
 }
 
-// matrixRow holds one cell per report; nil where a report lacks the case.
+// matrixRow holds one cell per report; nil if the report lacks the case.
 type matrixRow struct {
 	id    string
 	level Level
@@ -28,7 +28,7 @@ type matrixRow struct {
 }
 
 // newMatrix joins the reports by case id, in the order of the first report,
-// with the cases that only later ones have at the end of their group.
+// with the cases of later reports alone at the end of their group.
 func newMatrix(reports []*Report) matrix {
 	m := matrix{names: columnNames(reports)}
 	groupAt, rowAt := map[string]int{}, map[string]int{}
@@ -54,7 +54,7 @@ func newMatrix(reports []*Report) matrix {
 	return m
 }
 
-// columnNames are the reports' titles, numbered where two are alike.
+// columnNames returns the reports' titles, numbered if they are empty or occur twice.
 func columnNames(reports []*Report) []string {
 	times := map[string]int{}
 	for _, r := range reports {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Bounds of what Parse accepts.
+// The bounds of Parse.
 const (
 	// ParseBytesMax bounds a report file, in bytes.
 	ParseBytesMax = 64 << 20
@@ -26,7 +26,7 @@ const (
 // ErrInvalid is matched by every error about a report's contents.
 var ErrInvalid = errors.New("report: not a valid report")
 
-// invalidError says what is wrong with a report, in one line.
+// invalidError is a fault of a report, in one line.
 type invalidError struct{ what string }
 
 func (e *invalidError) Error() string        { return "report: " + e.what }
@@ -36,8 +36,8 @@ func invalidf(format string, args ...any) error {
 	return &invalidError{what: oneLine(fmt.Sprintf(format, args...))}
 }
 
-// Parse reads one report in its JSON form and checks it. Members that it does
-// not know are ignored, so that a report of a later suite with the same schema
+// Parse reads one report in its JSON form and checks it. Unknown members
+// are ignored: so a report of a later suite with the same schema
 // can be read. The summary is computed anew. Errors match ErrInvalid, but for
 // those of r itself.
 func Parse(r io.Reader) (*Report, error) {
@@ -63,7 +63,7 @@ func Parse(r io.Reader) (*Report, error) {
 	return rep, nil
 }
 
-// syntaxError names the line on which the JSON went wrong.
+// syntaxError names the line of the fault in the JSON.
 func syntaxError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -83,8 +83,8 @@ func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:offset], []byte("\n"))
 }
 
-// Validate checks everything that Parse demands of a report; its error names
-// the first thing that is wrong and matches ErrInvalid. A report that is valid
+// Validate checks all demands of Parse on a report. Its error names
+// the first fault and matches ErrInvalid. A valid report
 // can be written in every format and read back.
 func (r *Report) Validate() error {
 	if r.Schema != Schema {
@@ -125,7 +125,7 @@ func ValidID(id string) bool {
 
 func validMillis(ms float64) bool { return ms >= 0 && ms <= millisMax }
 
-// validate reports what in a case is out of its bounds; nil if nothing is.
+// validate returns an error about the first value of a case out of its bounds; nil if there is none.
 func (c *Case) validate() error {
 	switch {
 	case !ValidID(c.ID):

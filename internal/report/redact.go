@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// redacted stands where a secret was.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
-// secretBytesMin is the shortest secret that is looked for outside its own
-// place: replacing a short one ("bob") everywhere would garble the report and
+// secretBytesMin is the shortest length of a secret searched for outside its own
+// place, in bytes: replacing a short one ("bob") everywhere would garble the report and
 // hide nothing.
 const secretBytesMin = 8
 
 // SecretName reports whether a header, a query parameter or a JSON member of
-// that name is taken to hold a credential. An idempotency key never is, nor is
-// Signature-Input, which says what was signed.
+// this name is taken to hold a credential. An idempotency key never is, nor is
+// Signature-Input: it lists the signed parts.
 func SecretName(name string) bool {
 	plain := strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
-	if strings.Contains(plain, "idempotency") || plain == "signatureinput" { // RFC 9421: what is signed, and no signature
+	if strings.Contains(plain, "idempotency") || plain == "signatureinput" { // RFC 9421: the signed parts, and no signature
 		return false
 	}
 	if plain == "auth" || strings.HasPrefix(plain, "xauth") {
@@ -39,13 +39,13 @@ func SecretName(name string) bool {
 // redactor takes secrets out of the texts of one report.
 type redactor struct {
 	known                          *strings.Replacer // values seen in their own place
-	labels                         map[string]string // what stands for a header's value, by name and value
+	labels                         map[string]string // the replacements of headers' values, by name and value
 	userinfo, header, member, pair *regexp.Regexp
 	option                         *regexp.Regexp
 }
 
-// newRedactor makes the redactor for a report: it knows the credentials that
-// stand in its headers, and finds others by the names beside them.
+// newRedactor makes the redactor for a report: it knows the credentials in
+// the report's headers, and finds others by the names beside them.
 func newRedactor(r *Report) *redactor {
 	return &redactor{
 		known:    knownSecrets(r),
@@ -53,7 +53,7 @@ func newRedactor(r *Report) *redactor {
 		userinfo: regexp.MustCompile(`://[^\s/@'"?#]+@`),
 		// A header in prose or in a curl line; '\'' is a quote inside a shell word.
 		header: regexp.MustCompile(`([A-Za-z0-9_-]+)(\s*:\s*)([^'\r\n]+(?:'\\''[^'\r\n]*)*)`),
-		// A header in a shell line that is not a variable.
+		// A header in a shell line, unless its value is a variable.
 		option: regexp.MustCompile(`([A-Za-z0-9_-]+)(\s*:\s*)([^\s$?'][^'\r\n]*(?:'\\''[^'\r\n]*)*)`),
 		// A JSON member; the string may have been cut off.
 		member: regexp.MustCompile(`"((?:[^"\\]|\\.)*)"(\s*:\s*)("(?:[^"\\]|\\.)*"?|-?[0-9][^\s,}\]]*)`),
@@ -62,7 +62,7 @@ func newRedactor(r *Report) *redactor {
 	}
 }
 
-// withoutSecrets returns a deep copy of r that holds no credential.
+// withoutSecrets returns a deep copy of r without credentials.
 func withoutSecrets(r *Report) *Report {
 	red := newRedactor(r)
 	cp := *r
@@ -81,8 +81,8 @@ func withoutSecrets(r *Report) *Report {
 	return &cp
 }
 
-// redactCase takes the credentials out of a case. It changes no slice that the
-// caller's report shares.
+// redactCase takes the credentials out of a case. It changes no slice shared with
+// the caller's report.
 func (red *redactor) redactCase(c *Case) {
 	for _, text := range []*string{&c.Expected, &c.Actual, &c.Reason, &c.Effects, &c.Odds} {
 		*text = red.text(*text)
@@ -135,9 +135,9 @@ func (red *redactor) message(m *Message) *Message {
 	return cp
 }
 
-// labelsOf gives the values of a header different labels where the requests of
-// the report have different ones: a reader has to see that two requests differ
-// in a credential, though not what it is.
+// labelsOf gives the values of a header different labels if the requests of
+// the report have different values. A reader has to see a difference of two
+// requests in a credential, though not the credential.
 func labelsOf(r *Report) map[string]string {
 	seen := map[string][]string{} // values by lower-case name, in order
 	for i := range r.Cases {
@@ -163,7 +163,7 @@ func labelsOf(r *Report) map[string]string {
 	return labels
 }
 
-// label is what stands in place of a header's value.
+// label returns the replacement of a header's value.
 func (red *redactor) label(name, value string) string {
 	if label, several := red.labels[strings.ToLower(name)+"\x00"+value]; several {
 		return label
@@ -193,10 +193,10 @@ func (red *redactor) url(s string) string {
 	return red.known.Replace(s)
 }
 
-// replaceNamed replaces the value (group 3) of each match whose name (group 1)
-// looks like a secret; group 2 is what stands between, and quote stands around
-// the name. A match whose name is innocent is searched again behind the name,
-// since its value may hold another ("note: Authorization: x").
+// replaceNamed replaces the value (group 3) of each match if the name (group 1)
+// looks like a secret's. Group 2 is the text between, and quote stands around
+// the name. After a match with an innocent name, the search goes on behind the
+// name, since the value may hold another ("note: Authorization: x").
 func replaceNamed(re *regexp.Regexp, s, quote, with string) string {
 	var b strings.Builder
 	for {
@@ -215,8 +215,8 @@ func replaceNamed(re *regexp.Regexp, s, quote, with string) string {
 	}
 }
 
-// knownSecrets collects the values of all headers whose names look like
-// secrets, with their parts, so that a server that echoes one is caught too.
+// knownSecrets collects the values of all headers with names like those of
+// secrets, with their parts. So a secret echoed by a server is found, too.
 func knownSecrets(r *Report) *strings.Replacer {
 	found := map[string]bool{}
 	for i := range r.Cases {
@@ -253,8 +253,8 @@ func knownSecrets(r *Report) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// hidden leaves out of a Set-Cookie what the body of the same answer says openly,
-// such as the id of what was made.
+// hidden leaves out the values of a Set-Cookie shown openly by the body of the same
+// answer, such as the id of a created resource.
 func hidden(name string, values []string, body string) []string {
 	if !strings.EqualFold(name, "Set-Cookie") {
 		return values
@@ -266,8 +266,8 @@ func hidden(name string, values []string, body string) []string {
 	})
 }
 
-// collect adds to found the secrets in the values of a header, if its name says
-// that it has any.
+// collect adds to found the secrets in the values of a header, if its name is
+// a secret's (see SecretName).
 func collect(found map[string]bool, name string, values ...string) {
 	if !SecretName(name) {
 		return

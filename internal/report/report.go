@@ -24,43 +24,43 @@ type Report struct {
 	Schema int `json:"schema"`
 	// Kind is KindCheck or KindReferee.
 	Kind string `json:"kind"`
-	// Suite names what judged, with its version: "oncehttp check 0.1.0".
+	// Suite names the judging program, with its version: "oncehttp check 0.1.0".
 	Suite string `json:"suite,omitempty"`
-	// Run is the id of this run, the one its keys were made from.
+	// Run is the id of this run. Its keys were made from it.
 	Run string `json:"run,omitempty"`
-	// Target is the URL (or the name) of what was judged. Reports that are
-	// shown side by side are told apart by it, or by Name where that is set.
+	// Target is the URL (or the name) of the judged server or client. It tells
+	// reports shown side by side apart, unless Name is set: then Name does.
 	Target string `json:"target"`
 	// Name is a short name of the target for headings: "fiber v3.1.0". Optional.
 	Name string `json:"name,omitempty"`
-	// Profile names the profile that was compared with.
+	// Profile names the profile of the comparison.
 	Profile string `json:"profile"`
 	// Seed repeats the run.
 	Seed uint64 `json:"seed"`
 	// Started is the wall clock at the start; zero is not shown.
 	Started time.Time `json:"started,omitzero"`
-	// MS is how long the run took, in milliseconds (see Millis).
+	// MS is the duration of the run, in milliseconds (see Millis).
 	MS float64 `json:"ms"`
 	// Requests counts the requests on the wire, of all cases.
 	Requests int `json:"requests"`
-	// Witness says how effects were counted in this run, at best. Empty: not said.
+	// Witness is the strongest way of counting effects in this run. Empty: not said.
 	Witness Witness `json:"witness,omitempty"`
-	// Headline is what a reader has to know before any verdict, in one
+	// Headline is the fact for a reader to know before any verdict, in one
 	// sentence. Empty: nothing.
 	Headline string `json:"headline,omitempty"`
-	// WayIn holds the flags of the command with which operations are taken, where these
-	// were found by trying. Empty: as given.
+	// WayIn holds flags of the command, if they were found by trying: with them operations
+	// are taken. Empty: as given.
 	WayIn string `json:"way_in,omitempty"`
-	// Cut reports that the run ended before every case was judged.
+	// Cut is true if the run ended before every case was judged.
 	Cut bool `json:"cut,omitempty"`
-	// Config is how the run was set up, name to value; it has to be enough to
+	// Config is the setup of the run, name to value. It has to be enough to
 	// understand the verdicts, since the same target wired otherwise may get
 	// others. Credentials in it are redacted on writing.
 	Config map[string]string `json:"config,omitempty"`
-	// Cases in the order in which they are to be shown. IDs are unique.
+	// Cases are in the order of their display. IDs are unique.
 	Cases []Case `json:"cases"`
 	// Summary counts the cases by verdict. Writers and Parse compute it from
-	// Cases; what stands here is never trusted.
+	// Cases; they never trust this value.
 	Summary Summary `json:"summary"`
 }
 
@@ -68,38 +68,38 @@ type Report struct {
 type Case struct {
 	// ID is a stable slug, group/name: "replay/status".
 	ID string `json:"id"`
-	// Level says how much the requirement weighs.
+	// Level is the weight of the requirement.
 	Level Level `json:"level"`
-	// Verdict is what was found.
+	// Verdict is the result of the case.
 	Verdict Verdict `json:"verdict"`
 	// Witness says how effects were counted for this verdict.
 	Witness Witness `json:"witness"`
 	// Rule is the requirement in one sentence.
 	Rule string `json:"rule"`
-	// Impact says what goes wrong for a customer when the rule is broken.
+	// Impact is the damage to a customer when the rule is broken.
 	Impact string `json:"impact,omitempty"`
-	// Fix says what usually causes the failure, and what to change.
+	// Fix names the usual cause of the failure, and the change to make.
 	Fix string `json:"fix,omitempty"`
-	// Spec is where the rule comes from.
+	// Spec lists the sources of the rule.
 	Spec []Ref `json:"spec"`
-	// Expected says what the rule asks for, as a rule in one line.
+	// Expected is the behaviour asked for by the rule, usually in one line.
 	Expected string `json:"expected,omitempty"`
-	// Actual says what was seen instead, as a rule in one line.
+	// Actual is the behaviour seen instead, usually in one line.
 	Actual string `json:"actual,omitempty"`
 	// Reason says why a case was skipped, inconclusive or an error. Such a
 	// case never goes without.
 	Reason string `json:"reason,omitempty"`
-	// Odds is how often it failed when run again: "failed 1/3".
+	// Odds is the share of failures when it was run again: "failed 1/3".
 	Odds string `json:"odds,omitempty"`
-	// Effects is what the witness saw at the end: "payments 1, refunds 0".
+	// Effects are the effects seen by the witness at the end: "payments 1, refunds 0".
 	Effects string `json:"effects,omitempty"`
-	// Try are shell lines that show the finding again: a line for each variable
-	// first, then one curl line for each request, in order. Writers make them of
-	// Exchanges and Config where there are none; see tryLines.
+	// Try are shell lines to show the finding again: a line for each variable
+	// first, then one curl line for each request, in order. If there are none,
+	// writers make them of Exchanges and Config; see tryLines.
 	Try []string `json:"try,omitempty"`
-	// MS is how long the case took, in milliseconds.
+	// MS is the duration of the case, in milliseconds.
 	MS float64 `json:"ms"`
-	// Findings are the single checks of a case that has several; the verdict
+	// Findings are the single checks of a case with several checks. The verdict
 	// of the case is the worst of them.
 	Findings []Finding `json:"findings,omitempty"`
 	// Exchanges are the requests and their answers, in the order of their start.
@@ -120,15 +120,15 @@ type Ref struct {
 type Finding struct {
 	// Verdict of this check alone.
 	Verdict Verdict `json:"verdict"`
-	// Text says what was seen, in one sentence.
+	// Text is the observation, in one sentence.
 	Text string `json:"text"`
 }
 
-// Exchange is one request on the wire and what became of it.
+// Exchange is one request on the wire and its result.
 type Exchange struct {
-	// At is when the request was started, in milliseconds from the start of the case.
+	// At is the start of the request, in milliseconds from the start of the case.
 	At float64 `json:"at_ms"`
-	// Took is how long it was until the whole answer or the error, in milliseconds.
+	// Took is the time until the whole answer or the error, in milliseconds.
 	Took float64 `json:"took_ms"`
 	// Lane labels the connection or the part played: "leader", "conn 2". The
 	// timeline draws exchanges of one lane in one row. Empty: a row of its own.
@@ -140,24 +140,24 @@ type Exchange struct {
 	// Key is the idempotency key as sent, without the spaces around it. It may be
 	// empty though one was sent: see KeySent.
 	Key string `json:"key,omitempty"`
-	// KeySent reports that the request carried a key, perhaps an empty one. A Key
-	// that is not empty was sent in any case.
+	// KeySent is true if the request carried a key, perhaps an empty one. A
+	// non-empty Key was sent in any case.
 	KeySent bool `json:"key_sent,omitempty"`
 	// Caller tells the senders apart: "" is the first, "second" and "none" (a
 	// request without credentials) are others.
 	Caller string `json:"caller,omitempty"`
-	// Ref is what names the operation in its body; exchanges of one operation
+	// Ref is the name of the operation in its body; exchanges of one operation
 	// have the same. Empty: not said.
 	Ref string `json:"ref,omitempty"`
-	// Shows marks the exchanges that show the finding.
+	// Shows marks the exchanges with the finding.
 	Shows bool `json:"shows,omitempty"`
 	// Status of the answer, 0 for none.
 	Status int `json:"status,omitempty"`
 	// Error says why there is no (whole) answer.
 	Error string `json:"error,omitempty"`
-	// Effects is what the witness saw after this exchange.
+	// Effects are the effects seen by the witness after this exchange.
 	Effects string `json:"effects,omitempty"`
-	// Note points at what matters: "the payment's answer".
+	// Note points at the important part: "the payment's answer".
 	Note string `json:"note,omitempty"`
 	// Request as far as it was kept; nil if it was not.
 	Request *Message `json:"request,omitempty"`
@@ -169,14 +169,14 @@ type Exchange struct {
 type Message struct {
 	// Header as it was on the wire; an http.Header can be assigned.
 	Header map[string][]string `json:"header,omitempty"`
-	// HeaderBytes holds, again, all values of each field that has one which is not
+	// HeaderBytes holds, again, all values of each field with a value outside
 	// UTF-8: in JSON, Header has other characters in place of such bytes. Nil: none.
 	HeaderBytes map[string][][]byte `json:"header_bytes,omitempty"`
-	// Body is its beginning, as text; bytes that are not UTF-8 were replaced.
+	// Body is its beginning, as text; bytes outside UTF-8 were replaced.
 	Body string `json:"body,omitempty"`
 	// BodyBytes is the length of the whole body, in bytes.
 	BodyBytes int64 `json:"body_bytes"`
-	// Run is a long run of one byte that was left out of Body. Nil: there is none.
+	// Run is a long run of one byte, left out of Body. Nil: there is none.
 	Run *Run `json:"run,omitempty"`
 }
 
@@ -184,14 +184,14 @@ type Message struct {
 type Run struct {
 	At    int    `json:"at"`    // in bytes from the start of Body
 	Of    string `json:"of"`    // one character
-	Count int    `json:"count"` // how often it stood there
+	Count int    `json:"count"` // the number of repetitions
 }
 
-// New returns an empty report of that kind in the current schema.
+// New returns an empty report of a kind in the current schema.
 func New(kind string) *Report { return &Report{Schema: Schema, Kind: kind} }
 
 // NewMessage keeps at most bodyMax bytes of the body, as text. It copies the
-// header, so that the caller may go on using it.
+// header: the caller may go on using it.
 func NewMessage(header map[string][]string, body []byte, bodyMax int) *Message {
 	m := &Message{BodyBytes: int64(len(body)), Header: make(map[string][]string, len(header))}
 	for name, values := range header {

@@ -14,10 +14,10 @@ type Summary struct {
 	Seen         int `json:"seen"`         // the verdict Seen
 	Skip         int `json:"skip"`         // the verdict Skip
 	Inconclusive int `json:"inconclusive"` // the verdict Inconclusive
-	Error        int `json:"error"`        // the verdict Error, and what is no verdict
+	Error        int `json:"error"`        // the verdict Error, and invalid verdicts
 }
 
-// Summarize counts the cases by verdict. What is not a verdict is an Error.
+// Summarize counts the cases by verdict. An invalid verdict is an Error.
 func Summarize(cases []Case) Summary {
 	var s Summary
 	for i := range cases {
@@ -26,16 +26,16 @@ func Summarize(cases []Case) Summary {
 	return s
 }
 
-// Count is the number of cases with that verdict.
+// Count returns the number of cases with the verdict.
 func (s Summary) Count(v Verdict) int { return *s.counter(v) }
 
-// Total is the number of cases.
+// Total returns the number of cases.
 func (s Summary) Total() int {
 	return s.Pass + s.Fail + s.Warn + s.Seen + s.Skip + s.Inconclusive + s.Error
 }
 
 // Judged counts the cases with verdict Pass, Fail or Warn. It does not count Seen,
-// Skip, Inconclusive and Error, which never pass.
+// Skip, Inconclusive and Error: these never pass.
 func (s Summary) Judged() int { return s.Pass + s.Fail + s.Warn }
 
 func (s *Summary) counter(v Verdict) *int {
@@ -56,8 +56,8 @@ func (s *Summary) counter(v Verdict) *int {
 	return &s.Error
 }
 
-// Decidable is the number of cases that were tried to a verdict on the target:
-// those that were judged, and those that came to no end.
+// Decidable returns the number of cases tried on the target: the judged ones, and
+// those without an end (Inconclusive and Error).
 func (s Summary) Decidable() int { return s.Judged() + s.Inconclusive + s.Error }
 
 // Grade is one level's share of a summary.
@@ -66,7 +66,7 @@ type Grade struct {
 	Summary       // of those cases
 }
 
-// String is "8 of 13, 5 inconclusive; 2 skipped": how many passed of those that
+// String is "8 of 13, 5 inconclusive, 2 skipped": how many passed of those that
 // were tried, and what became of the others.
 func (g Grade) String() string {
 	var parts []string
@@ -86,9 +86,8 @@ func (g Grade) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Undecided lists the safety cases that were tried and not decided, all of it or
-// a part. Those that
-// were skipped are not among them: what they need was not declared.
+// Undecided lists the ids of safety cases tried without a decision, on the whole case or
+// on a part. Skipped cases are not among them: their needs were not declared.
 func Undecided(cases []Case) []string {
 	var ids []string
 	for i := range cases {

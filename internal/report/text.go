@@ -13,14 +13,14 @@ const (
 	textBodyMax = 200
 	textLineMax = 1000
 	// textExchangesMax bounds the exchanges shown of one case: a burst has
-	// hundreds that look alike.
+	// hundreds of similar ones.
 	textExchangesMax = 12
 )
 
 // WriteText writes the report for a terminal: the cases grouped by the prefix
-// of their id, then what failed with its evidence, then the totals by level, and
-// at the end, where the eye is, the failures in a list. Nothing that a server
-// sent can act on the terminal. Lines are broken between words.
+// of their id, then the failures with their evidence, then the totals by level.
+// The failures stand in a list at the end, before the reader's eyes. No text sent by a
+// server can act on the terminal. Lines are broken between words.
 func WriteText(w io.Writer, r *Report, o Options) error {
 	t := &texter{o: o}
 	r = prepare(r, o)
@@ -35,7 +35,7 @@ func WriteText(w io.Writer, r *Report, o Options) error {
 	return t.writeTo(w)
 }
 
-// texter builds the text; it is written in one piece, so that a report is never
+// texter builds the text. It is written in one piece: so a report is never
 // interleaved with other output.
 type texter struct {
 	b strings.Builder
@@ -62,7 +62,7 @@ func (t *texter) heading(text string) {
 	t.line("")
 }
 
-// head writes the report's title and what was run.
+// head writes the report's headline, its title and the facts of the run.
 func (t *texter) head(r *Report) {
 	if r.Headline != "" {
 		t.block("", r.Headline)
@@ -72,18 +72,18 @@ func (t *texter) head(r *Report) {
 	t.line("")
 }
 
-// widthDefault is where lines are broken, in columns.
+// widthDefault is the width of lines, in columns.
 const widthDefault = 100
 
-// block writes a text as lines of whole words behind an indent. A word that is
-// longer than a line stands on one of its own, whole.
+// block writes a text as lines of whole words behind an indent. A word longer
+// than a line stands on one of its own, whole.
 func (t *texter) block(indent, text string) {
 	for _, line := range wrap(oneLine(text), t.width()-utf8.RuneCountInString(indent)) {
 		t.line("%s%s", indent, line)
 	}
 }
 
-// width returns where lines are broken, in columns.
+// width returns the width of lines, in columns.
 func (t *texter) width() int {
 	if t.o.Width > 0 {
 		return t.o.Width
@@ -113,7 +113,7 @@ func wrap(text string, width int) []string {
 	return append(lines, text)
 }
 
-// facts are the short facts about a run that every format shows.
+// facts returns the short facts about a run, for every format.
 func facts(r *Report) []string {
 	var list []string
 	add := func(label, value string) {
@@ -155,7 +155,7 @@ func (t *texter) groups(r *Report) {
 	}
 }
 
-// aside is what a case that did not simply pass says in the list.
+// aside returns the text of a case in the list; empty for Pass.
 func aside(c *Case) string {
 	switch c.Verdict {
 	case Seen, Warn:
@@ -168,7 +168,7 @@ func aside(c *Case) string {
 	return ""
 }
 
-// evidence shows what failed, the worst last.
+// evidence shows the failures and errors, the worst last. If Verbose, it shows all cases.
 func (t *texter) evidence(r *Report) {
 	shown := false
 	for _, v := range []Verdict{Pass, Skip, Seen, Inconclusive, Warn, Error, Fail} {
@@ -225,7 +225,7 @@ func (t *texter) details(c *Case) {
 	t.line("")
 }
 
-// findingLines are the findings as verdict and text; the same one several times
+// findingLines returns the findings as verdict and text; the same one several times
 // in a row is one line.
 func findingLines(list []Finding) [][2]string {
 	var lines [][2]string
@@ -270,7 +270,7 @@ func (t *texter) command(first bool, line string) {
 	t.line("        %s", oneLine(line))
 }
 
-// nonEmpty returns what is not empty. It uses the list's memory.
+// nonEmpty returns the non-empty texts. It uses the list's memory.
 func nonEmpty(list ...string) []string {
 	kept := list[:0]
 	for _, s := range list {
@@ -290,7 +290,7 @@ func refs(list []Ref) string {
 	return strings.Join(names, ", ")
 }
 
-// known says what a list of known failures changes in the end.
+// known writes the changes made by a list of known failures.
 func (t *texter) known(r *Report) {
 	if t.o.Known == nil {
 		return
@@ -314,8 +314,8 @@ func (t *texter) totals(r *Report) {
 	t.line("")
 }
 
-// failures end the report: what failed, or that nothing did, which never hides
-// what was not decided.
+// failures ends the report: it lists the failures, or says so if there are none.
+// It never hides undecided cases.
 func (t *texter) failures(r *Report) {
 	judgement := t.o.Known.Apply(r, nil)
 	t.line("%s", t.paint(bold, oneLine(headline(r, judgement))))
@@ -329,7 +329,7 @@ func (t *texter) failures(r *Report) {
 	}
 }
 
-// counts spells out a summary; all seven, or those that are not zero.
+// counts spells out a summary: all seven verdicts, or those with a count above zero.
 func counts(s Summary, all bool) string {
 	var parts []string
 	for _, v := range Verdicts() {
@@ -340,7 +340,7 @@ func counts(s Summary, all bool) string {
 	return strings.Join(parts, "   ")
 }
 
-// title is s with its first letter, which is ASCII, as a capital.
+// title returns s with its first letter as a capital. The letter is ASCII.
 func title(s string) string {
 	if s == "" {
 		return ""

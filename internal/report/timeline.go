@@ -17,7 +17,7 @@ const (
 	lanesMax        = 128
 )
 
-// canvas is how wide a drawing is, and the column of lane names in it.
+// canvas is the width of a drawing, and of the column of lane names in it.
 type canvas struct {
 	width, label float64
 	nameMax      int // runes of a lane's name
@@ -37,7 +37,7 @@ type timeline struct {
 	Lanes   []lane
 	Ticks   []tick
 	Caption string
-	More    int // exchanges that are not drawn
+	More    int // exchanges left out of the drawing
 }
 
 type lane struct {
@@ -130,7 +130,7 @@ func (t *timeline) assign(exchanges []Exchange) []int {
 }
 
 // newBar lays out one exchange in its lane. Its label is in the bar, or beside
-// it where there is room.
+// it if there is room.
 func (t *timeline) newBar(x *Exchange, l *lane, scale float64, href string) bar {
 	gap := 5.0
 	if l.Thin {
@@ -165,7 +165,7 @@ func (t *timeline) newBar(x *Exchange, l *lane, scale float64, href string) bar 
 	return b
 }
 
-// shortAnswer returns the status, or that there was no answer.
+// shortAnswer returns the status, or "no answer".
 func shortAnswer(x *Exchange) string {
 	if x.Status != 0 {
 		return strconv.Itoa(x.Status)
@@ -173,7 +173,7 @@ func shortAnswer(x *Exchange) string {
 	return "no answer"
 }
 
-// barClass is the class of the answer: s2 to s5, or sx for none or a cut one.
+// barClass returns the class of the answer: s2 to s5, or sx for none or a cut one.
 func barClass(x *Exchange) string {
 	if class := x.Status / 100; x.Error == "" && class >= 1 && class <= 5 {
 		return "s" + strconv.Itoa(class)
@@ -181,7 +181,7 @@ func barClass(x *Exchange) string {
 	return "sx"
 }
 
-// ticks are round times from 0 to end, four to nine of them.
+// ticks returns round times from 0 to end, four to nine of them.
 func ticks(end float64) []float64 {
 	step := math.Pow(10, math.Floor(math.Log10(end/4)))
 	for _, times := range []float64{2, 2.5, 2} { // 1, 2, 5, 10

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// tryLines are the shell lines that show a finding again: first what has to be
-// set, then one curl line for each request that shows it, in order, and last the
-// witness. Keys and references end in $RUN, so that they are new each time, and
-// credentials are variables ($AUTH_A is the first caller's). Requests that
-// overlapped are sent in the background. Nil where the case found nothing wrong,
-// and for a referee, whose requests are a client's.
+// tryLines returns the shell lines to show a finding again. The variables to set
+// come first, then one curl line for each request of the finding, in order, and last
+// the witness. Keys and references end in $RUN, so they are new each time, and
+// credentials are variables ($AUTH_A is the first caller's). Overlapping requests
+// are sent in the background. It returns nil if the case found nothing wrong,
+// and for a referee: its requests are a client's.
 func tryLines(r *Report, c *Case) []string {
 	steps := showing(c)
 	origin, err := url.Parse(r.Target)
@@ -34,8 +34,8 @@ func tryLines(r *Report, c *Case) []string {
 	return append(s.head(), lines...)
 }
 
-// showing are the exchanges that show the finding, in the order of their start:
-// those that are marked, else all, unless there are too many.
+// showing returns the exchanges to show the finding, in the order of their start:
+// the marked ones, else all, unless there are too many.
 func showing(c *Case) []*Exchange {
 	if c.Verdict != Fail && c.Verdict != Warn {
 		return nil
@@ -54,11 +54,11 @@ func showing(c *Case) []*Exchange {
 	return marked
 }
 
-// runDigits is the length of $RUN, which stands in place of the end of a key.
+// runDigits is the length of $RUN. It replaces the end of a key.
 const runDigits = 10
 
 // uniquesOf matches the keys and references of these exchanges, in either case:
-// those that end in so many hexadecimal digits. Nil: there are none.
+// those with runDigits hexadecimal digits at the end. Nil: there are none.
 func uniquesOf(steps []*Exchange) *regexp.Regexp {
 	unique := regexp.MustCompile(`^[0-9A-Za-z-]{6,}[0-9a-fA-F]{10}$`)
 	uuid := regexp.MustCompile(`(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
@@ -82,11 +82,11 @@ type script struct {
 	uniques   *regexp.Regexp
 	run       bool              // $RUN is used
 	running   bool              // something is in the background
-	variables map[string]string // what each variable holds, by name
+	variables map[string]string // the meaning of each variable, by name
 	names     []string          // of the variables, in order
 }
 
-// head are the lines that set what the others use.
+// head returns the lines to set the variables of the others.
 func (s *script) head() []string {
 	var lines []string
 	if s.run {
@@ -98,7 +98,7 @@ func (s *script) head() []string {
 	return lines
 }
 
-// word quotes one word, with $RUN in it where something has to be new.
+// word quotes one word, with $RUN at the end of each key or reference in it.
 func (s *script) word(text string) string {
 	var b strings.Builder
 	for s.uniques != nil {
@@ -149,7 +149,7 @@ func upperWord(r rune) rune {
 	return '_'
 }
 
-// plainWord keeps what needs no care between double quotes.
+// plainWord keeps runes without a meaning between double quotes, and maps the others to _.
 func plainWord(r rune) rune {
 	if needsQuotes(r) {
 		return '_'
@@ -157,12 +157,12 @@ func plainWord(r rune) rune {
 	return r
 }
 
-// foldMin is from how many times on the same request is one line.
+// foldMin is the least number of times for the same request to become one line.
 const foldMin = 4
 
-// step returns the line for the exchange at i, and for how many exchanges it stands:
-// the same request several times in a row is one line. An exchange that a later one
-// overlapped runs in the background, until a "wait" where no exchange was open.
+// step returns the line for the exchange at i, and the number n of its exchanges:
+// the same request several times in a row is one line. An exchange overlapped by a
+// later one runs in the background, until a "wait" at a time without open exchanges.
 func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	line = s.request(steps[i])
 	behind := overlapping(steps, i)
@@ -178,12 +178,12 @@ func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	}
 	s.running = (behind || s.running) && !idle
 	if !behind && n > 1 {
-		again = pauseOf((steps[next-1].At - steps[i].At) / float64(n-1)) // it is the whole time that counts
+		again = pauseOf((steps[next-1].At - steps[i].At) / float64(n-1)) // only the whole time counts
 	}
 	return spell(line, n, behind, again, then), n
 }
 
-// repeats is how many exchanges from i on are one line: 1 where they are fewer than foldMin.
+// repeats returns the number of exchanges in one line from i on: 1 if they are fewer than foldMin.
 func (s *script) repeats(steps []*Exchange, i int, line string, behind bool) (n int) {
 	for n = 1; i+n < len(steps) && overlapping(steps, i+n-1) == behind && s.request(steps[i+n]) == line; n++ {
 		if !behind && overlapping(steps, i+n) {
@@ -219,13 +219,13 @@ func spell(line string, n int, behind bool, again, then string) string {
 	return line
 }
 
-// overlapping reports whether a later exchange began before this one had ended.
+// overlapping reports whether a later exchange began before the end of this one.
 func overlapping(steps []*Exchange, i int) bool {
 	end := steps[i].At + steps[i].Took
 	return slices.ContainsFunc(steps[i+1:], func(x *Exchange) bool { return x.At < end })
 }
 
-// pauseOf is the command that waits so many milliseconds; "" for hardly any.
+// pauseOf returns the command to wait for ms milliseconds; "" for less than ten.
 func pauseOf(ms float64) string {
 	if ms < 10 {
 		return ""
@@ -233,7 +233,7 @@ func pauseOf(ms float64) string {
 	return fmt.Sprintf("sleep %.2f", ms/1000)
 }
 
-// request is the curl line of one exchange, or a comment where its body was not
+// request returns the curl line of one exchange, or a comment if its body was not
 // kept whole.
 func (s *script) request(x *Exchange) string {
 	m := x.Request
@@ -257,7 +257,7 @@ func (s *script) request(x *Exchange) string {
 	return before + c.line()
 }
 
-// wireHeader returns the header with the bytes that were on the wire.
+// wireHeader returns the header with the bytes as on the wire.
 func (m *Message) wireHeader() map[string][]string {
 	if m.HeaderBytes == nil {
 		return m.Header
@@ -272,7 +272,7 @@ func (m *Message) wireHeader() map[string][]string {
 	return header
 }
 
-// withoutOurs leaves out what the suite adds to every request, and curl too.
+// withoutOurs leaves out the fields added to every request by the suite, and by curl too.
 func withoutOurs(header map[string][]string) map[string][]string {
 	kept := maps.Clone(header)
 	maps.DeleteFunc(kept, func(name string, values []string) bool {
@@ -283,18 +283,18 @@ func withoutOurs(header map[string][]string) map[string][]string {
 	return kept
 }
 
-// valid reports whether the run can be put back into a body of that many bytes.
+// valid reports whether the run can be put back into a body of this length in bytes.
 func (run *Run) valid(body int) bool {
 	return run.At >= 0 && run.At <= body && run.Count > 0 && len(run.Of) == 1 && !needsQuotes(rune(run.Of[0]))
 }
 
-// filled prints a body whose long run was left out.
+// filled returns a command to print a body, with its long run put back.
 func (s *script) filled(m *Message) string {
 	fill := fmt.Sprintf("head -c %d /dev/zero | tr '\\0' %s", m.Run.Count, shellWord(m.Run.Of))
 	return "{ printf %s " + s.word(m.Body[:m.Run.At]) + "; " + fill + "; printf %s " + s.word(m.Body[m.Run.At:]) + "; }"
 }
 
-// witness are the lines that ask the witness for each reference.
+// witness returns the lines to ask the witness for each reference.
 func (s *script) witness(template, host string, steps []*Exchange) []string {
 	address, _, _ := strings.Cut(template, "#")
 	at, err := url.Parse(address)
@@ -317,7 +317,7 @@ func (s *script) witness(template, host string, steps []*Exchange) []string {
 	return lines
 }
 
-// headerOf returns the header of the request; nil if that was not kept.
+// headerOf returns the header of the request; nil if the request was not kept.
 func headerOf(x *Exchange) map[string][]string {
 	if x.Request == nil {
 		return nil

@@ -2,7 +2,7 @@ package report
 
 import "slices"
 
-// Level says how much a requirement weighs. "" is not a level.
+// Level is the weight of a requirement. "" is not a level.
 type Level string
 
 // The levels, heaviest first.
@@ -15,7 +15,7 @@ const (
 	Must Level = "must"
 	// Should: the draft, or the profile, says SHOULD. Missed, it is a warning.
 	Should Level = "should"
-	// Policy: a choice, compared with what the profile declares.
+	// Policy: a choice, compared with the profile's declaration.
 	Policy Level = "policy"
 	// Observe: recorded, never judged.
 	Observe Level = "observe"
@@ -27,8 +27,8 @@ func Levels() []Level { return []Level{Safety, Liveness, Must, Should, Policy, O
 // Valid reports whether l is one of Levels.
 func (l Level) Valid() bool { return slices.Contains(Levels(), l) }
 
-// Verdict is what was found. The zero value stands for no verdict, and counts
-// as an Error everywhere: a case that was never judged must not look good.
+// Verdict is the result of a case. The zero value stands for no verdict, and counts
+// as an Error everywhere: a case without judgement must not look good.
 type Verdict string
 
 // The verdicts.
@@ -37,7 +37,7 @@ const (
 	Fail         Verdict = "fail"         // the rule is broken
 	Warn         Verdict = "warn"         // a Should was missed
 	Seen         Verdict = "seen"         // observed, not judged
-	Skip         Verdict = "skip"         // what the case needs was not declared
+	Skip         Verdict = "skip"         // the needs of the case were not declared
 	Inconclusive Verdict = "inconclusive" // the setup failed, or the witness is too weak
 	Error        Verdict = "error"        // the suite or the transport failed
 )
@@ -49,8 +49,8 @@ func Verdicts() []Verdict { return []Verdict{Pass, Fail, Warn, Seen, Skip, Incon
 func (v Verdict) Valid() bool { return slices.Contains(Verdicts(), v) }
 
 // Severity orders verdicts for "the worst child wins", from 0 for Skip to 6.
-// A failure outranks an error, and a warning outranks what was not decided: what
-// was seen to be wrong stays wrong though another part came to no end. Anything that is not a verdict ranks as Error.
+// A failure outranks an error, and a warning outranks an inconclusive verdict: an
+// observed fault stays a fault though another part came to no end. An invalid verdict ranks as Error.
 func (v Verdict) Severity() int {
 	order := []Verdict{Skip, Pass, Seen, Inconclusive, Warn, Error, Fail}
 	if i := slices.Index(order, v); i >= 0 {
@@ -71,7 +71,7 @@ func Worst(verdicts ...Verdict) Verdict {
 	return worst
 }
 
-// Witness says how effects were counted.
+// Witness is the way of counting effects.
 type Witness string
 
 // The witnesses, strongest first.

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Options say how to write a report. The zero value is safe to publish: no
+// Options are the settings for writing a report. The zero value is safe to publish: no
 // colour, no secrets, no list of known failures.
 type Options struct {
 	// Color uses ANSI colours in text; set it for a terminal only.
@@ -17,9 +17,9 @@ type Options struct {
 	ShowSecrets bool
 	// Verbose shows the evidence of every case in text, not of failures only.
 	Verbose bool
-	// Width is where lines of text are broken, between words, in columns. Zero: 100.
+	// Width is the width of lines of text, in columns. Lines are broken between words. Zero: 100.
 	Width int
-	// Known marks failures that are expected; nil is an empty list.
+	// Known marks expected failures; nil is an empty list.
 	Known *Known
 }
 
@@ -46,11 +46,11 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("report: format %q is not one of %s", clip(oneLine(name), 40), join(Formats()))
 }
 
-// ErrOneReport is the error of asking for several reports in a format that
-// holds one.
+// ErrOneReport is the error of asking for several reports in a format for
+// one.
 var ErrOneReport = errors.New("report: this format holds one report; write the reports one by one")
 
-// Write writes the reports in that format. Several are set side by side, cases
+// Write writes the reports in the format. Several are set side by side, cases
 // by implementations, in text, HTML and Markdown; JUnit gives each its own
 // suites; JSON holds one only (ErrOneReport).
 func Write(w io.Writer, f Format, o Options, reports ...*Report) error {
@@ -92,14 +92,14 @@ func WriteJSON(w io.Writer, r *Report, o Options) error {
 	return nil
 }
 
-// prepare returns what every writer shows: a copy without secrets, with its
-// summary computed, its schema set, and lists that are never null in JSON.
+// prepare returns the report for every writer: a copy without secrets, unless
+// ShowSecrets, with its summary computed, its schema set, and lists never null in JSON.
 func prepare(r *Report, o Options) *Report {
 	cp := *r
 	cp.Cases = slices.Clone(r.Cases)
 	for i := range cp.Cases {
 		if c := &cp.Cases[i]; len(c.Try) == 0 {
-			c.Try = tryLines(r, c) // before the credentials go, which it spells as variables
+			c.Try = tryLines(r, c) // before the credentials go: it spells them as variables
 		}
 	}
 	if !o.ShowSecrets {

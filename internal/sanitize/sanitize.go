@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// textMax is how many bytes of a text are kept.
+// textMax is the number of bytes kept of a text.
 const textMax = 300
 
-// Error returns err with a text that holds no URL beyond scheme and host, no query string and nothing that
-// stood in double quotes. Such a text may spell out a credential, or bytes of an answer. errors.Is and
-// errors.As find what they found before. A nil err stays nil.
+// Error returns err with a cleaned text: no URL beyond scheme and host, no query string and nothing in
+// double quotes. These parts may spell out a credential, or bytes of an answer. errors.Is and
+// errors.As find the same errors as before. A nil err stays nil.
 func Error(err error) error {
-	if ue, ok := err.(*url.Error); ok { // which spells out the URL and adds nothing
+	if ue, ok := err.(*url.Error); ok { // it spells out the URL and adds nothing
 		err = ue.Err
 	}
 	if err == nil {
@@ -27,7 +27,7 @@ func Error(err error) error {
 	return err
 }
 
-// sanitized is an error whose text was replaced.
+// sanitized is an error with a replaced text.
 type sanitized struct {
 	text string
 	err  error
@@ -36,8 +36,8 @@ type sanitized struct {
 func (e *sanitized) Error() string { return e.text }
 func (e *sanitized) Unwrap() error { return e.err }
 
-// Text returns s as one line of at most about 300 bytes, without what stands in double quotes, and of URLs
-// only scheme and host. A text that holds nothing of the kind is returned as it is.
+// Text returns s as one line of at most about 300 bytes, without the contents of double quotes, and of URLs
+// only scheme and host. A text without such parts is returned as it is.
 func Text(s string) string {
 	if !strings.ContainsAny(s, "\"?\r\n") && !strings.Contains(s, "://") && len(s) <= textMax {
 		return s
@@ -63,7 +63,7 @@ func Text(s string) string {
 }
 
 // splitQuoted splits a text at its double quotes; every second piece stood between two. A quote behind a
-// backslash does not count, and one that is never closed runs to the end.
+// backslash does not count, and a quote without its closing one runs to the end.
 func splitQuoted(s string) []string {
 	pieces, start := []string(nil), 0
 	for i := 0; i < len(s); i++ {

@@ -14,8 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// file is a real journal in a real file. A crash leaves the bytes that the file
-// had when it was last synced.
+// file is a real journal in a real file. A crash leaves the bytes of the file
+// at its last sync.
 type file struct {
 	*bolt.Journal
 	t   *testing.T
@@ -32,7 +32,7 @@ func openFile(t *testing.T, dir string, n int) *file {
 	f := &file{t: t, dir: dir, n: n}
 	journal, err := bolt.Open(f.path(), bolt.Options{Sync: f.sync})
 	if err != nil {
-		panic(fmt.Sprintf("sim: %v", err)) // what a crash left must open
+		panic(fmt.Sprintf("sim: %v", err)) // the file after a crash must open
 	}
 	f.Journal = journal
 	return f
@@ -40,7 +40,7 @@ func openFile(t *testing.T, dir string, n int) *file {
 
 func (f *file) path() string { return filepath.Join(f.dir, fmt.Sprintf("%d.db", f.n)) }
 
-// sync keeps what the file holds now. It is not synced to a real disk.
+// sync keeps the present bytes of the file. It is not synced to a real disk.
 func (f *file) sync(to *os.File) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +71,7 @@ func (f *file) crash(*rand.Rand) store {
 	return openFile(f.t, f.dir, f.n+1)
 }
 
-// durable implements [store]. It shows what was committed, or is about to be.
+// durable implements [store]. It shows records committed, or about to be.
 func (f *file) durable(id persist.ID) (persist.Record, bool) {
 	rec, err := f.Get(context.Background(), id)
 	return rec, err == nil

@@ -1,11 +1,11 @@
 package sim
 
-// Bug names a defect that is put in, to see that the invariants find it. The zero
+// Bug names a defect put in to check its finding by the invariants. The zero
 // value is none: the client as it is.
 type Bug string
 
-// The bugs that are put in at a seam: a journal or a transport between the client
-// and what is beneath. What has no seam is put into a copy of the source, by
+// The bugs put in at a seam: a journal or a transport between the client
+// and the layer beneath. Bugs without a seam are put into a copy of the source, by
 // overlay_test.go.
 const (
 	BugKeyPerAttempt     Bug = "a key for each attempt"

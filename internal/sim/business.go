@@ -11,7 +11,7 @@ import (
 )
 
 // ServeHTTP is the server's work, behind the mock server: it pays, or declines.
-// It runs once for each key that the server does not know yet.
+// It runs once for each key unknown to the server.
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		w.find(rw, r)
@@ -33,7 +33,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// principal is whose request it is, by its credentials.
+// principal returns the owner of a request, by its credentials.
 func principal(r *http.Request) string {
 	if account := r.Header.Get("Authorization"); account != "" {
 		return account
@@ -50,7 +50,7 @@ func (w *world) find(rw http.ResponseWriter, r *http.Request) {
 	say(rw, http.StatusOK, "", fmt.Sprintf(`{"data":[%s]}`, found))
 }
 
-// reference is how the API finds what was made. All that is on its way has arrived before foundWithin is over.
+// reference returns the API's way to find made objects. All requests on their way have arrived before foundWithin is over.
 func reference() *profile.Reference {
 	return &profile.Reference{
 		Path: "/find?ref={/order}", List: "/data", Same: []profile.Same{{Request: "/order", Resource: "/reference"}}, FoundWithin: foundWithin,
@@ -60,7 +60,7 @@ func reference() *profile.Reference {
 // foundWithin is longer than a request may be on its way, and at work.
 const foundWithin = 3 * time.Minute
 
-// decline is a final no that the API stores. In Stripe's way it may ask to be tried
+// decline is a final no stored by the API. In Stripe's way it may ask to be tried
 // again all the same.
 func (w *world) decline(rw http.ResponseWriter, ref, note string, again bool) {
 	if w.plan.Setting.Profile.ShouldRetry.Header == "" {
@@ -73,7 +73,7 @@ func (w *world) decline(rw http.ResponseWriter, ref, note string, again bool) {
 	say(rw, http.StatusPaymentRequired, "", fmt.Sprintf(`{"error":{"type":"card_error"},"reference":%q,"note":%q}`, ref, note))
 }
 
-// long is the note of a refusal: none where refusals are short.
+// long returns the note of a refusal: none if refusals are short.
 func (w *world) long(note string) string {
 	if !w.plan.Setting.LargeNo {
 		return ""
@@ -90,8 +90,8 @@ func say(rw http.ResponseWriter, status int, kind, body string) {
 	_, _ = rw.Write([]byte(body)) // a recorder's
 }
 
-// weather is what an honest server and a bad line do to a share of the sends.
-// Honest: what an answer says of effects is true.
+// weather returns the faults of an honest server and a bad line, for a share of the sends.
+// Honest: an answer's statements on effects are true.
 func weather(storm float64) mockserver.Mix {
 	f := func(kind mockserver.Kind) mockserver.Fault { return mockserver.Fault{Kind: kind} }
 	status := func(code int, wait string) mockserver.Fault {
@@ -107,7 +107,7 @@ func weather(storm float64) mockserver.Mix {
 		status(429, "7200"), status(500, ""), status(502, ""), status(503, ""), status(503, "30"), status(504, ""),
 		status(400, ""), status(404, ""),
 	}
-	for _, code := range []int{401, 429, 503, 400} { // and some that take their time
+	for _, code := range []int{401, 429, 503, 400} { // and some slow ones
 		slow := status(code, "")
 		slow.Delay = 2 * time.Second
 		faults = append(faults, slow)

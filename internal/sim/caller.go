@@ -17,29 +17,29 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// order is one intent: what one caller wants to happen once, by whatever keys. Its
-// caller is a business that outlives processes: what it was told it knows, and what a
-// dead process was about to tell it does not.
+// order is one intent: one caller wants one effect, under any keys. Its
+// caller is a business and outlives processes. It knows all results returned to it, but not
+// the results of a process dead before the return.
 type order struct {
 	want
 	id   int
 	kind orderKind
-	proc int // which process its caller speaks to, by its number
+	proc int // the number of the process called by its caller
 
 	// The caller's own. A caller does one round after the other.
-	gen      int           // which try this is: 1 is the first. It changes under model.mu, too
-	named    oncehttp.Key  // a generated key that an error named, and that the caller goes on with
+	gen      int           // number of this try: 1 is the first. It changes under model.mu, too
+	named    oncehttp.Key  // a generated key named by an error; the caller goes on with it
 	req      *http.Request // the last request; some callers send the very same value again
 	over     bool          // the caller is done
-	lastLife *life         // the life of the process that the caller last spoke to
-	asked    time.Time     // when that was
-	rereads  atomic.Bool   // it was told that no key could be made: its bodies can be read twice from then on
+	lastLife *life         // the life of the process last called
+	asked    time.Time     // the time of this call
+	rereads  atomic.Bool   // it was told of a failure to make a key: its bodies can be read twice from then on
 
 	// Under model.mu.
 	effects map[string]int    // by key
-	total   int               // of all keys: what must not be more than one
-	closed  map[string]string // by key: why it can have no effect any more, as its caller was told
-	told    map[string]bool   // by key: a final no, that its caller has
+	total   int               // of all keys: it must not be more than one
+	closed  map[string]string // by key: the reason told to its caller for no further effect
+	told    map[string]bool   // by key: its caller has a final no
 	calls   int               // under way
 	since   time.Time         // the first of those under way began
 	joiners int               // other callers of the same business, with the same key, under way
@@ -47,24 +47,24 @@ type order struct {
 	happens chan struct{}     // closed by the next effect; nil: nobody waits for it
 	leave   func()            // ends the caller's context once its answer is whole
 	rekeyed bool              // an operator has begun it once more, under its next key
-	settled bool              // an operator settles it, and has told its caller, who has no key
-	excused bool              // an operator acted on what was not true: it is not counted
+	settled bool              // an operator settles it, and has told its caller without a key
+	excused bool              // an operator acted on an untrue finding: it is not counted
 }
 
-// orderKind is how a caller names what it wants.
+// orderKind is a caller's way to name its order.
 type orderKind uint8
 
 const (
 	keyed    orderKind = iota // a key of its own for each try
 	keyless                   // a loop around Do
-	enqueued                  // Enqueue, and whoever resumes sends it
+	enqueued                  // Enqueue; any resuming client sends it
 	plain                     // through StandardClient, with a key
 	bare                      // through StandardClient, without
-	reuser                    // with a key that belongs to another order
+	reuser                    // with the key of another order
 	orderKinds
 )
 
-// verdict is what a caller makes of an answer.
+// verdict is a caller's conclusion from an answer.
 type verdict uint8
 
 const (
@@ -73,7 +73,7 @@ const (
 	noEffect                // nothing happened: the same key, or the next
 	declined                // a final answer, and it is no
 	paid
-	stuck // nothing that the caller can do
+	stuck // the caller can do nothing
 )
 
 // newOrder enters an order.
@@ -81,7 +81,7 @@ func (w *world) newOrder(s Step) *order {
 	r := w.dice.of("order", s.ID)
 	kind := pick(r, keyed, keyed, keyed, keyless, keyless, enqueued, enqueued, plain, bare, reuser)
 	if kind == enqueued && r.IntN(2) == 0 {
-		kind = keyed // which enqueues beside its Do
+		kind = keyed // it enqueues beside its Do
 	}
 	o := &order{
 		want: want{accountName(r.IntN(w.plan.Setting.Accounts)), "i" + strconv.Itoa(s.ID)},
@@ -118,8 +118,8 @@ func (o *order) client(l *life) *oncehttp.Client {
 	return l.of(o.account)
 }
 
-// request is what the order sends: the same bytes each time, in a new value, or in the
-// very value that was sent before. A third of the bodies can be read only once. Only the order's caller may call it.
+// request returns the order's request: the same bytes each time, in a new value, or in the
+// very value sent before. A third of the bodies can be read only once. Only the order's caller may call it.
 func (o *order) request(w *world) *http.Request {
 	r := w.dice.of("request", o.id)
 	kind := r.IntN(3)
@@ -132,10 +132,10 @@ func (o *order) request(w *world) *http.Request {
 
 // newRequest is the order's request in a new value.
 func (w *world) newRequest(o *order, once bool) *http.Request {
-	size := w.dice.of("size "+o.ref, 0).IntN(200) // the same for both of two that want the same
+	size := w.dice.of("size "+o.ref, 0).IntN(200) // the same for two orders with the same reference
 	var body io.Reader = strings.NewReader(`{"order":"` + o.ref + `","note":"` + strings.Repeat("n", size) + `"}`)
 	switch {
-	case size < 20: // what is wanted stands in the path alone
+	case size < 20: // the reference stands in the path alone
 		body = nil
 	case once: // of unknown length, and read once
 		body = &onceBody{Reader: body}
@@ -155,7 +155,8 @@ func (w *world) newRequest(o *order, once bool) *http.Request {
 	return req
 }
 
-// method is the method of an order's requests. One on which the API honours no key is sent once at most, whatever the caller does.
+// method returns the method of an order's requests. If the API honours no key on it, a request is sent once at most, for any
+// acts of the caller.
 func (w *world) method(o *order) string {
 	other := w.dice.unit("method "+o.ref, 0)
 	switch {
@@ -167,8 +168,8 @@ func (w *world) method(o *order) string {
 	return http.MethodPatch
 }
 
-// closed checks that a call has closed the body of its request. A body that is being read when the caller leaves closes
-// once that Read is over, which may be after the call.
+// closed checks the body of a call's request: the call must have closed it. If a Read is under way when the caller leaves, the body
+// closes after this Read, possibly after the call.
 func (w *world) closed(o *order, req *http.Request) {
 	body, ok := req.Body.(*onceBody)
 	if ok && !body.closed.Load() && req.Context().Err() != nil {
@@ -192,8 +193,8 @@ func (w *world) serve(s Step) {
 	}
 }
 
-// round is one turn of a caller: one call, or several side by side, and what it makes
-// of what they say. A caller without a key stops where the contract protects it no
+// round is one turn of a caller: one call, or several side by side, and its conclusion
+// from their verdicts. A caller without a key stops when the contract protects it no
 // longer: in another life of the process, or when its answer may have been swept.
 func (w *world) round(o *order, r *rand.Rand) {
 	if w.plan.Setting.Roam {
@@ -202,7 +203,7 @@ func (w *world) round(o *order, r *rand.Rand) {
 	l := w.live(o.proc)
 	if o.kind == keyless || o.kind == bare {
 		if o.lastLife != nil && (o.lastLife != l || time.Since(o.asked) > w.remembered()) && !w.protected(o) {
-			o.over = true // it has no key to ask with, and no record that protects it: nothing is promised
+			o.over = true // it has no key to ask with, and no protecting record: nothing is promised
 			return
 		}
 	}
@@ -227,13 +228,13 @@ func (w *world) done(o *order) bool {
 	return o.over || o.settled
 }
 
-// remembered is how long an answer under a generated key is kept at the least.
+// remembered returns the least time of keeping an answer under a generated key.
 func (w *world) remembered() time.Duration {
 	return min(w.plan.Setting.KeepAnswer, w.plan.Setting.Profile.Window.Floor)
 }
 
-// together runs calls side by side. What the caller makes of their verdicts is
-// careful: it goes on to a new key only if all of them allow it.
+// together runs calls side by side. The caller combines their verdicts with
+// care: it goes on to a new key only if all of them allow it.
 func (w *world) together(calls ...func() verdict) verdict {
 	verdicts := make([]verdict, len(calls))
 	var all sync.WaitGroup
@@ -253,9 +254,9 @@ func (w *world) together(calls ...func() verdict) verdict {
 	return v
 }
 
-// conclude is how the caller goes on. After "no effect" and after a final no it may
-// try anew under the next key; after "unknown" it repeats, in its next round, what it
-// did before.
+// conclude decides the caller's next act. After "no effect" and after a final no it may
+// try anew under the next key; after "unknown" it repeats, in its next round, its
+// call.
 func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 	w.logf("%s: %v", o.ref, v)
 	switch v {
@@ -279,8 +280,8 @@ func (w *world) wants(o *order, rec persist.Record) bool {
 	return w.model.customerOf(rec) == o.account && refOf(rec.Target) == o.ref
 }
 
-// protected reports whether a repeat without a key is one from which the journal
-// protects: the operation stands unresolved or unreported. It is also safe where
+// protected reports whether the journal protects from a repeat without
+// a key: the operation stands unresolved or unreported. The repeat is also safe if
 // nothing was ever done and nothing is on its way.
 func (w *world) protected(o *order) bool {
 	for _, rec := range w.unfinished() {
@@ -298,8 +299,8 @@ func (w *world) protected(o *order) bool {
 	return o.total == 0 && !w.model.underWay(o)
 }
 
-// call makes one call, reads the answer to its end, and says what its caller makes of
-// it. It is told nothing if its process has died meanwhile.
+// call makes one call, reads the answer to its end, and returns its caller's
+// verdict. The caller is told nothing if its process has died meanwhile.
 func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Response, error)) verdict {
 	since := w.model.calling(o, key)
 	resp, err := do()
@@ -320,7 +321,7 @@ func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Respo
 	return w.understand(o, l, key, resp, text, err)
 }
 
-// understand is what a caller makes of an answer or an error.
+// understand returns a caller's verdict on an answer or an error.
 func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Response, text []byte, err error) verdict {
 	var e *oncehttp.Error
 	switch {
@@ -350,12 +351,12 @@ func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Respo
 	return unknown
 }
 
-// incomparable reports whether a request cannot be compared with the record any more, whose answer nobody gets then.
+// incomparable reports whether a request cannot be compared with the record any more. Then nobody gets the record's answer.
 func (w *world) incomparable(err error) bool {
 	return w.calm.Load() && errors.Is(err, oncehttp.ErrConfig) && strings.Contains(err.Error(), "cannot be compared")
 }
 
-// decided is what a caller makes of an operation that was decided before. One whose call did not begin asks again for the
+// decided returns a caller's verdict on an operation decided before. A caller without a begun call asks again for the
 // answer.
 func decided(err error) verdict {
 	var e *oncehttp.Error
@@ -368,8 +369,8 @@ func decided(err error) verdict {
 	return unknown
 }
 
-// follows reports whether a caller without a key goes on with the key that an error
-// named: some do, and at the end all.
+// follows reports whether a caller without a key goes on with the key named
+// by an error: some do, and at the end all.
 func (w *world) follows(o *order) bool {
 	return w.calm.Load() || o.kind == keyless && w.dice.chance(0.5, "follows", o.id)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// plannedCall is the call of this round. How it names its key, how long it waits, and
-// whether it is a request that can be sent at all is drawn for each.
+// plannedCall returns the call of this round. Its way to name its key, its patience, and
+// the soundness of its request are drawn for each.
 func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 	ctx, cancel := w.patience(o, r)
 	req := o.request(w).WithContext(ctx)
@@ -52,9 +52,9 @@ func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 	return func() verdict { defer cancel(); defer w.closed(o, req); return w.call(o, l, key, do) }
 }
 
-// secondCall is another call for the same order, beside the first: another Do, which
-// joins the first or comes after it, or an Enqueue, which has to outlive the first
-// whatever becomes of that. Some Enqueues come in the moment in which the first has given up its key.
+// secondCall returns another call for the same order, beside the first: another Do, joining
+// the first or coming after it, or an Enqueue. The Enqueue has to outlive the first
+// with any result of that. Some Enqueues come at the moment of the first's giving up its key.
 func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	ctx, cancel := w.patience(o, r)
 	kept := o.req
@@ -81,16 +81,16 @@ func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	}
 }
 
-// withKey names the key as a program does that knows nothing of DoKey.
+// withKey names the key as a program without DoKey does.
 func withKey(req *http.Request, key oncehttp.Key) *http.Request {
 	req = req.Clone(req.Context())
 	req.Header.Set("Idempotency-Key", string(key))
 	return req
 }
 
-// patience is how long a caller waits: most for ever, and at the end all. Others have a
-// deadline, leave at some time, or leave in the very moment in which their answer is
-// whole and is not classified yet.
+// patience returns the context of a caller's wait: most wait for ever, and at the end all. Others have a
+// deadline, leave at some time, or leave at the very moment of their whole answer,
+// not classified yet.
 func (w *world) patience(o *order, r *rand.Rand) (context.Context, context.CancelFunc) {
 	ctx := w.as(context.Background(), o.account)
 	if w.calm.Load() {
@@ -116,7 +116,7 @@ func (w *world) patience(o *order, r *rand.Rand) (context.Context, context.Cance
 
 // failingReader is a body that breaks off.
 
-// plainClient is what code that knows nothing of this module uses. One in three
+// plainClient returns the client of code with no knowledge of this module. One in three
 // follows redirects.
 func plainClient(c *oncehttp.Client, o *order) *http.Client {
 	if o.id%3 == 0 {
@@ -130,8 +130,8 @@ const bodyMax = 4000
 
 var errBody = errors.New("sim: the body cannot be read")
 
-// spoil makes a request one that no client can send. Without a key it stays the same
-// request, as far as it can be read: nothing else says what it repeats.
+// spoil makes a request unfit for sending by any client. Without a key it stays the same
+// request, as far as it can be read: nothing else identifies the repeat.
 func spoil(req *http.Request, r *rand.Rand, keyed bool) *http.Request {
 	ctx := req.Context()
 	bad := req.Clone(ctx)
@@ -169,13 +169,13 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errBody }
 
-// onceBody is a request's body that cannot be read again.
+// onceBody is a request's body, readable only once.
 type onceBody struct {
 	io.Reader
 	closed atomic.Bool
 }
 
-// Close notes that it was closed, as it has to be by whoever is given it.
+// Close notes its call. Every receiver of the body has to close it.
 func (b *onceBody) Close() error {
 	b.closed.Store(true)
 	return nil

@@ -14,20 +14,20 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// This file holds what clients of one journal have each of its own at the same time, beside what variant.go has, and the
-// checks that it stays with them.
+// This file holds the settings in which clients of one journal differ at the same time, beside those of variant.go, and the
+// checks of these settings' staying with their clients.
 
-// company is the part of a variant that is local: nothing of it may show in a record that another client has begun.
+// company is the local part of a variant: nothing of it may show in a record begun by another client.
 type company struct {
 	limiter   limiterKind
 	patient   bool  // the client's own pauses are of hours
 	bodies    int64 // Config.MaxRequestBytes
 	corrected bool  // the profile of the same name and version has half the window
-	build     build // which freezes values of its own
-	hasty     bool  // who sweeps keeps as little as a Config can
+	build     build // it freezes values of its own
+	hasty     bool  // sweeps keep as little as a Config can
 }
 
-// limiterKind is a way in which Config.Limiter keeps a client from sending.
+// limiterKind is a way of Config.Limiter to keep a client from sending.
 type limiterKind uint8
 
 const (
@@ -36,8 +36,8 @@ const (
 	waits                 // it lets a send wait, for minutes
 )
 
-// build is the version of the client that a life runs. Each later one freezes a value in what it begins that this build does not know; they
-// know all of them.
+// build is the version of a life's client. Each later one freezes a value, unknown to this build, in the records begun by it. The later
+// builds know all these values.
 type build uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 	laterRecipe
 )
 
-// What later builds freeze.
+// Values frozen by later builds.
 const (
 	unknownCarrier = "trailer"
 	unknownRecipe  = "v9:"
@@ -57,7 +57,7 @@ func (l *life) later() bool {
 	return l.variant.company.build != thisBuild || l.w.plan.Setting.Changes.Builds && l.w.calm.Load()
 }
 
-// frozen returns a record that a life begins as its build freezes it.
+// frozen returns a record of a life's Begin as its build freezes it.
 func (l *life) frozen(rec persist.Record) persist.Record {
 	switch {
 	case l.variant.company.build == laterCarrier && rec.Carrier == string(profile.Header):
@@ -80,7 +80,7 @@ func (l *life) known(rec persist.Record) persist.Record {
 	return rec
 }
 
-// company draws whether lives differ in these.
+// company draws the differences of lives in these.
 func (s *Setting) company(r *rand.Rand) {
 	s.Changes.Limits = r.IntN(3) == 0
 	s.Changes.Pauses = r.IntN(3) == 0
@@ -90,7 +90,7 @@ func (s *Setting) company(r *rand.Rand) {
 	s.Changes.Builds = r.IntN(4) == 0
 }
 
-// company draws that of a life.
+// company draws the company of a life.
 func (c *Changes) company(r *rand.Rand) (own company) {
 	if c.Limits {
 		own.limiter = pick(r, noLimiter, refuses, waits)
@@ -107,16 +107,16 @@ func (c *Changes) company(r *rand.Rand) (own company) {
 	return own
 }
 
-// patience is MaxDelay and MaxPause of a patient client. It is longer than what servers ask for.
+// patience is MaxDelay and MaxPause of a patient client. It is longer than the waits asked for by servers.
 const patience = 3 * time.Hour
 
-// askedMax is the longest wait that the mock server asks for, with what a schedule adds: see weather.
+// askedMax is the longest wait asked for by the mock server, with the addition of a schedule: see weather.
 const askedMax = 2*time.Hour + time.Minute
 
-// slack is what the way to the journal, and a clock that is only known about, may add to a wait.
+// slack is the most added to a wait by the way to the journal, and by a clock known only roughly.
 const slack = time.Minute
 
-// apply sets what a life has of its own. Once the faults have stopped no client lacks anything.
+// apply sets a life's own values. Once the faults have stopped no client lacks anything.
 func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 	if c.patient {
 		cfg.Retry.MaxDelay, cfg.Retry.MaxPause = patience, patience
@@ -135,7 +135,7 @@ func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
 	}
 }
 
-// window is the retention window as a life's profile has it, for what was begun under that name and version.
+// window returns the retention window of a life's profile, for operations begun under its name and version.
 func (l *life) window() time.Duration {
 	window := l.w.plan.Setting.Profile.Window.Floor
 	if l.variant.company.corrected && !l.variant.next {
@@ -172,7 +172,7 @@ func (m *limiter) Wait(ctx context.Context) error {
 	}
 }
 
-// sweep is Client.Sweep of a life: where clients keep for other times, by one that keeps as little as it can.
+// sweep is Client.Sweep of a life. If clients keep for other times, a client with the shortest times sweeps.
 func (w *world) sweep(l *life, r *rand.Rand) {
 	c := l.client(r)
 	if l.variant.company.hasty {
@@ -191,7 +191,7 @@ func (w *world) sweep(l *life, r *rand.Rand) {
 	w.logf("sweep: %v", err)
 }
 
-// written checks a change of a record at the moment of its write: it is due again by the pauses that it has, or by the server's
+// written checks a change of a record at the moment of its write: it is due again by its own pauses, or by the server's
 // word.
 func (m *model) written(l *life, rec persist.Record) {
 	m.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// config is what a program would configure. Each account is another principal to the
-// server, by its credentials, where Config.Authorize gives them.
+// config returns the Config of a program. Each account is another principal to the
+// server, by its credentials, if Config.Authorize gives them.
 func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
 	s := &w.plan.Setting
 	cfg := oncehttp.Config{
@@ -37,7 +37,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 		cfg.Origins = []string{w.pipe.URL}
 	}
 	if s.Customers == byCredentials || s.Changes.Accounts > 0 || s.Changes.Builds {
-		cfg.Logger = slog.New(slog.DiscardHandler) // Run says of what it cannot send that it is not its own
+		cfg.Logger = slog.New(slog.DiscardHandler) // Run logs foreign operations, not sendable by it
 	}
 	if s.Reconcile {
 		cfg.Reconcile = func(_ context.Context, rec persist.Record) (oncehttp.Resolution, error) {
@@ -50,9 +50,9 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 
 func accountName(n int) string { return "account" + strconv.Itoa(n) }
 
-// newKey is the key of a request that has none: another for each call, or always the
-// same for the same request. It is not random, so that the server's faults, which go by
-// the key, are the same each time that the seed is run.
+// newKey returns the key of a request without one: another for each call, or always the
+// same for the same request. It is not random: the server's faults depend on
+// the key, and must be the same in each run of the seed.
 func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
 	if w.plan.Setting.FixedKeys {
 		return oncehttp.Key("fixed:" + req.URL.Path), nil
@@ -74,8 +74,8 @@ func (v variant) newKey(w *world) func(*http.Request) (oncehttp.Key, error) {
 	return w.newKey
 }
 
-// profiles sets the profile of a life. upgraded: what a request is compared by has changed. An operation that was begun under another
-// version is driven by that one.
+// profiles sets the profile of a life. upgraded: the fingerprint of requests has changed. An operation begun under another
+// version is driven by that version.
 func (v variant) profiles(cfg *oncehttp.Config, upgraded bool) {
 	before := cfg.Profile
 	next := before.Clone()
@@ -96,7 +96,7 @@ func (v variant) profiles(cfg *oncehttp.Config, upgraded bool) {
 	}
 }
 
-// What the requests of some runs carry: a header that a profile may compare, one that looks like a credential by its name, and a
+// Additions to the requests of some runs: a header, compared by some profiles, another one with a name like a credential's, and a
 // parameter. In some lives they are secret.
 const (
 	versionHeader = "X-Version"
@@ -104,7 +104,7 @@ const (
 	parameter     = "channel"
 )
 
-// secrets says what is a credential in a life, and what is none although it looks so.
+// secrets sets the names of credentials in a life, and the exception with a name like a credential's.
 func (v variant) secrets(cfg *oncehttp.Config) {
 	cfg.SecretHeaders, cfg.SecretParameters = v.secretHeaders, v.secretParameters
 	if v.keepsNote {
@@ -112,7 +112,7 @@ func (v variant) secrets(cfg *oncehttp.Config) {
 	}
 }
 
-// carry puts into a request what may be secret.
+// carry puts the possibly secret values into a request.
 func (w *world) carry(req *http.Request, ref string) {
 	if !w.plan.Setting.Changes.Secrets {
 		return
@@ -122,7 +122,7 @@ func (w *world) carry(req *http.Request, ref string) {
 	req.URL.RawQuery = parameter + "=c-" + ref
 }
 
-// authorize is Config.Authorize for a principal. It adds what the record has left out.
+// authorize is Config.Authorize for a principal. It adds the values left out of the record.
 func (w *world) authorize(principal string) func(*http.Request) error {
 	return func(req *http.Request) error {
 		req.Header.Set("Authorization", principal)

@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// crash is the disk after a loss of power, or the end of the only process: what
-// was durable, and of the rest what r says.
+// crash returns the disk after a loss of power, or the end of the only process: all
+// durable changes, and a part of the rest, drawn from r.
 func (d *disk) crash(r *rand.Rand) store {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -35,11 +35,11 @@ func (d *disk) crash(r *rand.Rand) store {
 	return next
 }
 
-// restore fills an empty disk with records, each at its Seq and Revision. It goes the
-// way that they went, as a journal in memory offers no other.
+// restore fills an empty disk with records, each at its Seq and Revision. It repeats
+// their history, as a journal in memory offers no other way.
 func (d *disk) restore(records map[persist.ID]persist.Record, last uint64) {
 	seq := uint64(0)
-	skip := func(to uint64) { // what stood there was forgotten
+	skip := func(to uint64) { // the records there were forgotten
 		for ; seq < to; seq++ {
 			filler := persist.Record{
 				ID: persist.ID{Key: "filler"}, Origin: "-", Method: "-", WireKey: "-", Fingerprint: make([]byte, 32),

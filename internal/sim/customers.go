@@ -16,17 +16,17 @@ type customers uint8
 
 const (
 	apart         customers = iota // each has a client of its own, with Config.Account
-	byAccount                      // one client serves all: ContextWithAccount names whose a call is, and Authorize reads it
+	byAccount                      // one client serves all: ContextWithAccount names the customer of a call, and Authorize reads it
 	byCredentials                  // one client serves all: each request carries an Authorization of its own
 )
 
 // String is the value in words.
 func (c customers) String() string { return [...]string{"apart", "by account", "by credentials"}[c] }
 
-// shop is Config.Account where ContextWithAccount names the customers.
+// shop is Config.Account if ContextWithAccount names the customers.
 const shop = "shop"
 
-// customers draws how customers are told apart.
+// customers draws the way to tell customers apart.
 func (s *Setting) customers(r *rand.Rand) {
 	switch one := r.IntN(2) == 0; {
 	case one && s.Authorize && s.Accounts > 1:
@@ -36,7 +36,7 @@ func (s *Setting) customers(r *rand.Rand) {
 	}
 }
 
-// clients returns the number of clients that a process needs for all customers.
+// clients returns the number of clients needed by a process for all customers.
 func (s *Setting) clients() int {
 	if s.Customers == apart {
 		return s.Accounts
@@ -74,7 +74,7 @@ func (l *life) account(n int) string {
 	return l.w.plan.Setting.configAccount(n)
 }
 
-// canon is the name of an operation, whether it stands under an account already or under none.
+// canon returns the name of an operation; it is the same under an account and under none.
 func (s *Setting) canon(id persist.ID) persist.ID {
 	if s.Changes.Accounts > 0 {
 		id.Account = accountName(0)
@@ -82,7 +82,7 @@ func (s *Setting) canon(id persist.ID) persist.ID {
 	return id
 }
 
-// durable is a record as the worst crash at this moment would leave it, by the name that canon gives it.
+// durable returns a record as the worst crash at this moment would leave it, by its name from canon.
 func (w *world) durable(s store, id persist.ID) (persist.Record, bool) {
 	rec, stands := s.durable(id)
 	if !stands && w.plan.Setting.Changes.Accounts > 0 {
@@ -91,7 +91,7 @@ func (w *world) durable(s store, id persist.ID) (persist.Record, bool) {
 	return rec, stands
 }
 
-// assign lets a person give what stands under none to the account. key is its key or its reference.
+// assign lets a person give an operation under no account to the account. key is its key or its reference.
 func (w *world) assign(l *life, key oncehttp.Key) {
 	err := l.clients[0].Assign(context.Background(), key)
 	w.logf("operator: %s is assigned: %v", key, err)
@@ -152,7 +152,7 @@ func credentialsOf(rec persist.Record) string {
 	return b.String()
 }
 
-// owns notes by which credentials a customer's records are known.
+// owns notes the credentials in a customer's records.
 func (m *model) owns(ctx context.Context, rec persist.Record) {
 	customer, ok := ctx.Value(customerKey{}).(string)
 	if !ok || m.w.plan.Setting.Customers != byCredentials {
@@ -176,14 +176,14 @@ func (m *model) customer(rec persist.Record) string {
 	return m.w.plan.Setting.canon(rec.ID).Account
 }
 
-// customerOf is customer, for who does not hold mu.
+// customerOf is customer, for callers without mu.
 func (m *model) customerOf(rec persist.Record) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.customer(rec)
 }
 
-// keeper is whose operation stands under a key that an order's caller has asked with: another customer's maybe. The caller holds mu.
+// keeper returns the owner of the operation under a key used by an order's caller: another customer maybe. The caller holds mu.
 func (m *model) keeper(o *order, id persist.ID) string {
 	if owner := m.op(id).customer; owner != "" && m.w.plan.Setting.Customers == byCredentials {
 		return owner
@@ -191,11 +191,11 @@ func (m *model) keeper(o *order, id persist.ID) string {
 	return o.account
 }
 
-// others reports whether the operation of a key is another customer's, so that an order's caller must learn nothing of it. The caller
+// others reports whether the operation of a key is another customer's. Then an order's caller must learn nothing of it. The caller
 // holds mu.
 func (m *model) others(o *order, id persist.ID) bool { return m.keeper(o, id) != o.account }
 
-// strange is what a caller makes of an error that tells it nothing but that there is another's operation: it must hold nothing of it.
+// strange returns a caller's verdict on an error about another's operation: the error must hold nothing of this operation.
 func (m *model) strange(o *order, err error) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// dice gives random numbers that depend on a seed and on what they are for, not
-// on when they are drawn: so they stay the same when the scheduler changes the
+// dice gives random numbers. They depend on a seed and on their purpose, not
+// on the time of drawing: so they stay the same when the scheduler changes the
 // order of events, and when Shrink drops other steps.
 type dice uint64
 

@@ -16,21 +16,21 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// errFull is a write that definitely did not happen.
+// errFull is the error of a write without any effect, for certain.
 var errFull = errors.New("sim: no space left on device")
 
-// finishDelay is how long a Finish may stay volatile, as the contract says.
+// finishDelay is the longest time of a volatile Finish, as the contract says.
 const finishDelay = 10 * time.Millisecond
 
-// disk is a journal in memory of which it is known what is durable. Begin, Update
-// and Forget return once their change is; a Finish is visible at once and durable
-// later. A crash keeps, of what was not durable, any part that the contract
-// allows: each record on its own, in the order of its changes.
+// disk is a journal in memory with a model of durability. Begin, Update
+// and Forget return once their change is durable; a Finish is visible at once and durable
+// later. Of the changes not yet durable, a crash keeps any part allowed by the
+// contract: each record on its own, in the order of its changes.
 type disk struct {
 	persist.Attachment
 	dice  dice
-	fails float64       // share of writes that fail
-	pace  time.Duration // the longest that a sync takes
+	fails float64       // share of failing writes
+	pace  time.Duration // the longest time of a sync
 	bug   Bug
 	// secret is the journal's, through all crashes.
 	secret [persist.SecretSize]byte
@@ -38,19 +38,19 @@ type disk struct {
 	mu     sync.Mutex
 	facts  map[string][]byte // durable at once
 	mem    *memory.Journal
-	safe   map[persist.ID]persist.Record // what a crash cannot take
+	safe   map[persist.ID]persist.Record // kept by every crash
 	wait   []change                      // visible, not durable, oldest first
 	first  int                           // number of wait[0]
 	writes int
-	last   uint64 // the highest Seq that was given
-	broken error  // of the commit after which nothing is known
+	last   uint64 // the highest Seq given
+	broken error  // of the failed commit; after it nothing is known
 }
 
 // change is one record after one write.
 type change struct {
 	rec    persist.Record
-	gone   bool // it was forgotten, and is seen until that is durable
-	waited bool // a caller waits until it is durable, and so do others who ask for it
+	gone   bool // it was forgotten, and is seen until the Forget is durable
+	waited bool // a caller waits until it is durable, and so do other callers of the record
 }
 
 var (
@@ -101,7 +101,7 @@ func (d *disk) Finish(ctx context.Context, rec persist.Record) error {
 	return d.finish(ctx, rec, false)
 }
 
-// FinishLate implements [persist.LateFinisher]. It is durable on return; that it is late is the handle's.
+// FinishLate implements [persist.LateFinisher]. It is durable on return; the handle makes it late.
 func (d *disk) FinishLate(ctx context.Context, rec persist.Record) error {
 	return d.finish(ctx, rec, true)
 }
@@ -119,8 +119,8 @@ func (d *disk) finish(ctx context.Context, rec persist.Record, durable bool) err
 	})
 }
 
-// Forget implements [persist.Journal]. The record is seen until it is durable that
-// it is gone.
+// Forget implements [persist.Journal]. The record is seen until its removal is
+// durable.
 func (d *disk) Forget(ctx context.Context, rec persist.Record) error {
 	return d.write(rec.ID, true, func() (*change, error) {
 		standing, err := d.mem.Get(ctx, rec.ID)
@@ -134,7 +134,7 @@ func (d *disk) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
-// Assign implements [persist.Journal]. It is durable at once, with all that was written before.
+// Assign implements [persist.Journal]. It is durable at once, with all earlier writes.
 func (d *disk) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -253,7 +253,7 @@ func (d *disk) put(c change) int {
 }
 
 // commit makes durable all changes up to the n-th, or breaks the journal. A commit
-// takes along what was written before, as every journal's does.
+// takes along all earlier writes, as every journal's does.
 func (d *disk) commit(n int, fails bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -270,7 +270,7 @@ func (d *disk) commit(n int, fails bool) error {
 	return nil
 }
 
-// settle moves the changes up to the n-th to what a crash cannot take.
+// settle moves the changes up to the n-th to safe, out of reach of a crash.
 func (d *disk) settle(n int) {
 	for ; d.first < n; d.first++ {
 		c := d.wait[0]
@@ -293,7 +293,7 @@ func keep(records map[persist.ID]persist.Record, c change) {
 	records[c.rec.ID] = c.rec
 }
 
-// quiet waits until no write to this record is under way: what others see of it
+// quiet waits until no write to this record is under way: a visible change
 // may still fail to become durable. The caller holds mu.
 func (d *disk) quiet(id persist.ID) {
 	for d.broken == nil && d.unsettled(id) {
@@ -362,8 +362,8 @@ func (d *disk) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return n, err
 }
 
-// Close implements [persist.Journal]. All that was written becomes durable, and the
-// records stay, for who opens it next.
+// Close implements [persist.Journal]. All writes become durable, and the
+// records stay, for the next opener.
 func (d *disk) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -375,7 +375,7 @@ func (d *disk) Close() error {
 	return nil
 }
 
-// durable is a record as a crash would leave it at this moment, at the least.
+// durable returns a record as the worst crash at this moment would leave it.
 func (d *disk) durable(id persist.ID) (persist.Record, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -398,7 +398,7 @@ func (d *disk) heal() {
 	d.fails = 0
 }
 
-// all is every durable record, in no order.
+// all returns every durable record, in no order.
 func (d *disk) all() []persist.Record {
 	d.mu.Lock()
 	defer d.mu.Unlock()

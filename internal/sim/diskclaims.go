@@ -7,12 +7,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what the journal of the simulation is to processes that share it: claims, leases and due times.
+// This file holds the methods of the simulated journal for processes sharing it: claims, leases and due times.
 
 // claimFunc is a Claim or a ClaimToSend.
 type claimFunc func(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
 
-// Claim implements [persist.Claimer]. A lease that is lost would cost a send at most.
+// Claim implements [persist.Claimer]. A lost lease would cost a send at most.
 func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	return d.claim(ctx, d.mem.Claim, nil, q, owner, lease, n)
 }
@@ -28,7 +28,7 @@ func (d *disk) ClaimToSend(ctx context.Context, q persist.Query, owner string, l
 	}, q, owner, lease, n)
 }
 
-// claim makes one of the two claims of the journal in memory; mark is not nil for the one that marks what it takes.
+// claim makes one of the two claims of the journal in memory; mark is not nil for the marking one.
 func (d *disk) claim(ctx context.Context, take claimFunc, mark func(rec *persist.Record, now time.Time), q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,7 +74,7 @@ func (d *disk) Now(ctx context.Context) (time.Time, error) {
 	return d.mem.Now(ctx)
 }
 
-// Renew implements [persist.Claimer]. A crash loses what it did.
+// Renew implements [persist.Claimer]. A crash loses its effect.
 func (d *disk) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// endPasses bounds how often everything is tried again once the faults have
-// stopped; endPause lies between two passes, and before the last two a window, where pauses of hours leave no time for more than a few tries: what only
-// its API could settle, and does not, is held then, and settled by the operator. lastPassMax bounds each: a journal with a bug can hand out the same
-// operation for ever.
+// endPasses bounds the number of tries of everything after the end of the faults. endPause lies
+// between two passes. Before the last two, a window lies between them if pauses of hours leave no time for more than a few
+// tries. Operations not settled by their API are held then, and settled by the operator. lastPassMax bounds each pass: a journal
+// with a bug can hand out the same operation for ever.
 const (
 	endPasses   = 40
 	endPause    = 15 * time.Minute
@@ -36,8 +36,8 @@ func (w *world) disarm() {
 	}
 }
 
-// end goes on without faults until nothing is in doubt: passes, an operator who
-// settles what is held, and the callers.
+// end goes on without faults until nothing is in doubt: passes, an operator
+// for held operations, and the callers.
 func (w *world) end() {
 	w.logf("the faults stop")
 	w.store.heal()
@@ -47,7 +47,7 @@ func (w *world) end() {
 	w.model.audit(w.store, "after the last restart")
 	left := 1
 	for n := 0; n < endPasses && left > 0; n++ {
-		behaves := len(w.plan.Steps) // sends; what a pass leaves of them serves the next
+		behaves := len(w.plan.Steps) // sends; the rest after a pass serves the next
 		if n == 0 {
 			behaves *= 10
 		}
@@ -62,7 +62,7 @@ func (w *world) end() {
 			time.Sleep(w.pauseAfter(n))
 		}
 	}
-	time.Sleep(2 * lateFor) // what was told last is written
+	time.Sleep(2 * lateFor) // the ends told last are written
 	w.comeBack()
 	for _, rec := range w.unfinished() {
 		w.model.fail(Ends, "%q is still %v %s", rec.Key, rec.State, rec.HoldReason)
@@ -97,8 +97,8 @@ func (w *world) restart(p *process) {
 	p.start()
 }
 
-// settleHeld lets the operator settle what is held, and counts what is unfinished. Where no client has credentials of its own, nobody but
-// the callers can send what is pending, and after some passes the operator settles that, too.
+// settleHeld lets the operator settle held operations, and returns the number of unfinished ones. If no client has credentials of
+// its own, nobody but the callers can send pending operations, and after some passes the operator settles these, too.
 func (w *world) settleHeld(n int) int {
 	all := n > 3 && w.plan.Setting.Customers == byCredentials
 	doubts := w.unfinished()
@@ -116,8 +116,8 @@ func (w *world) settleHeld(n int) int {
 	return len(doubts)
 }
 
-// askAgain lets the callers who do not know yet ask once more, and counts those
-// who still do not know.
+// askAgain lets the callers still in doubt ask once more, and returns the number of
+// those in doubt after that.
 func (w *world) askAgain(n int) (left int) {
 	for _, o := range w.model.waiting() {
 		l := w.live(o.proc)
@@ -139,7 +139,7 @@ func (w *world) askAgain(n int) (left int) {
 	return left
 }
 
-// comeBack lets everybody to whom an error has named a generated key send with it once more, after every answer was swept.
+// comeBack lets every caller with a generated key, named by an error, send with it once more, after every answer was swept.
 func (w *world) comeBack() {
 	var back []*order
 	w.model.mu.Lock()
@@ -167,7 +167,7 @@ func (w *world) comeBack() {
 	time.Sleep(2 * lateFor)
 }
 
-// close takes everything down, and looks at what is left.
+// close takes everything down, and checks for bodies and goroutines left.
 func (w *world) close() {
 	for _, p := range w.procs {
 		p.life.close()
@@ -187,7 +187,7 @@ func (w *world) close() {
 	}
 }
 
-// goroutines is the stacks of the bubble's goroutines other than this one.
+// goroutines returns the stacks of the bubble's goroutines other than this one.
 func goroutines() string {
 	buf := make([]byte, 1<<20)
 	stacks := bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n"))
@@ -207,7 +207,7 @@ func goroutines() string {
 	return strings.Join(left, "\n\n")
 }
 
-// waiting is the orders whose callers do not know yet how they ended.
+// waiting returns the orders with callers still in doubt of their end.
 func (m *model) waiting() []*order {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,20 +220,20 @@ func (m *model) waiting() []*order {
 	return orders
 }
 
-// dismiss tells a caller without a key that an operator settles its operation: it
+// dismiss tells a caller without a key of the settling by an operator: it
 // does not ask any more.
 func (m *model) dismiss(rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o := m.orders[want{m.customer(rec), refOf(rec.Target)}]; o != nil && (o.kind == keyless || o.kind == bare) {
 		o.settled = true
-		o.excused = o.excused || o.calls > 0 // who asks at this moment is not told
+		o.excused = o.excused || o.calls > 0 // a caller asking at this moment is not told
 	}
 }
 
-// unfinished says how an operation for this order stands, if one under this key, or
-// for a caller without a key under any, may still be sent. One whose final answer the
-// caller has is none: if a crash takes the answer, the server gives it again. The caller of it holds mu.
+// unfinished returns the key and state of an operation for this order if one may still be sent: under this key, or
+// under any key for a caller without one. It ignores an operation if the caller has its final
+// answer: if a crash takes the answer, the server gives it again. The caller of unfinished holds mu.
 func (m *model) unfinished(o *order, all []persist.Record, key oncehttp.Key) string {
 	for _, rec := range all {
 		if m.customer(rec) == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() &&
@@ -254,7 +254,7 @@ func number(account string) int {
 	return n
 }
 
-// lastPass resumes everything that is due. A pass that does not end is a failure.
+// lastPass resumes everything due. A pass without an end is a failure.
 func (w *world) lastPass(c *oncehttp.Client) {
 	defer w.noPanic("the last pass")
 	ctx, cancel := context.WithTimeout(context.Background(), lastPassMax)

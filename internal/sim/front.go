@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// frontName is the Server header of an answer that is not the API's.
+// frontName is the Server header of an answer not from the API.
 const frontName = "front"
 
 // page is an answer of something in front of the API: a proxy during a deploy, or a maintenance page.
@@ -18,7 +18,7 @@ type page struct {
 	after  bool // the API has had the request
 }
 
-// pages lists them. One that says no says it of a request that the API has not had.
+// pages lists them. A page with a no answers only a request not seen by the API.
 func pages() []page {
 	return []page{
 		{status: 200, html: true}, {status: 200, html: true, after: true}, {status: 404, html: true}, {status: 404},
@@ -26,7 +26,7 @@ func pages() []page {
 	}
 }
 
-// front answers a send in place of the API. stands is false where it does not.
+// front answers a send in place of the API. stands is false if it does not.
 func (n *network) front(s *send) (resp *http.Response, err error, stands bool) {
 	w := n.w
 	if w.calm.Load() || !w.dice.chance(w.plan.Setting.Pages, "page "+s.id.Account+s.id.Key, s.nth) {
@@ -55,7 +55,7 @@ func (n *network) front(s *send) (resp *http.Response, err error, stands bool) {
 	return resp, nil, true
 }
 
-// compress encodes an answer for a client that takes gzip, as a proxy does on the way.
+// compress encodes an answer for a client with gzip accepted, as a proxy does on the way.
 func compress(req *http.Request, resp *http.Response) {
 	if req.Header.Get("Accept-Encoding") != "gzip" || resp.Body == http.NoBody || resp.Header.Get("Content-Encoding") != "" {
 		return
@@ -67,7 +67,7 @@ func compress(req *http.Request, resp *http.Response) {
 	resp.Header.Del("Content-Length")
 }
 
-// zipped is a body on its way through gzip. What breaks off beneath breaks off here.
+// zipped is a body on its way through gzip. A break of the body beneath breaks it here, too.
 type zipped struct {
 	plain io.ReadCloser
 	to    *gzip.Writer
@@ -95,7 +95,7 @@ func (z *zipped) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (z *zipped) Close() error { return z.plain.Close() }
 
-// unzipped returns the text of an answer's body, which may be encoded.
+// unzipped returns the text of an answer's body, decoded if it is encoded.
 func unzipped(resp *http.Response, body []byte) []byte {
 	if resp.Header.Get("Content-Encoding") != "gzip" {
 		return body

@@ -11,13 +11,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Functions of the Config that call the client: a guest. They do it with the context that they are given or with one of their own, and
-// wait for the call, until their context ends, or do not.
+// A guest is a function of the Config with a call of the client. It calls with its given context or with one of its own, and
+// waits for the call, until its context ends, or does not.
 
-// firstGuest is the lowest number of an order whose caller is a function of the Config. Those of steps are lower.
+// firstGuest is the lowest number of an order with a function of the Config as its caller. Those of steps are lower.
 const firstGuest = 1 << 20
 
-// guests adds calls to the functions of a Config, in the runs that have them.
+// guests adds calls to the functions of a Config, in the runs with Setting.Guests.
 func (w *world) guests(l *life, cfg *oncehttp.Config) {
 	if !w.plan.Setting.Guests {
 		return
@@ -30,7 +30,7 @@ func (w *world) guests(l *life, cfg *oncehttp.Config) {
 	}
 	if f := cfg.Reconcile; f != nil {
 		cfg.Reconcile = func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
-			said, err := f(ctx, rec) // what it finds out is true of the record that it was given
+			said, err := f(ctx, rec) // its finding is true of the given record
 			w.guest(ctx, l, "reconcile")
 			return said, err
 		}
@@ -42,7 +42,7 @@ func (w *world) guests(l *life, cfg *oncehttp.Config) {
 	}
 }
 
-// guest is what a function of the Config does once in a while: a call of the client.
+// guest is a call of the client by a function of the Config, once in a while.
 func (w *world) guest(ctx context.Context, l *life, from string) {
 	w.calling.Add(1)
 	defer w.calling.Add(-1)
@@ -88,7 +88,7 @@ func (w *world) asGuest(ctx context.Context, l *life, from string, id int, r *ra
 			w.logf("%s: a guest's flush: %v", l.name, err)
 		}
 	case what == 2:
-		for range l.client(r).Unfinished(ctx) { // what it lists was listed before
+		for range l.client(r).Unfinished(ctx) { // its records were listed before
 		}
 	case len(doubts) == 0:
 	case what == 3:
@@ -104,8 +104,8 @@ func (w *world) asGuest(ctx context.Context, l *life, from string, id int, r *ra
 	}
 }
 
-// ask sends what the function wants itself, such as a token: an order of its own, without a key. It is another request than any that
-// is under way, whatever key the caller's context names.
+// ask sends a request for the function itself, as for a token: an order of its own, without a key. It is another request than any
+// under way, under any key in the caller's context.
 func (w *world) ask(ctx context.Context, l *life, id int) {
 	o := w.newGuestOrder(id, l.proc.n)
 	o.lastLife, o.asked = l, time.Now()
@@ -133,8 +133,8 @@ func (w *world) newGuestOrder(id, proc int) *order {
 	return o
 }
 
-// guestRequest is the request of an order, made with this context. It has its credentials, since what Authorize asks for at the same
-// origin goes out without Authorize.
+// guestRequest returns the request of an order, made with this context. It has its credentials, since requests made by Authorize to
+// the same origin go out without Authorize.
 func (w *world) guestRequest(ctx context.Context, o *order) *http.Request {
 	req := w.newRequest(o, false).WithContext(w.as(ctx, o.account))
 	if w.plan.Setting.Authorize {

@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// errDead is what a dead process gets from everything. Nobody ever sees it.
+// errDead is the error of every call of a dead process. Nobody ever sees it.
 var errDead = errors.New("sim: this process is dead")
 
 // handle is the journal as one process sees it. Each call is a step at which the
@@ -24,16 +24,16 @@ type handle struct {
 	life  *life
 	to    persist.Journal
 	clock time.Duration
-	ways  atomic.Int64 // on which the process was, to the journal and back
+	ways  atomic.Int64 // number of the process's ways to the journal and back
 }
 
-// sharedHandle is a handle on a journal that other processes share.
+// sharedHandle is a handle on a journal shared with other processes.
 type sharedHandle struct{ timedHandle }
 
-// lateHandle is a sharedHandle on a journal that writes ends late: see late.go.
+// lateHandle is a sharedHandle on a journal with late writes of ends: see late.go.
 type lateHandle struct{ sharedHandle }
 
-// timedHandle is a handle on a journal that knows what is due when.
+// timedHandle is a handle on a journal with due times.
 type timedHandle struct{ *handle }
 
 var (
@@ -231,7 +231,7 @@ func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q
 	return claimed, later(now, h.clock), err
 }
 
-// Now implements [persist.Claimer]. The clock of the journal is right; seen from a process whose own is off, it is not.
+// Now implements [persist.Claimer]. The clock of the journal is right; seen from a process with a wrong clock, it is not.
 func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
 	if h.step("now") {
 		return time.Time{}, errDead
@@ -260,7 +260,7 @@ func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return h.to.Sweep(ctx, l)
 }
 
-// Close implements [persist.Journal]. The world closes what is beneath.
+// Close implements [persist.Journal]. The world closes the journal beneath.
 func (h *handle) Close() error { return nil }
 
 // in returns a record as it is written.
@@ -269,8 +269,8 @@ func (h *handle) in(rec persist.Record) persist.Record { return shift(rec, -h.cl
 // out returns a record as the process reads it.
 func (h *handle) out(rec persist.Record) persist.Record { return h.life.known(shift(rec, h.clock)) }
 
-// shift moves all times of a record, on a copy. What the journal keeps is in true time,
-// so that each process reads it as its own clock would have it.
+// shift moves all times of a record, on a copy. The journal keeps true times,
+// and each process reads them as its own clock would have them.
 func shift(rec persist.Record, by time.Duration) persist.Record {
 	if by == 0 {
 		return rec
@@ -294,7 +294,7 @@ func later(t time.Time, by time.Duration) time.Time {
 	return t.Add(by)
 }
 
-// bySeq is the records in the order in which they were begun.
+// bySeq returns the records in the order of their Begins.
 func bySeq(records map[persist.ID]persist.Record) []persist.Record {
 	return slices.SortedFunc(maps.Values(records), func(a, b persist.Record) int { return cmp.Compare(a.Seq, b.Seq) })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// joiners lets callers ask for some of what a pass is about to go on with. The function that it gives waits for them.
+// joiners lets callers ask for some of the operations of a coming pass. The returned function waits for them.
 func (w *world) joiners(l *life, r *rand.Rand) func() {
 	var wait []func()
 	for _, rec := range w.unfinished() {
@@ -25,8 +25,8 @@ func (w *world) joiners(l *life, r *rand.Rand) func() {
 	}
 }
 
-// join lets a second caller of the same business ask for an operation, soon. The function that it gives waits for it.
-// Of a key that was generated nobody else knows.
+// join lets a second caller of the same business ask for an operation, soon. The returned function waits for it.
+// Nobody else knows a generated key.
 func (w *world) join(l *life, rec persist.Record, r *rand.Rand) func() {
 	o := w.model.orderOf(rec)
 	if !joinable(o, rec) {
@@ -64,7 +64,8 @@ func (w *world) joinNow(l *life, o *order, key oncehttp.Key, req *http.Request) 
 	w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
 }
 
-// joins reports whether another caller may ask under a key: the one that the order's caller uses now, who keeps it until leftBy.
+// joins reports whether another caller may ask under a key: under the present one of the order's caller. This caller keeps it until
+// leftBy.
 func (m *model) joins(o *order, key oncehttp.Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +76,7 @@ func (m *model) joins(o *order, key oncehttp.Key) bool {
 	return true
 }
 
-// leftBy notes that the other caller has its result.
+// leftBy notes the end of the other caller's call.
 func (m *model) leftBy(o *order) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

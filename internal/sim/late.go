@@ -9,10 +9,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what there is where Setting.Late is set: a journal that writes ends late, so that a process may die after it
-// has told an answer, and before the journal has it; and what must hold of such answers.
+// This file holds the parts used if Setting.Late is set: a journal with late writes of ends, so that a process may die between
+// telling an answer and the journal's write of it; and the checks of such answers.
 
-// lateFor is how long an end may take until it is written. Most are written soon.
+// lateFor is the longest time until an end is written. Most are written soon.
 const lateFor = 20 * time.Second
 
 // FinishLate implements [persist.LateFinisher]. The process may die before the end is written, while it waits for that, and after
@@ -31,27 +31,27 @@ func (h lateHandle) FinishLate(ctx context.Context, rec persist.Record) error {
 // FinishesLate implements [persist.LateFinisher].
 func (h lateHandle) FinishesLate() persist.Journal { return h }
 
-// Finish implements [persist.Journal]. Answers that may not be told early are told although it fails.
+// Finish implements [persist.Journal]. Answers not allowed to be told early are told although it fails.
 func (h lateHandle) Finish(ctx context.Context, rec persist.Record) error {
 	err := h.sharedHandle.Finish(ctx, rec)
 	h.life.w.model.finished(h.life, rec.ID, err)
 	return err
 }
 
-// early counts answers that were told before the journal had them: see Result.
+// early counts answers told before the journal had them: see Result.
 type early struct{ told, cut, again int }
 
-// toldEarly is what is noted of the last such answer of an operation.
+// toldEarly is the note of the last such answer of an operation.
 type toldEarly struct {
-	by      *life     // the process that told it last; nil: none
-	at      time.Time // when it did
+	by      *life     // the last process to tell it; nil: none
+	at      time.Time // the time of this
 	text    string    // of the first answer of all, and its life
 	open    bool      // the journal did not have it
 	cut     bool      // the process died meanwhile
 	refused bool      // the journal has failed to write an end
 }
 
-// toldAnswer notes that a caller was told a 2xx, and that it is the one that others were told. The caller holds mu.
+// toldAnswer notes a 2xx told to a caller, and checks it against the one told to others. The caller holds mu.
 func (m *model) toldAnswer(o *order, op *operation, l *life, id persist.ID, text []byte) {
 	if text != nil && op.told.text != "" && op.told.text != string(text) {
 		m.failLocked(ServersAnswer, "%s under %q is told another answer than before: %.200s; before: %.200s", o.ref, id.Key, text, op.told.text)
@@ -70,7 +70,7 @@ func (m *model) toldAnswer(o *order, op *operation, l *life, id persist.ID, text
 	}
 }
 
-// notTold checks that what is sent is no operation whose answer this process has told, and whose end it still writes. The caller
+// notTold checks a send: this process must not have told the operation's answer while it still writes its end. The caller
 // holds mu.
 func (m *model) notTold(l *life, s *send) {
 	if told := m.op(s.id).told; told.open && told.by == l && !told.refused {
@@ -78,7 +78,7 @@ func (m *model) notTold(l *life, s *send) {
 	}
 }
 
-// finished notes what became of an end of a process's own.
+// finished notes the result of writing an end of a process's own.
 func (m *model) finished(l *life, id persist.ID, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +88,7 @@ func (m *model) finished(l *life, id persist.ID, err error) {
 	}
 }
 
-// cut notes that a process has died, with the answers that it has told and not recorded.
+// cut notes the death of a process, with its answers told and not recorded.
 func (m *model) cut(l *life) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +100,7 @@ func (m *model) cut(l *life) {
 	}
 }
 
-// tells is the operations whose answers a life has told until now.
+// tells returns the operations with answers told by a life until now.
 func (m *model) tells(l *life) map[persist.ID]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,9 +113,9 @@ func (m *model) tells(l *life) map[persist.ID]bool {
 	return told
 }
 
-// recorded checks that operations whose answers a life has told are final, as stands shows them; only: of these, nil: of all.
-// An end that the journal has refused, or was stale for, may be missing: the same key finds the answer again. So may a record that is
-// old enough for a sweep.
+// recorded checks the operations with answers told by a life: they must be final, as stands shows them; only: of these, nil: of all.
+// An end may be missing if the journal has refused it, or was stale for it: the same key finds the answer again. A record
+// old enough for a sweep may be missing, too.
 func (m *model) recorded(l *life, stands func(persist.ID) (persist.Record, bool), only map[persist.ID]bool, when string) {
 	if !m.w.plan.Setting.Late || !l.told() {
 		return
@@ -135,7 +135,7 @@ func (m *model) recorded(l *life, stands func(persist.ID) (persist.Record, bool)
 	}
 }
 
-// look is a person who looks at what is unfinished, and up some of it. What was answered before is not among it.
+// look is a person's list of unfinished operations, and a Lookup of each. Operations answered before must not be among them.
 func (w *world) look(l *life, r *rand.Rand) {
 	told, ctx := w.model.tells(l), context.Background()
 	var open []persist.Record

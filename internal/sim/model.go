@@ -13,7 +13,7 @@ import (
 // Invariant is the number of a rule in docs/invariants.md.
 type Invariant int
 
-// The invariants that a run is held to.
+// The invariants checked in a run.
 const (
 	OneEffect     Invariant = 1 + iota // at most one effect for each intent
 	NoEffectTrue                       // ErrNoEffect only where there was and will be no effect
@@ -27,13 +27,13 @@ const (
 	Ends                               // once faults stop everything ends
 	NothingLeft                        // no goroutine and no body is left
 	OneProcess                         // two processes do not send one operation at once
-	TriedAgain    Invariant = 16       // what is tried again is tried by its own pauses
+	TriedAgain    Invariant = 16       // an operation tried again is tried by its own pauses
 )
 
 // Failure is one violation of an invariant.
 type Failure struct {
-	Rule   Invariant     // which one
-	Detail string        // what happened, in one line
+	Rule   Invariant     // the rule broken
+	Detail string        // the event, in one line
 	At     time.Duration // since the start of the run
 }
 
@@ -42,60 +42,60 @@ func (f Failure) String() string {
 	return fmt.Sprintf("invariant %d at %v: %s", f.Rule, f.At, f.Detail)
 }
 
-// model is what the business sees, and what it is compared with. It is told of every
-// call, every send, every answer and every effect, in the order in which they happen;
-// what breaks an invariant is noted in that moment, and the run goes on.
+// model keeps the view of the business, and compares it with the invariants. It is told of
+// every call, every send, every answer and every effect, in their order in time.
+// A violation is noted at once, and the run goes on.
 type model struct {
 	w *world
 
 	mu       sync.Mutex
 	orders   map[want]*order
-	owners   map[string]string // customers, by what records have of their credentials
+	owners   map[string]string // customers, by the credentials in their records
 	ops      map[persist.ID]*operation
 	runs     map[want]int // how often the server's work ran for an intent
 	failures []Failure    // the first ones
-	open     int          // answers' bodies that are not closed yet
+	open     int          // answers' bodies not closed yet
 	effects  int
 	sends    int
 	calls    int
 	early    early
 }
 
-// want names an intent: whose, and what. It travels as account and path, so that the
-// server's effects can be counted by it whatever key they came under.
+// want names an intent by its owner and its reference. It travels as account and path. So the
+// server's effects can be counted by it, under any key.
 type want struct{ account, ref string }
 
-// operation is what was seen of one key. A key may name one operation after the
-// other, where the first was forgotten because it had no effect: see free.
+// operation keeps the events seen of one key. A key may name one operation after the
+// other, if the first was forgotten because it had no effect: see free.
 type operation struct {
-	what string // what its sends must have in common: see send.what
-	ref  string // which intent it is for
-	// answers holds every answer that was read whole on the wire. What a caller is
-	// given must be one of them.
+	what string // the text common to its sends: see send.what
+	ref  string // the reference of its intent
+	// answers holds every answer read whole on the wire. An answer given to a caller
+	// must be one of them.
 	answers   map[string]bool
 	sends     int
-	connected int       //  sends that had a connection, since its record was begun
-	copies    int       // requests on their way to the server of which the client knows nothing
-	last      time.Time // when something of it was last on the wire
+	connected int       //  sends with a connection, since its record was begun
+	copies    int       // requests on their way to the server, unknown to the client
+	last      time.Time // the last time of something of it on the wire
 	sending   map[*life]int
-	// whole is who has read the last whole answer of a kind that the server stores;
-	// status and wholeAt are that answer's.
+	// whole is the life of the last whole answer of a kind stored by the server;
+	// status and wholeAt are the status and the time of this answer.
 	whole    *life
 	status   int
 	wholeAt  time.Time
-	customer string // whose record stood last
+	customer string // the owner of the last record
 	acked    bool   // an Enqueue said nil
-	begunBy  *life  // who has begun the record that stands, and when; nil: none stands
+	begunBy  *life  // the life, and the time, of the standing record's Begin; nil: none stands
 	begunAt  time.Time
 	told     toldEarly
-	freed    chan struct{} // closed when its record is forgotten; nil: nobody waits for that
+	freed    chan struct{} // closed when its record is forgotten; nil: nobody waits for it
 }
 
 func newModel(w *world) *model {
 	return &model{w: w, orders: map[want]*order{}, owners: map[string]string{}, ops: map[persist.ID]*operation{}, runs: map[want]int{}}
 }
 
-// fail notes a violation. The first ones tell the most.
+// fail notes a violation. Only the first ten are kept: they tell the most.
 func (m *model) fail(rule Invariant, format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *model) failLocked(rule Invariant, format string, args ...any) {
 	}
 }
 
-// op is the operation of a key. The caller holds mu.
+// op returns the operation of a key. The caller holds mu.
 func (m *model) op(id persist.ID) *operation {
 	id = m.w.plan.Setting.canon(id)
 	o := m.ops[id]
@@ -130,7 +130,7 @@ func (m *model) free(id persist.ID) {
 	op.connected, op.what, op.told, op.begunBy = 0, "", toldEarly{}, nil
 }
 
-// forgotten is free for a record that was forgotten. awaited: a caller has waited for that, see freed.
+// forgotten is free for a forgotten record. awaited is true if a caller has waited for this: see freed.
 func (m *model) forgotten(id persist.ID) (awaited bool) {
 	m.free(id)
 	m.mu.Lock()
@@ -143,7 +143,7 @@ func (m *model) forgotten(id persist.ID) (awaited bool) {
 	return awaited
 }
 
-// freed returns a channel that is closed when the record under a key is forgotten.
+// freed returns a channel, closed when the record under a key is forgotten.
 func (m *model) freed(id persist.ID) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +154,7 @@ func (m *model) freed(id persist.ID) <-chan struct{} {
 	return op.freed
 }
 
-// found notes which records a restart finds. Of one that is gone, as its Forget was in doubt, the key begins anew.
+// found notes the records found by a restart. If a record is gone, as its Forget was in doubt, its key begins anew.
 func (m *model) found(s store) {
 	stands, all := map[persist.ID]bool{}, s.all()
 	m.mu.Lock()
@@ -170,7 +170,7 @@ func (m *model) found(s store) {
 	}
 }
 
-// begun notes that a process has begun an operation.
+// begun notes the beginning of an operation by a process.
 func (m *model) begun(l *life, rec persist.Record) {
 	m.free(rec.ID)
 	m.mu.Lock()
@@ -179,8 +179,8 @@ func (m *model) begun(l *life, rec persist.Record) {
 	op.begunBy, op.begunAt, op.customer = l, time.Now(), m.customer(rec)
 }
 
-// sending checks a request at the moment in which the client hands it to its
-// transport, and gives its number under its key.
+// sending checks a request at the moment at which the client hands it to its
+// transport, and returns its number under its key.
 func (m *model) sending(l *life, s *send) int {
 	rec, stands := m.w.durable(l.store, s.id)
 	m.mu.Lock()
@@ -206,10 +206,10 @@ func (m *model) sending(l *life, s *send) int {
 	return o.sends
 }
 
-// journaled checks that what a crash would leave at this moment is a record that may
-// be on the wire: of this very request, marked as maybe sent, and neither held nor
-// final. An answer that was too large to keep is asked for again; that is the one
-// final record that is sent.
+// journaled checks the record left by a crash at this moment. It must be allowed on the
+// wire: of this very request, marked as maybe sent, and neither held nor
+// final. A too large answer, not kept, is asked for again. Its record is the one
+// final record allowed to be sent.
 func (m *model) journaled(s *send, rec persist.Record, stands bool) {
 	switch {
 	case !stands:
@@ -221,9 +221,9 @@ func (m *model) journaled(s *send, rec persist.Record, stands bool) {
 	}
 }
 
-// inWindow checks the age of the key: by the clock of the journal where processes share
-// it, else by the clock of who sends, since a process alone cannot know better. Nothing may be sent so late that its answer could come after the window, nor
-// at a time before the first send.
+// inWindow checks the age of the key: by the clock of the journal if processes share
+// it, else by the clock of the sender, since a process alone cannot know better. No send may be so late
+// as to get its answer after the window, nor at a time before the first send.
 func (m *model) inWindow(l *life, s *send, rec persist.Record) {
 	window := min(rec.Window, l.window())
 	skew := min(time.Minute, window/10)
@@ -241,14 +241,14 @@ func (m *model) inWindow(l *life, s *send, rec persist.Record) {
 	}
 }
 
-// connected notes that a send had a connection. From then on ErrNotSent is a violation, until the record is forgotten.
+// connected notes the connection of a send. From then on ErrNotSent is a violation, until the record is forgotten.
 func (m *model) connected(s *send) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.op(s.id).connected++
 }
 
-// sent notes that a send is over.
+// sent notes the end of a send.
 func (m *model) sent(l *life, s *send) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -259,7 +259,7 @@ func (m *model) sent(l *life, s *send) {
 	o.last = time.Now()
 }
 
-// outstanding counts copies that are on their way.
+// outstanding counts copies on their way.
 func (m *model) outstanding(s *send, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -279,8 +279,8 @@ func (m *model) bodies(n int) {
 	m.open += n
 }
 
-// whole notes an answer that was read to its end. A caller that was waiting for this
-// moment leaves in it.
+// whole notes an answer read to its end. A caller waiting for this
+// moment leaves now.
 func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -305,8 +305,8 @@ func (m *model) executed(account, ref string) int {
 	return m.runs[want{account, ref}]
 }
 
-// effect notes that the server did what was wanted, and gives the effect's number.
-// It is the moment in which money moves, so most of what can be wrong shows here.
+// effect notes an effect at the server, and returns the number of effects until now.
+// At this moment money moves, so most defects show here.
 func (m *model) effect(account, ref, key string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -331,7 +331,7 @@ func (m *model) effect(account, ref, key string) int {
 	return m.effects
 }
 
-// happens returns a channel that is closed when the order of a record takes effect the next time; nil: it is a stranger's.
+// happens returns a channel, closed when the order of a record takes effect the next time; nil: it is a stranger's.
 func (m *model) happens(rec persist.Record) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -361,8 +361,8 @@ func (m *model) happened(w want) bool {
 	return o != nil && o.total > 0
 }
 
-// truth is what an honest person finds out about a key. That there is no effect can
-// be said only once nothing of it has been on the wire for a good while.
+// truth returns the finding of an honest person about a key. It is EffectAbsent only
+// after a quiet time: nothing of the key was on the wire for quietFor.
 func (m *model) truth(rec persist.Record) persist.Effect {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -378,7 +378,7 @@ func (m *model) truth(rec persist.Record) persist.Effect {
 	return persist.EffectAbsent
 }
 
-// audit checks that every acknowledged Enqueue stands in the journal, in whatever
+// audit checks the journal for the record of every acknowledged Enqueue, in any
 // state: callers' keys are remembered for ever. It is called when nothing is under way.
 func (m *model) audit(s store, when string) {
 	m.mu.Lock()

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	lateMax  = time.Minute   // how late a request may arrive at the server
-	clockMax = 2 * time.Hour // how far a process's clock may be behind
+	lateMax  = time.Minute   // the longest delay of a request on its way to the server
+	clockMax = 2 * time.Hour // the largest delay of a process's clock
 	quietFor = 5 * time.Minute
 )
 
-// errReset is a connection that broke: the client cannot know what the server did.
+// errReset is a broken connection: the client cannot know the acts of the server.
 var errReset error = &net.OpError{Op: "read", Net: "pipe", Err: syscall.ECONNRESET}
 
 // network is the way of one client's requests to the server.
@@ -38,15 +38,15 @@ func (w *world) network(l *life, account int) http.RoundTripper {
 
 // send is one hand-over: a request as the client gave it to its transport.
 type send struct {
-	id       persist.ID // whose, and under which key
-	ref      string     // what is wanted
-	customer string     // by whom
+	id       persist.ID // its account and its key
+	ref      string     // of the intent
+	customer string     // the owner of the intent
 	req      *http.Request
 	body     []byte
 	nth      int // with this key
 }
 
-// what is what has to be the same in all sends of a key.
+// what returns the text common to all sends of a key.
 func (s *send) what() string {
 	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), s.req.Header.Get(versionHeader), s.customer, string(s.body)}, "\n")
 }
@@ -56,9 +56,9 @@ func refOf(target string) string {
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// RoundTrip looks at what the client sends, and lets the network do to it what the
-// seed says: nothing, a copy before it, a copy up to a minute after its answer, or a
-// copy alone, which arrives after the client has been told that the connection broke.
+// RoundTrip checks a request of the client, and lets the network treat it as drawn from the
+// seed: nothing, a copy before it, a copy up to a minute after its answer, or a
+// copy alone. The lone copy arrives after the client's error of a broken connection.
 // The server's own faults come on top: see weather.
 func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet {
@@ -114,7 +114,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// ask lets the client look up what the API has. That is no send.
+// ask lets the client look up an object at the API. This is no send.
 func (n *network) ask(req *http.Request) (*http.Response, error) {
 	if n.life.step("look up") {
 		return nil, errDead
@@ -129,8 +129,8 @@ func (n *network) ask(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// exchange is one request and its answer. connected: a connection was had, which is what
-// decides whether the client may ever say that it was not sent.
+// exchange is one request and its answer. connected is true if a connection was had. After
+// this the client may never say "not sent".
 func (n *network) exchange(s *send) (resp *http.Response, connected bool, err error) {
 	var got atomic.Bool
 	ctx := httptrace.WithClientTrace(s.req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
@@ -154,9 +154,9 @@ func (n *network) exchange(s *send) (resp *http.Response, connected bool, err er
 	return resp, got.Load(), err
 }
 
-// pretend shows the client that a connection was had, as it was for the copy: what the
-// network has delivered was sent, and a client that saw no connection could rightly say
-// that it was not.
+// pretend shows the client a connection, as the copy had one. A request delivered by the
+// network was sent, and a client without a connection could rightly say
+// "not sent".
 func (n *network) pretend(s *send) {
 	n.w.model.connected(s)
 	if trace := httptrace.ContextClientTrace(s.req.Context()); trace != nil && trace.GotConn != nil {
@@ -166,14 +166,14 @@ func (n *network) pretend(s *send) {
 
 // open reports whether a client has to count with an effect all the same: no answer, a
 // 2xx, a 409 or a 5xx. After any other answer a copy must not arrive any more. The
-// server would have said that nothing happened, and then let it happen: no client can
-// be right about such a server, and no network delivers twice what was refused once.
+// server would have said "nothing happened", and then let it happen: no client can
+// be right about such a server, and no network delivers a request again after its refusal.
 func open(resp *http.Response, err error) bool {
 	return err != nil || resp.StatusCode < 300 || resp.StatusCode >= 500 || resp.StatusCode == http.StatusConflict
 }
 
-// credible replaces an answer that would be a lie, as it says that nothing
-// happened while the other copy may have had an effect.
+// credible replaces an untrue answer: it says "nothing
+// happened", and the other copy may have had an effect.
 func (n *network) credible(s *send, resp *http.Response, err error) (*http.Response, error) {
 	if n.life.step("sent twice") || !open(resp, err) {
 		n.w.logf("the answer %s is lost", s.id.Key)
@@ -185,8 +185,8 @@ func (n *network) credible(s *send, resp *http.Response, err error) (*http.Respo
 	return resp, err
 }
 
-// late delivers a copy a while later, whose answer no client gets. Until then an honest
-// person does not say of the operation that it had no effect: see model.truth.
+// late delivers a copy a while later. No client gets its answer. Until then an honest
+// person does not say of the operation "no effect": see model.truth.
 func (w *world) late(s *send) {
 	delay := upTo(w.dice.of("late "+s.id.Key, s.nth), lateMax)
 	w.model.outstanding(s, 1)
@@ -198,7 +198,7 @@ func (w *world) late(s *send) {
 	})
 }
 
-// copyFirst delivers a copy and waits until that is over. Its error is that of the send's context, which may end before.
+// copyFirst delivers a copy and waits for its end. Its error is the cause of the end of the send's context, if this ends before.
 func (n *network) copyFirst(s *send) error {
 	w, done := n.w, make(chan struct{})
 	w.model.outstanding(s, 1)
@@ -244,8 +244,8 @@ func keyOf(h http.Header) string {
 	return ""
 }
 
-// answerBody is an answer's body on its way to the client. It is how the simulator
-// knows which answers were read whole, by whom, and whether every body was closed.
+// answerBody is an answer's body on its way to the client. It tells the simulator
+// of answers read whole, of their readers, and of the closing of every body.
 type answerBody struct {
 	io.ReadCloser
 	m      *model
@@ -256,7 +256,7 @@ type answerBody struct {
 	closed atomic.Bool
 }
 
-// Read notes what passes. An answer counts once its end was read.
+// Read notes the bytes. An answer counts once its end was read.
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.text = append(b.text, p[:n]...)
@@ -266,7 +266,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close notes that the body is not left open.
+// Close notes the closing of the body, once.
 func (b *answerBody) Close() error {
 	if !b.closed.Swap(true) {
 		b.m.bodies(-1)

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// operate is a person who looks at one operation in doubt, and later settles it honestly,
+// operate plays a person. The person looks at one operation in doubt, and later settles it honestly,
 // abandons it, or begins it once more under its next key, as it was seen. Meanwhile callers ask for it and passes send it.
 func (w *world) operate(r, ways *rand.Rand) {
 	doubts := w.unfinished()
@@ -59,7 +59,8 @@ func (w *world) operate(r, ways *rand.Rand) {
 	}
 }
 
-// dawdle is the time between a look and the act. Sometimes it is over when the operation has taken effect, and who sent it has left it open.
+// dawdle is the time between a look and the act. Sometimes it is over when the operation has taken effect, and its sender has left
+// it open.
 func (w *world) dawdle(seen look, ways *rand.Rand) {
 	wait := upTo(ways, pick(ways, time.Millisecond, time.Minute, time.Hour))
 	var happens <-chan struct{}
@@ -86,15 +87,15 @@ type look struct {
 	effect persist.Effect
 }
 
-// lookAt looks an operation up, and finds out what became of it, in this order: what is sent after the look has moved the record.
+// lookAt looks an operation up, and finds out its effect, in this order: a send after the look has moved the record.
 func (w *world) lookAt(l *life, rec persist.Record) (look, bool) {
 	customer := w.model.customerOf(rec)
 	seen, err := l.of(customer).Lookup(w.as(context.Background(), customer), oncehttp.Key(rec.Key))
 	return look{seen, w.model.truth(rec)}, err == nil
 }
 
-// resolve settles one operation as an honest person would who saw it a while ago, or abandons it. Where it has moved since, what
-// the person has found out is no longer true, and the act has to change nothing.
+// resolve settles one operation as an honest person would after a look a while ago, or abandons it. If it has moved since, the
+// person's finding is no longer true, and the act has to change nothing.
 func (w *world) resolve(ctx context.Context, l *life, seen look, abandons bool) {
 	if seen.effect == persist.EffectUnknown && !abandons {
 		return
@@ -113,7 +114,7 @@ func (w *world) resolve(ctx context.Context, l *life, seen look, abandons bool) 
 	w.logf("operator: %s abandoned %t, else %q: %v", seen.Key, abandons, seen.effect, err)
 }
 
-// rekey begins an operation once more under the key that its caller would use next. One that is cut off is
+// rekey begins an operation once more under its caller's next key. If the call is cut off, it is
 // repeated by the same person, or left to another.
 func (w *world) rekey(ctx context.Context, l *life, seen look, r *rand.Rand) {
 	rec, customer := seen.Record, w.model.customerOf(seen.Record)
@@ -124,7 +125,7 @@ func (w *world) rekey(ctx context.Context, l *life, seen look, r *rand.Rand) {
 		err := c.Rekey(ctx, oncehttp.Key(rec.Key), next, "the person has looked", oncehttp.AsSeen(rec))
 		done()
 		w.logf("operator: %s goes on as %s: %v", rec.Key, next, err)
-		if err == nil && l.told() && !rec.Generated { // what takes the place of a generated key is swept as one
+		if err == nil && l.told() && !rec.Generated { // the substitute of a generated key is swept as one
 			w.model.acknowledged(persist.ID{Account: rec.Account, Key: string(next)})
 		}
 		if ctx.Err() == nil {
@@ -145,11 +146,11 @@ func nextKey(rec persist.Record) oncehttp.Key {
 	return first.Generation(gen + 1)
 }
 
-// actGrace is how long after the end of its context a person's call, or a pass, may still be under way: what is being written is
-// written.
+// actGrace is the longest time of a person's call, or of a pass, after the end of its context: a write under way is
+// completed.
 const actGrace = lateFor + 10*time.Second
 
-// inTime gives the function that notes the end of a call. The call must not outlast its context.
+// inTime returns a function to note the end of a call. The call must not outlast its context by more than actGrace.
 func (w *world) inTime(ctx context.Context, l *life, what string) func() {
 	return func() {
 		end, bounded := ctx.Deadline()
@@ -175,8 +176,8 @@ func (m *model) orderOf(rec persist.Record) *order {
 	return m.orders[want{m.customer(rec), refOf(rec.Target)}]
 }
 
-// takes reports whether a person may begin the order of a record once more. It is a person who has looked: nothing has
-// happened, nobody asks, and the record has the key that its caller uses now. The caller of one without a key is told, and asks no more.
+// takes reports whether a person may begin the order of a record once more. The person has looked: nothing has
+// happened, nobody asks, and the record has its caller's present key. A caller without a key is told, and asks no more.
 func (m *model) takes(rec persist.Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,25 +20,25 @@ type Plan struct {
 	Steps []Step
 }
 
-// Setting is what holds for a whole run.
+// Setting holds the conditions of a whole run.
 type Setting struct {
 	// Bolt: the journal is persist/bolt in a real file. Else it is
-	// persist/memory under a layer that models durability.
+	// persist/memory under a layer with a model of durability.
 	Bolt bool
 	// Processes run at the same time. More than one share the journal, with
 	// leases.
 	Processes int
 	// Accounts have a client each in every process, and the same keys.
 	Accounts int
-	// Customers is the way in which those accounts are told apart.
+	// Customers is the way to tell those accounts apart.
 	Customers customers
 	// Profile of the mock server, and of the clients.
 	Profile *profile.Profile
-	// Storm is the share of sends that meet a fault.
+	// Storm is the share of sends with a fault.
 	Storm float64
-	// Disk is the share of journal writes that fail.
+	// Disk is the share of failing journal writes.
 	Disk float64
-	// Clocks: processes come back with clocks that are off.
+	// Clocks: processes come back with wrong clocks.
 	Clocks     bool
 	Reuse      bool            // callers send one *http.Request value again
 	RandomKeys bool            // Config.NewKey is not set
@@ -51,23 +51,23 @@ type Setting struct {
 	Roam       bool            // callers speak to any process, as behind a load balancer
 	Upgrades   bool            // every other life of a process has another profile of the same name
 	Pairs      bool            // each account has two clients in every process
-	Finds      bool            // the API finds what was made by a reference of the business
-	Changes    Changes         // in what the lives are configured differently
-	Far        time.Duration   // how long the longest way to the journal and back is, where that is a server
-	Pages      float64         // share of sends that something in front of the API answers: see front.go
+	Finds      bool            // the API finds objects by a reference of the business
+	Changes    Changes         // the differences between the lives' configurations
+	Far        time.Duration   // the longest way to the journal and back, if this is a server
+	Pages      float64         // share of sends answered by something in front of the API: see front.go
 	Zip        bool            // some callers take gzip
-	LargeNo    bool            // what the server refuses it refuses at length
+	LargeNo    bool            // the server's refusals are long
 	PostOnly   bool            // the API honours keys on POST only, as its profile says, and some requests have another method
 	Guests     bool            // functions of the Config call the client: see guests.go
-	Late       bool            // callers are told answers before the journal, which processes share, has them: see late.go
-	Claims     float64         // share of the claims soon after which the process dies
+	Late       bool            // callers are told answers before the shared journal has them: see late.go
+	Claims     float64         // share of the claims with a death of the process soon after
 	Workers    int             // Config.ResumeWorkers
-	Orders     int             // how many orders there are
-	Span       time.Duration   // in which the steps happen
-	ServerHold time.Duration   // how long the server knows a key
+	Orders     int             // number of orders
+	Span       time.Duration   // the time of all steps
+	ServerHold time.Duration   // the server's memory of a key
 }
 
-// StepKind says what a step does.
+// StepKind is the kind of a step.
 type StepKind uint8
 
 // The kinds of steps.
@@ -76,7 +76,7 @@ const (
 	StepPass                     // Client.Resume, sometimes broken off
 	StepRun                      // Client.Run for a while
 	StepKill                     // a process dies a few calls later
-	StepPower                    // all processes die, and the disk loses what was not synced
+	StepPower                    // all processes die, and the disk may lose changes not yet synced
 	StepOperator                 // an operator settles or abandons an operation
 	StepSweep                    // Client.Sweep
 	StepLook                     // Client.Unfinished and Client.Lookup
@@ -90,8 +90,8 @@ func (k StepKind) String() string {
 	return names[k]
 }
 
-// Step is one thing that happens. Its details are drawn from its own number, so
-// that they stay when other steps are dropped.
+// Step is one event. Its details are drawn from its own number, so
+// they stay when other steps are dropped.
 type Step struct {
 	ID   int           // unique in its plan
 	Kind StepKind      // what happens
@@ -126,7 +126,7 @@ func NewPlan(seed uint64, orders int) Plan {
 	add(StepSweep, r.IntN(6))
 	add(StepLook, r.IntN(4))
 	add(StepStranger, r.IntN(orders/10+2))
-	if s.Claims > 0 { // Run is who claims and marks
+	if s.Claims > 0 { // Run claims and marks
 		add(StepRun, orders/15)
 	}
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
@@ -154,7 +154,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 		s.Accounts = 1 // nothing tells the server of two
 	}
 	if s.Bolt {
-		s.Disk = 0 // what a file can do has tests of its own, beside persist/bolt
+		s.Disk = 0 // faults of files have tests of their own, beside persist/bolt
 	}
 	if !s.Bolt && r.IntN(3) == 0 {
 		s.Processes = 2 + r.IntN(2)
@@ -163,13 +163,13 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 		s.Profile = profile.StripeV1()
 		s.Profile.Body = profile.BodyRule{} // the callers send JSON
 	}
-	if r.IntN(4) == 0 { // so short that operations outlive it
+	if r.IntN(4) == 0 { // so short as to end before some operations do
 		s.Profile.Window.Floor = 10 * time.Minute
 	}
 	if s.Processes > 1 {
-		s.Upgrades = false // a process does not see what another begins under another recipe: not closed yet
+		s.Upgrades = false // a process does not see operations begun by another under another recipe: not closed yet
 	}
-	s.Late = s.Processes > 1 && dice(seed).of("late", 0).IntN(2) == 0 // of its own, so that all else is of the seed as without it
+	s.Late = s.Processes > 1 && dice(seed).of("late", 0).IntN(2) == 0 // with dice of its own: so all else stays as drawn without it
 	if s.Processes > 1 {
 		s.Far = pick(dice(seed).of("far", 0), 0, 0, 200*time.Millisecond)
 		s.Claims = pick(dice(seed).of("claims", 0), 0, 0.1, 0.3)
@@ -187,15 +187,15 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	return s
 }
 
-// answers draws of which kinds the answers are.
+// answers draws the kinds of the answers.
 func (s *Setting) answers(r *rand.Rand) {
 	s.Pages, s.Zip = pick(r, 0, 0, 0.05, 0.2), r.IntN(3) == 0
 }
 
-// api draws of which kind the API is.
+// api draws the kind of the API.
 func (s *Setting) api(r *rand.Rand) {
 	s.LargeNo = r.IntN(2) == 0
-	if s.PostOnly = r.IntN(3) == 0; s.PostOnly && s.Profile.Name != "stripe" { // which is one
+	if s.PostOnly = r.IntN(3) == 0; s.PostOnly && s.Profile.Name != "stripe" { // Stripe's profile is one already
 		s.Profile.Name, s.Profile.Methods = "post-only", []string{http.MethodPost}
 	}
 }
@@ -203,7 +203,7 @@ func (s *Setting) api(r *rand.Rand) {
 // honours reports whether a key counts in requests with a method.
 func (s *Setting) honours(method string) bool { return slices.Contains(s.Profile.Methods, method) }
 
-// String tells what matters of a plan, for a failing seed.
+// String returns the main facts of a plan, for a failing seed.
 func (p Plan) String() string {
 	s := &p.Setting
 	var b strings.Builder

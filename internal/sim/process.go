@@ -14,37 +14,37 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// process is a place where the program runs, one life after another.
+// process is a place for runs of the program, one life after another.
 type process struct {
 	w     *world
 	n     int
 	lives int
-	life  *life         // the one that runs; nil between two. Under w.mu, as up.
+	life  *life         // the running one; nil between two. Under w.mu, as up.
 	up    chan struct{} // closed while there is one
 }
 
-// life is one run of the program on a process, from its start to its death. What
-// it had in memory is gone with it: its goroutines go on in this test, but they
-// reach neither the journal nor the network, and what they return reaches no caller.
+// life is one run of the program on a process, from its start to its death. Its
+// memory is gone with it: its goroutines go on in this test, but they
+// reach neither the journal nor the network, and their results reach no caller.
 type life struct {
 	w       *world
 	proc    *process
 	name    string
 	number  int // of the lives of its process
 	store   store
-	clock   time.Duration      // how far its clock is off
-	variant variant            // what is configured of its own
+	clock   time.Duration      // the error of its clock
+	variant variant            // its own part of the configuration
 	journal persist.Journal    // as its clients have it
-	clients []*oncehttp.Client // by account, then again where there are pairs
+	clients []*oncehttp.Client // by account, then again if there are pairs
 	wires   *http.Transport
 
 	dead atomic.Bool
 
 	// Under w.mu.
 	killIn int // steps until it dies; 0: it does not
-	claims int // that it has made
+	claims int // made by it
 	at     time.Time
-	steps  int // that it has made at this time
+	steps  int // made by it at this time
 	conns  map[net.Conn]bool
 }
 
@@ -95,8 +95,8 @@ func (p *process) start() {
 	w.logf("%s starts, its clock off by %v", l.name, l.clock)
 }
 
-// refuses reports whether a dial fails: the one case in which a client can know that
-// nothing was sent. The dead have no connections at all.
+// refuses reports whether a dial fails. This is the one case of a failed send with the
+// client sure of it: nothing was sent. The dead have no connections at all.
 func (l *life) refuses() bool {
 	w := l.w
 	w.mu.Lock()
@@ -118,8 +118,8 @@ func (l *life) track(conn net.Conn) (net.Conn, error) {
 }
 
 // step is a moment at which the process may die: each call of the journal and of the
-// network has one before it and one after it, so that a death falls between any two
-// things that a program does. It reports whether the process is dead, and then the call
+// network has one before it and one after it, so a death can fall between any two
+// acts of a program. It reports whether the process is dead, and then the call
 // does nothing.
 func (l *life) step(what string) bool {
 	if l.turns() {
@@ -138,7 +138,7 @@ func (l *life) step(what string) bool {
 	return l.dead.Load()
 }
 
-// stepsMax is how many steps a process may make at one time.
+// stepsMax is the most steps of a process at one time.
 const stepsMax = 20_000
 
 // turns counts a step, and reports whether it is one of too many.
@@ -152,8 +152,8 @@ func (l *life) turns() bool {
 	return l.steps > stepsMax
 }
 
-// claimed lets the process die in some cases at once, or a few steps later: what it has claimed is marked as maybe sent then, and was
-// sent in part.
+// claimed lets the process die in some cases at once, or a few steps later. Its claimed operations are marked as maybe sent then, and
+// were sent in part.
 func (l *life) claimed() {
 	w := l.w
 	w.mu.Lock()
@@ -164,8 +164,8 @@ func (l *life) claimed() {
 	}
 }
 
-// die ends a life: w.mu is held. Its connections break, and what a process of its own
-// journal had not synced is lost in part. A journal that others share is a server of its
+// die ends a life: w.mu is held. Its connections break. If the process has a journal of its
+// own, unsynced changes are lost in part. A shared journal is a server of its
 // own, and lives on. The process comes back a little later.
 func (l *life) die() {
 	w, p := l.w, l.proc
@@ -186,8 +186,8 @@ func (l *life) die() {
 	w.background.Go(l.close)
 }
 
-// close lets what is left of a life come to its end: in good order for one that lives,
-// and for one that is dead so that no goroutine of it is left in the bubble.
+// close ends the rest of a life: of a living one in good order,
+// and of a dead one to leave no goroutine of it in the bubble.
 func (l *life) close() {
 	for _, c := range l.clients {
 		_ = c.Close() // the process ends: no caller gets the error
@@ -195,7 +195,7 @@ func (l *life) close() {
 	l.wires.CloseIdleConnections()
 }
 
-// crash replaces w.store by the store that a restart finds. What was synced is in it; the simulated disk also keeps a part
+// crash replaces w.store by the store found by a restart. All synced changes are in it; the simulated disk also keeps a part
 // of the rest, by chance. The caller holds w.mu.
 func (w *world) crash() {
 	w.crashes++
@@ -205,7 +205,7 @@ func (w *world) crash() {
 	w.logf("the disk keeps what was synced, and may keep a part of the rest")
 }
 
-// power ends all lives at once, and takes what was not durable.
+// power ends all lives at once, and takes all changes not yet durable.
 func (w *world) power(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,11 +216,11 @@ func (w *world) power(why string) {
 		}
 	}
 	if w.plan.Setting.Processes > 1 || w.reopens {
-		w.crash() // of a single process that was down already
+		w.crash() // of a single process already down
 	}
 }
 
-// live is the running life of a process. It waits for one.
+// live returns the running life of a process. It waits for one.
 func (w *world) live(n int) *life {
 	p := w.procs[n%len(w.procs)]
 	for {
@@ -234,7 +234,7 @@ func (w *world) live(n int) *life {
 	}
 }
 
-// told reports whether the process lives, so that what a call returned reached its
+// told reports whether the process lives. Then the result of a call has reached its
 // caller.
 func (l *life) told() bool {
 	l.w.mu.Lock()
@@ -242,8 +242,8 @@ func (l *life) told() bool {
 	return !l.dead.Load()
 }
 
-// heed lets an operator reopen a journal that refuses all work: every process ends,
-// and comes back on what the disk kept.
+// heed lets an operator reopen a journal after it has refused all work: every process ends,
+// and comes back with the records kept by the disk. It returns err.
 func (l *life) heed(err error) error {
 	w := l.w
 	if !errors.Is(err, persist.ErrUncertain) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Fails is how many of so many runs of a plan break an invariant, and the last of these runs; the last of
-// all where none does.
+// Fails returns the number of failing runs of a plan, among so many runs, and the last of these; the last of
+// all if none fails. A failing run breaks an invariant.
 func Fails(t *testing.T, plan Plan, opts Options, runs int) (failed int, last Result) {
 	for range runs {
 		res := Run(t, plan, opts)
@@ -20,8 +20,8 @@ func Fails(t *testing.T, plan Plan, opts Options, runs int) (failed int, last Re
 	return failed, last
 }
 
-// shrinkRuns is how often a smaller plan is run to see that it still fails in half
-// of the runs or more.
+// shrinkRuns is the number of runs of a smaller plan. It must still fail in half
+// of them or more.
 const shrinkRuns = 4
 
 // Shrink drops steps for as long as the rest still breaks the same invariant in at

@@ -18,7 +18,7 @@ func (m *model) round(o *order) {
 	o.overlap = false
 }
 
-// calling notes that a caller asks. What was said before about its key holds no
+// calling notes a caller's call. Earlier statements about its key hold no
 // longer, but for a final answer.
 func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	m.mu.Lock()
@@ -36,14 +36,14 @@ func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	return time.Now()
 }
 
-// leaves lets an order's caller leave in the moment in which its answer is whole.
+// leaves lets an order's caller leave at the moment of its whole answer.
 func (m *model) leaves(o *order, leave func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o.leave = leave
 }
 
-// returned checks what a call gave. It reports whether the caller got it: not if the
+// returned checks the result of a call. It reports whether the caller got it: not if the
 // process died before the call came back. queued: it was an Enqueue.
 func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, err error, lives, queued bool) bool {
 	m.mu.Lock()
@@ -67,7 +67,7 @@ func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, e
 	return true
 }
 
-// keyIn is the key that an error names.
+// keyIn returns the key named by an error.
 func keyIn(err error) oncehttp.Key {
 	var e *oncehttp.Error
 	if errors.As(err, &e) {
@@ -82,11 +82,11 @@ func sent(err error) bool {
 	return errors.As(err, &e) && e.Sends > 0
 }
 
-// answerKept checks that a call whose process has read a whole 2xx gives it to its
-// caller, and that after a final no that the server stores it does not say that
-// nothing was answered. Who leaves while others wait does not get it, nor does a call whose
-// context ended before it began or joined anything, one whose body cannot be read, or one that named no key and has sent nothing: it
-// says how a record stands that is another call's.
+// answerKept checks the error of a call after its process has read a whole answer. A 2xx
+// must be given to the caller. After a final no stored by the server, the call must not deny
+// an answer. Some calls do not get the answer: a caller leaving while others wait, a call with a
+// context ended before it began or joined anything, or with an unreadable body. A call without a key, and
+// without a send, reports the state of another call's record.
 func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time, err error) {
 	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
 		return
@@ -101,14 +101,14 @@ func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time,
 	if m.others(o, id) {
 		return
 	}
-	may := op.status < 300 || !errors.Is(err, oncehttp.ErrOutcomeUnknown) // a final no may be followed by doubt
+	may := op.status < 300 || !errors.Is(err, oncehttp.ErrOutcomeUnknown) // doubt may follow a final no
 	if op.whole == l && op.wholeAt.After(since) && may {
 		m.failLocked(AnswerKept, "%s under %q: its answer %d was read whole, and the call says: %v", o.ref, key, op.status, err)
 	}
 }
 
-// answer checks an answer that was handed out. A 2xx must have its effect. A final
-// no of which the server keeps nothing must be durable: asked again, the server may
+// answer checks an answer handed out. A 2xx must have its effect. A final
+// no must be durable if the server keeps nothing of it: asked again, the server may
 // decide otherwise, while the caller goes on.
 func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verdict {
 	result := oncehttp.ResultOf(resp)
@@ -120,7 +120,7 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 		m.failLocked(ServersAnswer, "%s under %q is given what the server never answered: %d %.200s", o.ref, result.Key, resp.StatusCode, text)
 	}
 	m.fromFront(o, resp, result)
-	if result.Effect != oncehttp.EffectHappened && result.Effect != oncehttp.EffectRefused { // to a caller who sees plain HTTP
+	if result.Effect != oncehttp.EffectHappened && result.Effect != oncehttp.EffectRefused { // to a caller of plain HTTP
 		m.shown(o, resp.StatusCode, result)
 		return unknown
 	}
@@ -128,7 +128,7 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 		m.failLocked(ServersAnswer, "%s of %s is given the answer of %s, under %q: %d", o.ref, o.account, op.customer, result.Key, resp.StatusCode)
 	}
 	if result.Effect == oncehttp.EffectRefused {
-		stored := resp.StatusCode == http.StatusPaymentRequired // so that the server says it again
+		stored := resp.StatusCode == http.StatusPaymentRequired // so the server says it again
 		o.closed[string(result.Key)], o.told[string(result.Key)] = "a final no", true
 		if rec, _ := m.w.durable(l.store, id); !rec.State.Final() && !stored {
 			m.failLocked(NoEffectTrue, "%s under %q is told a final no, %d, which is not durable", o.ref, result.Key, resp.StatusCode)
@@ -142,7 +142,7 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	return paid
 }
 
-// fromFront checks that an answer of something in front of the API is taken for no success, and for no final refusal.
+// fromFront checks an answer of something in front of the API: it must be taken for no success, and for no final refusal.
 func (m *model) fromFront(o *order, resp *http.Response, result oncehttp.Result) {
 	final := resp.StatusCode < 300 || result.Effect == oncehttp.EffectHappened || result.Effect == oncehttp.EffectRefused
 	if resp.Header.Get("Server") == frontName && final {
@@ -150,10 +150,10 @@ func (m *model) fromFront(o *order, resp *http.Response, result oncehttp.Result)
 	}
 }
 
-// shown checks an answer that was given to a caller who sees plain HTTP although it is
-// not the operation's last word. Such a caller takes any 4xx but 408, 409 and 429 for a
-// final no, so it must not be given one while an effect is possible. One whose meaning stands
-// in a part of its body that was not read leaves the outcome unknown, and nothing may follow it either.
+// shown checks an answer given to a caller of plain HTTP although it is
+// not the operation's last one. Such a caller takes any 4xx but 408, 409 and 429 for a
+// final no, so it must not be given one while an effect is possible. If the meaning of one stands
+// in an unread part of its body, the outcome is unknown, and nothing may follow it either.
 func (m *model) shown(o *order, status int, result oncehttp.Result) {
 	open := status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status < 400 || status >= 500
 	if open || o.excused {
@@ -165,16 +165,16 @@ func (m *model) shown(o *order, status int, result oncehttp.Result) {
 	o.closed[string(result.Key)] = saidNone
 }
 
-// saidNone is what a caller was told with ErrNoEffect, or takes a plain 4xx for. It holds until the next call
+// saidNone is the meaning of ErrNoEffect, or of a plain 4xx, for a caller. It holds until the next call
 // under the key.
 const saidNone = "no effect"
 
-// noEffect checks an error that says that nothing happened and nothing is pending: the
-// server has done nothing for this intent, the disk holds nothing that a later pass
-// could send, nothing was promised to be sent, and "not sent" is not said of what was
+// noEffect checks an error with the meaning "nothing happened and nothing is pending". The
+// server has done nothing for this intent, and the disk holds nothing for a later pass
+// to send. Nothing was promised to be sent, and "not sent" is not said of a request
 // handed over. From now on an effect under the key is a violation, until a caller asks
-// again. Where calls for one intent overlap, another of them may have begun anew in another process, so
-// that nothing else can be said than what this process has done itself.
+// again. If calls for one intent overlap, another of them may have begun anew in another process. Then
+// only the acts of this process itself are checked.
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	all := l.store.all()
 	id := m.w.id(o, key)
@@ -188,7 +188,7 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	if o.overlap || o.excused || o.settled {
 		return
 	}
-	owner := m.orders[want{m.keeper(o, id), op.ref}] // who has the key may be another
+	owner := m.orders[want{m.keeper(o, id), op.ref}] // the key may be another order's
 	switch {
 	case owner != nil && owner != o && op.begunBy != l && op.begunAt.After(o.since): // another process has begun it since this call has looked
 	case owner != nil && !owner.excused && !owner.settled && owner.effects[string(key)] > 0:
@@ -207,9 +207,9 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	}
 }
 
-// final checks an error that says that an operation was decided before: what is said to have happened has, and what is said
-// to have been refused has not, durably. From then on the key can have no effect. Nothing can be said of what an operator
-// has settled.
+// final checks an error with the meaning "this operation was decided before". An operation reported as done has happened. One
+// reported as refused has not, durably; from then on its key can have no effect. Operations settled by an operator
+// are not checked.
 func (m *model) final(o *order, l *life, key oncehttp.Key, err error) {
 	key = cmp.Or(key, keyIn(err))
 	id := m.w.id(o, key)
@@ -248,14 +248,14 @@ func verdicts(err error) (n int) {
 	return n
 }
 
-// acknowledged notes that an Enqueue said nil.
+// acknowledged notes the nil error of an Enqueue.
 func (m *model) acknowledged(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.op(id).acked = true
 }
 
-// isAcknowledged reports whether an Enqueue under a key said nil.
+// isAcknowledged reports whether an Enqueue under a key returned nil.
 func (m *model) isAcknowledged(id persist.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// variant is what the configuration of one life has of its own. Other lives, also those that run at the same time on another
-// process, go on with what it leaves.
+// variant is the own part of the configuration of one life. Other lives, also those at the same time on another
+// process, go on with its unfinished operations.
 type variant struct {
 	retry         oncehttp.Policy
 	answers       int64         // Config.MaxResponseBytes
@@ -17,13 +17,13 @@ type variant struct {
 	workers       int           // Config.ResumeWorkers
 	keys          keySource     // Config.NewKey
 	next          bool          // the profile is of the next version, with a shorter window
-	keepsNote     bool          // Config.KeepHeader keeps what looks like a credential
-	company       company       // what is local
+	keepsNote     bool          // Config.KeepHeader keeps a header with a name like a credential's
+	company       company       // the local part
 
 	secretHeaders, secretParameters []string
 }
 
-// keySource is where the key of a request comes from that has none.
+// keySource is the source of the key of a request without one.
 type keySource uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	keysOfBusiness                  // oncehttp.KeyFromJSON
 )
 
-// variant draws that of a life.
+// variant draws the variant of a life.
 func (s *Setting) variant(r *rand.Rand) variant {
 	v := variant{retry: s.Retry, answers: s.KeepBytes, workers: s.Workers}
 	if s.Changes.Times {
@@ -54,24 +54,24 @@ func (s *Setting) variant(r *rand.Rand) variant {
 		v.secretParameters = pick(r, nil, []string{parameter})
 		v.keepsNote = r.IntN(2) == 0
 	}
-	if s.Claims > 0 { // what is claimed may be too old
+	if s.Claims > 0 { // claimed operations may be too old
 		v.enqueueMaxAge = pick(r, 0, 5*time.Second, 20*time.Second, time.Minute)
 	}
 	return v
 }
 
-// Changes says in what the lives of a run are configured differently.
+// Changes are the differences between the configurations of the lives of a run.
 type Changes struct {
 	Times    bool // timeouts, bounds and numbers of attempts
 	Keys     bool // Config.NewKey
 	Profiles bool // the profile's version, and its window
 	Secrets  bool // SecretHeaders, SecretParameters and KeepHeader
-	Builds   bool // some lives are of a later build, which freezes what the others do not know
+	Builds   bool // some lives are of a later build; it freezes values unknown to the others
 	Limits   bool // Limiter
 	Pauses   bool // Retry.MaxDelay and Retry.MaxPause
 	Bodies   bool // MaxRequestBytes
 	Windows  bool // the window of the profile, under the same version
-	Keeping  bool // who sweeps keeps nothing by its own Config
+	Keeping  bool // the sweeper keeps nothing by its own Config
 	// Accounts: from this life on Config.Account is named, and before it is not. Zero: it always is.
 	Accounts int
 }
@@ -81,8 +81,8 @@ func (s *Setting) changes(r *rand.Rand) {
 	s.Changes.Times = r.IntN(3) == 0
 	s.Changes.Keys = r.IntN(3) == 0
 	s.Changes.Profiles = r.IntN(3) == 0
-	s.Changes.Secrets = s.Authorize && r.IntN(3) == 0                                  // Resume needs what was left out
-	if s.Processes == 1 && s.Accounts == 1 && s.Customers == apart && r.IntN(2) == 0 { // what has an account is not looked for without
+	s.Changes.Secrets = s.Authorize && r.IntN(3) == 0                                  // Resume needs the omitted values
+	if s.Processes == 1 && s.Accounts == 1 && s.Customers == apart && r.IntN(2) == 0 { // records with an account are not looked for without one
 		s.Changes.Accounts = 2 + r.IntN(3)
 	}
 }

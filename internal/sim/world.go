@@ -16,38 +16,38 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// store is what the processes keep their operations in: a journal, and what only the
-// simulator may ask of it.
+// store keeps the operations of the processes: a journal, with methods for the
+// simulator alone.
 type store interface {
 	persist.Journal
-	// durable is a record as the worst crash at this moment would leave it, and all
-	// is every such record.
+	// durable returns a record as the worst crash at this moment would leave it, and all
+	// returns every such record.
 	durable(persist.ID) (persist.Record, bool)
 	all() []persist.Record
-	// crash gives the store that is found after the power was lost, or after the only
-	// process has died. This one takes nothing more.
+	// crash returns the store found after a loss of power, or after the death of the
+	// only process. The old store takes nothing more.
 	crash(*rand.Rand) store
 	// heal lets no write fail any more.
 	heal()
 }
 
-// Options are how a plan is run.
+// Options are the options of a run.
 type Options struct {
 	Bug   Bug  // a defect to put in; none is the client as it is
 	Trace bool // keep a history
 }
 
-// Result is how a run went.
+// Result is the result of a run.
 type Result struct {
 	Failures []Failure // of the invariants, the first ones; none if all held
-	// Operations is how many intents the callers had, Calls how many calls they
-	// made for them, Sends how many requests went out, Effects what the server did,
-	// Deaths how often a process died.
+	// Operations is the number of the callers' intents, Calls of their calls
+	// for them, Sends of requests sent, Effects of effects at the server,
+	// Deaths of deaths of processes.
 	Operations, Calls, Sends, Effects, Deaths int
-	// Early is how many answers were told before the journal had them, Cut how many of these the process did not live to
-	// record, and Again how many of those the same key gave again in another life.
+	// Early is the number of answers told before the journal had them. Cut is the number of these not recorded before the death of
+	// their process, and Again the number of those given again by the same key in another life.
 	Early, Cut, Again int
-	// History is what happened, in order, a line each; nil without Options.Trace.
+	// History is the list of events, in order, a line each; nil without Options.Trace.
 	History []string
 }
 
@@ -63,11 +63,11 @@ type world struct {
 	model  *model
 	server *mockserver.Server
 	pipe   *mockserver.Pipe
-	ghosts *http.Transport // for copies, which belong to no process
+	ghosts *http.Transport // for copies; they belong to no process
 
 	calm       atomic.Bool    // nothing fails any more
 	calling    atomic.Int64   // calls of functions of the Config under way: see guests.go
-	background sync.WaitGroup // processes that come back, copies that arrive late
+	background sync.WaitGroup // processes coming back, copies arriving late
 
 	mu         sync.Mutex
 	procs      []*process
@@ -75,7 +75,7 @@ type world struct {
 	deaths     int
 	crashes    int
 	dials      int
-	guestsSeen int            // how often a function of the Config was called that may call the client
+	guestsSeen int            // number of calls of those functions of the Config that may call the client
 	made       map[string]int // keys, by path
 	reopens    bool           // the journal is broken, and an operator is about to reopen it
 
@@ -83,8 +83,8 @@ type world struct {
 	history []string
 }
 
-// Run plays a plan inside a bubble of its own. It fails t only where the bubble itself
-// does, as by a deadlock; what the invariants have found is in the result.
+// Run plays a plan inside a bubble of its own. It fails t only if the bubble itself
+// fails, as by a deadlock; violations of invariants are in the result.
 func Run(t *testing.T, plan Plan, opts Options) (result Result) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan, opts)
@@ -120,7 +120,7 @@ func newWorld(t *testing.T, plan Plan, opts Options) *world {
 }
 
 // play lets everything happen, then everything end. Each step is a goroutine, as the
-// callers of a program are; what they wait for is virtual time.
+// callers of a program are; they wait in virtual time.
 func (w *world) play() {
 	for _, p := range w.procs {
 		p.start()
@@ -181,8 +181,8 @@ func (w *world) do(s Step) {
 
 func (l *life) client(r *rand.Rand) *oncehttp.Client { return l.clients[r.IntN(len(l.clients))] }
 
-// pass resumes what is due. Some passes are broken off after a result or two, some are
-// cut short by their context: whatever they were about has to be found again.
+// pass resumes due operations. Some passes are broken off after a result or two, some are
+// cut short by their context: later passes must find their operations again.
 func (w *world) pass(l *life, r *rand.Rand) {
 	ctx, cancel := context.Background(), func() {}
 	if r.IntN(4) == 0 {
@@ -204,16 +204,16 @@ func (w *world) pass(l *life, r *rand.Rand) {
 	}
 }
 
-// noPanic makes a panic of the client's, which comes out of the call that was made, a violation. It is deferred.
+// noPanic makes a panic of the client, out of a call of it, a violation. It is deferred.
 func (w *world) noPanic(what string) {
 	if p := recover(); p != nil {
 		w.model.fail(Ends, "%s panics: %v", what, p)
 	}
 }
 
-// stranger is another system, with no journal, that sends a request of its own under a
-// key that one of our orders has or will have. It makes the server say "mismatch" for
-// reasons that the client cannot know.
+// stranger is another system, with no journal. It sends a request of its own under a
+// present or later key of one of our orders. It makes the server say "mismatch" for
+// reasons unknown to the client.
 func (w *world) stranger(s Step, r *rand.Rand) {
 	victim := persist.ID{Account: accountName(0), Key: string(oncehttp.NewScope("order").Key("u", fmt.Sprint("i", r.IntN(w.plan.Setting.Orders))))}
 	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/s"+fmt.Sprint(s.ID), nil)
@@ -227,12 +227,12 @@ func (w *world) stranger(s Step, r *rand.Rand) {
 	w.copy(&send{id: victim, ref: "s", req: req})
 }
 
-// unfinished is the records that are pending or held.
+// unfinished returns the pending and the held records.
 func (w *world) unfinished() []persist.Record {
 	return w.records(persist.Query{States: []persist.State{persist.StatePending, persist.StateHeld}})
 }
 
-// records is what the journal shows of all accounts.
+// records returns the journal's records of all accounts.
 func (w *world) records(q persist.Query) []persist.Record {
 	q.AllAccounts = true
 	w.mu.Lock()

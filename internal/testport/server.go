@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Server returns the URL of a database server that tests share: that of the environment variable, or else the standard one. If nothing
-// answers at the standard one the test is skipped and says so, or fails if ONCEHTTP_REQUIRE_SERVICES is 1.
+// Server returns the URL of a database server shared by tests: the value of the environment variable, or else the standard URL. If nothing
+// answers at the standard URL, the test is skipped and says so, or fails if ONCEHTTP_REQUIRE_SERVICES is 1.
 func Server(t testing.TB, variable, standard string) string {
 	t.Helper()
 	if at := os.Getenv(variable); at != "" {

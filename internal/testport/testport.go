@@ -1,4 +1,4 @@
-// Package testport hands out TCP ports for the server programs that tests start, and finds the servers that tests share.
+// Package testport hands out TCP ports for server programs started by tests, and finds the servers shared by tests.
 package testport
 
 import (
@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// The ports that Take hands out. They lie below those that systems give by themselves, so that one stays free while its server is down.
+// The ports handed out by Take. They lie below the ports given by systems by themselves: so a port stays free while its server is down.
 const (
 	first = 10_000
 	count = 10_000
 )
 
-// Take returns a TCP port of 127.0.0.1, which no other test gets before this one ends, in this process or another. A UDP socket of the
-// same number says that it is taken.
+// Take returns a TCP port of 127.0.0.1. No other test gets it before this one ends, in this process or another. A UDP socket of the
+// same number marks the port as taken.
 func Take(t testing.TB) (port string) {
 	t.Helper()
 	for range count {
@@ -29,7 +29,7 @@ func Take(t testing.TB) (port string) {
 	return ""
 }
 
-// reserve returns the socket that says that an address is taken, unless it was, or somebody listens there.
+// reserve returns a socket to mark an address as taken. ok is false if the address is taken already, or if somebody listens there.
 func reserve(address string) (taken net.PacketConn, ok bool) {
 	taken, err := net.ListenPacket("udp", address)
 	if err != nil {

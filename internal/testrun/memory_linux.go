@@ -2,7 +2,7 @@ package testrun
 
 import "syscall"
 
-// enough is the space in bytes that tests want.
+// enough is the space for tests, in bytes.
 const enough = 512 << 20
 
 // roomy reports whether a file system has space for tests.

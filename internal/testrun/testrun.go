@@ -1,4 +1,4 @@
-// Package testrun says how tests run: how many rounds they make, how many of them run at once, and where their files are.
+// Package testrun decides how tests run: the number of their rounds, the number of tests at once, and the folder of their files.
 package testrun
 
 import (
@@ -39,8 +39,8 @@ func Some[T any](all []T, nth int) []T {
 	return some
 }
 
-// AtOnce sets the number of parallel tests that run at once, unless -parallel does. Where tests wait for other processes and for disks,
-// more of them than processors run well. TestMain calls it.
+// AtOnce sets the greatest number of parallel tests at once, unless -parallel does. It is at least the number of processors. If tests wait
+// for other processes and for disks, more tests than processors run well. TestMain calls it.
 func AtOnce(n int) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
@@ -48,14 +48,14 @@ func AtOnce(n int) {
 	}
 }
 
-// memory is the file system that Linux keeps in memory.
+// memory is the file system in memory of Linux.
 const memory = "/dev/shm"
 
-// InMemory lets temporary folders be in memory, if the system has that. It is for tests of processes that are killed, of a client or of
-// a command, which wait for the disk otherwise and see nothing of it; it is not for tests of the journal file itself. TestMain calls it.
+// InMemory lets temporary folders be in memory, if the system has that. It is for tests of killed processes, of a client or of a
+// command: these wait for the disk otherwise and see nothing of it. It is not for tests of the journal file itself. TestMain calls it.
 func InMemory() {
 	if roomy(memory) {
-		_ = os.Setenv("TMPDIR", memory) // a name and a value that are always taken
+		_ = os.Setenv("TMPDIR", memory) // always takes this name and this value
 	}
 }
 

@@ -18,7 +18,7 @@ func aliasCases() []testCase {
 	}
 }
 
-// scribble writes over everything that a record points to.
+// scribble writes over the slices and maps of a record, but for Credentials, Scopes and History.
 func scribble(r *persist.Record) {
 	spoil := func(b []byte) {
 		for i := range b {
@@ -54,7 +54,7 @@ func scribble(r *persist.Record) {
 	}
 }
 
-// sizes are the sizes of bodies that journals may treat differently.
+// sizes returns sizes of bodies. Journals may treat these sizes differently.
 func sizes() []int { return []int{10, 5000, 100_000} }
 
 func aliasGiven(k *check) {

@@ -33,7 +33,7 @@ func assignCases() []testCase {
 	}
 }
 
-// assign assigns a record, and returns it as it must be then.
+// assign assigns a record, and returns the expected record.
 func (k *check) assign(j persist.Journal, r persist.Record, account string) persist.Record {
 	got, err := j.Assign(context.Background(), r, account)
 	if err != nil {
@@ -47,7 +47,7 @@ func (k *check) assign(j persist.Journal, r persist.Record, account string) pers
 	return r
 }
 
-// assignable are records in every state, and of every size, of the unnamed account.
+// assignable are records in most states, and of every size, of the unnamed account.
 func assignable(k *check, j persist.Journal) []persist.Record {
 	large := record("", "large")
 	large.Body = patterned(100_000, 5)

@@ -224,7 +224,7 @@ func beginLarge(k *check) {
 	k.lists(j, persist.Query{Account: "a"}, all, "large records")
 }
 
-// patterned are bytes of which no two stretches are alike for long.
+// patterned returns n bytes without two long equal stretches.
 func patterned(n int, salt byte) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -242,7 +242,7 @@ func getNotFound(k *check) {
 	}
 }
 
-// getProbe holds a persist.Prober to Get, where no transaction is open.
+// getProbe requires of a persist.Prober the results of Get while no transaction is open.
 func getProbe(k *check) {
 	ctx, j := context.Background(), k.journal()
 	prober, can := persist.As[persist.Prober](j)

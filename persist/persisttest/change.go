@@ -51,7 +51,7 @@ func updateReplaces(k *check) {
 			k.errorf("Update returned another record: %s", d)
 		}
 		k.holds(j, want, "Update")
-		// And back: what was set must be able to go.
+		// And back: an Update must be able to clear a field.
 		back := begun
 		back.Revision = want.Revision
 		k.update(j, back)
@@ -135,7 +135,7 @@ func updateFrozen(k *check) {
 	k.holds(j, r, "an Update with another request, which is frozen")
 }
 
-// updateSendUntil: until when a send may be on its way is never moved back, neither by an Update nor by a Finish.
+// updateSendUntil: neither an Update nor a Finish moves SendUntil back. Until then a send may be on its way.
 func updateSendUntil(k *check) {
 	j := k.journal()
 	early, late := epoch().Add(time.Minute), epoch().Add(time.Hour)
@@ -160,7 +160,7 @@ func updateSendUntil(k *check) {
 	}
 }
 
-// moved is a record that is settled as absent, as a Finish is given it.
+// moved returns a record settled as absent, ready for Finish.
 func moved(r persist.Record) persist.Record {
 	r.State, r.Effect, r.Finished = persist.StateSettled, persist.EffectAbsent, epoch().Add(2*time.Hour)
 	return r
@@ -224,7 +224,7 @@ func updateUnfinishedOnly(k *check) {
 // finish is Finish or FinishLate of a journal.
 type finish func(context.Context, persist.Record) error
 
-// finishing is a case about Finish.
+// finishing returns a case about Finish.
 func finishing(run func(*check, persist.Journal, finish)) func(*check) {
 	return func(k *check) {
 		j := k.journal()

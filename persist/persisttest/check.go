@@ -19,14 +19,14 @@ import (
 type check struct {
 	open func() (persist.Journal, error)
 	late func(j persist.Journal, rec persist.Record) (commit func() error, err error) // see Harness.Late
-	wait time.Duration                                                                // for one thing that has to come by itself
+	wait time.Duration                                                                // limit for the wait for one event
 
 	mu      sync.Mutex
 	errs    []error
 	current persist.Journal
 }
 
-// stop is what fatalf panics with, to end a case.
+// stop is the panic value of fatalf. It ends a case.
 type stop struct{}
 
 func (k *check) errorf(format string, args ...any) {
@@ -43,7 +43,7 @@ func (k *check) fatalf(format string, args ...any) {
 	panic(stop{})
 }
 
-// verdict closes what is open and sums up. p is what the case panicked with.
+// verdict closes the current journal and returns all errors. p is the panic value of the case.
 func (k *check) verdict(p any) (err error) {
 	if _, stopped := p.(stop); p != nil && !stopped {
 		k.errorf("panic: %v", p)
@@ -71,7 +71,7 @@ func (k *check) journal() persist.Journal {
 	return j
 }
 
-// reopen closes the store and opens it again.
+// reopen closes the journal and opens the store again.
 func (k *check) reopen(j persist.Journal) persist.Journal {
 	if err := j.Close(); err != nil {
 		k.fatalf("Close: %v", err)
@@ -79,14 +79,14 @@ func (k *check) reopen(j persist.Journal) persist.Journal {
 	return k.journal()
 }
 
-// want reports err unless it is target; nil exists for no error.
+// want reports err as a failure unless it is target. A nil target means no error.
 func (k *check) want(err, target error, format string, args ...any) {
 	if !errors.Is(err, target) {
 		k.errorf("%s: got error %v, want %v", fmt.Sprintf(format, args...), err, target)
 	}
 }
 
-// begin begins a record that must be new.
+// begin begins a record. The record must be new.
 func (k *check) begin(j persist.Journal, r persist.Record) persist.Record {
 	got, created, err := j.Begin(context.Background(), r)
 	if err != nil || !created {
@@ -103,7 +103,7 @@ func (k *check) update(j persist.Journal, r persist.Record) persist.Record {
 	return got
 }
 
-// finish finishes a record, and returns it as it must be then.
+// finish finishes a record, and returns the expected record.
 func (k *check) finish(j persist.Journal, r persist.Record) persist.Record {
 	r = finished(r)
 	if err := j.Finish(context.Background(), r); err != nil {
@@ -113,7 +113,7 @@ func (k *check) finish(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// holds checks that Get gives the record as it must be.
+// holds requires Get to return the record want.
 func (k *check) holds(j persist.Journal, want persist.Record, after string) {
 	got, err := j.Get(context.Background(), want.ID)
 	if err != nil {
@@ -125,7 +125,7 @@ func (k *check) holds(j persist.Journal, want persist.Record, after string) {
 	}
 }
 
-// gone checks that there is no such record.
+// gone requires Get to return ErrNotFound.
 func (k *check) gone(j persist.Journal, id persist.ID, after string) {
 	got, err := j.Get(context.Background(), id)
 	if !errors.Is(err, persist.ErrNotFound) {
@@ -133,7 +133,7 @@ func (k *check) gone(j persist.Journal, id persist.ID, after string) {
 	}
 }
 
-// list lists what q selects.
+// list returns the records selected by q.
 func (k *check) list(j persist.Journal, q persist.Query) []persist.Record {
 	var all []persist.Record
 	for r, err := range j.List(context.Background(), q) {
@@ -148,7 +148,7 @@ func (k *check) list(j persist.Journal, q persist.Query) []persist.Record {
 	return all
 }
 
-// lists checks that List gives exactly these records, in this order.
+// lists requires List to give exactly these records, in this order.
 func (k *check) lists(j persist.Journal, q persist.Query, want []persist.Record, what string) {
 	got := k.list(j, q)
 	if !slices.Equal(keys(got), keys(want)) {
@@ -170,8 +170,8 @@ func keys(list []persist.Record) []string {
 	return s
 }
 
-// diff names the fields in which two records differ. Times are compared as
-// instants; an empty slice or map is as good as none.
+// diff returns the names and values of the fields with a difference between two
+// records. Times are compared as instants. An empty slice or map equals none.
 func diff(got, want persist.Record) string {
 	var b bytes.Buffer
 	diffStruct(&b, "", reflect.ValueOf(got), reflect.ValueOf(want))

@@ -31,7 +31,7 @@ func claimCases() []testCase {
 	}
 }
 
-// dueTimes asks when the first record of each origin is due.
+// dueTimes returns the time of the first due record of each origin.
 func (k *check) dueTimes(j persist.Journal, q persist.Query) map[string]time.Time {
 	d, _ := persist.As[persist.DueTimes](j)
 	all, err := d.DueTimes(context.Background(), q)
@@ -40,14 +40,14 @@ func (k *check) dueTimes(j persist.Journal, q persist.Query) map[string]time.Tim
 	}
 	times := map[string]time.Time{}
 	for _, t := range all {
-		if at, twice := times[t.Origin]; !twice || t.At.Before(at) { // of the needs of an origin the first
+		if at, twice := times[t.Origin]; !twice || t.At.Before(at) { // the first time of all needs of an origin
 			times[t.Origin] = t.At
 		}
 	}
 	return times
 }
 
-// ofOrigin is a record of another origin, due at a time.
+// ofOrigin returns a record of the given origin, due at next.
 func ofOrigin(account, key, origin string, next time.Time) persist.Record {
 	r := record(account, key)
 	r.Origin, r.NextAttempt = origin, next
@@ -92,12 +92,12 @@ func claimOrigins(k *check) {
 	}
 }
 
-// claimer is the journal as a Claimer. Journals that are none pass.
+// claimer returns the journal as a Claimer. Other journals pass.
 func (k *check) claimer(j persist.Journal) (persist.Claimer, bool) {
 	return persist.As[persist.Claimer](j)
 }
 
-// now is the time by the journal's clock.
+// now returns the time by the journal's clock.
 func (k *check) now(c persist.Claimer) time.Time {
 	now, err := c.Now(context.Background())
 	if err != nil || now.IsZero() {
@@ -106,7 +106,7 @@ func (k *check) now(c persist.Claimer) time.Time {
 	return now
 }
 
-// claim claims, and checks that now lies between two readings of the journal's clock.
+// claim calls Claim, and requires its time to be between two readings of the journal's clock.
 func (k *check) claim(c persist.Claimer, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time) {
 	before := k.now(c)
 	got, now, err := c.Claim(context.Background(), q, owner, lease, n)
@@ -119,7 +119,7 @@ func (k *check) claim(c persist.Claimer, q persist.Query, owner string, lease ti
 	return got, now
 }
 
-// renew renews leases, and gives the keys of those that are held.
+// renew renews leases, and returns account and key of each lease held.
 func (k *check) renew(c persist.Claimer, owner string, lease time.Duration, records ...persist.Record) ([]string, time.Time) {
 	var ids []persist.ID
 	for _, r := range records {
@@ -208,7 +208,7 @@ func claimDue(k *check) {
 	if got, _ := k.claim(c, persist.Query{Account: "a", DueBy: now.Add(-time.Nanosecond)}, "w", time.Minute, 5); !slices.Equal(keys(got), []string{"a at once"}) {
 		k.errorf("of what is due before now, Claim took %q", keys(got))
 	}
-	// A worker whose clock is ten minutes ahead says so in DueBy.
+	// A worker whose clock is an hour ahead says so in DueBy.
 	if got, _ := k.claim(c, persist.Query{Account: "a", DueBy: now.Add(time.Hour)}, "w", time.Minute, 5); !slices.Equal(keys(got), []string{"a now"}) {
 		k.errorf("of what is due by a time in the future, Claim took %q, want what is due now", keys(got))
 	}
@@ -352,7 +352,7 @@ func claimRenew(k *check) {
 	if none, _ := k.renew(c, "w", time.Hour); len(none) != 0 {
 		k.errorf("Renew of nothing says that %q are held", none)
 	}
-	// Whoever runs it records how it ended at the revision that it has.
+	// The worker can finish the record at the revision known to it.
 	k.holds(j, k.finish(j, mine["A"]), "Finish after Renew")
 }
 
@@ -387,7 +387,7 @@ func claimDrives(k *check) {
 	k.holds(j, k.finish(j, got[0]), "Finish of what Claim took")
 }
 
-// drives are those of records.
+// drives returns the Drives of records.
 func drives(records []persist.Record) (all []int) {
 	for _, r := range records {
 		all = append(all, r.Drives)

@@ -84,8 +84,8 @@ func closeClosed(k *check) {
 	}
 }
 
-// closeUnderWay closes the journal while callers begin and finish records: afterwards every record that was acknowledged is
-// there, and none is damaged.
+// closeUnderWay closes the journal while callers begin and finish records. Afterwards every acknowledged record is there, and
+// none is damaged.
 func closeUnderWay(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var mu sync.Mutex
@@ -128,7 +128,7 @@ func closeUnderWay(k *check) {
 	for _, r := range acknowledged {
 		k.holds(j, r, "it was acknowledged while the journal closed")
 	}
-	// What was not acknowledged may be there, but nothing may be there by half.
+	// Unacknowledged records may be there, but no record may be incomplete.
 	k.list(j, persist.Query{AllAccounts: true})
 }
 

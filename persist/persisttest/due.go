@@ -22,7 +22,7 @@ func dueCases() []testCase {
 	}
 }
 
-// dueModel is what has to be due, by key.
+// dueModel keeps the journal under test and its expected records. m is by key.
 type dueModel struct {
 	k *check
 	j persist.Journal
@@ -30,7 +30,7 @@ type dueModel struct {
 	m map[string]persist.Record
 }
 
-// times are those that DueTimes should give for q.
+// times returns the expected result of DueTimes for q.
 func (d *dueModel) times(q persist.Query) map[string]time.Time {
 	want := map[string]time.Time{}
 	q.States = []persist.State{persist.StatePending}
@@ -74,7 +74,7 @@ func (d *dueModel) step() {
 	}
 }
 
-// compare holds what DueTimes gives against the model.
+// compare compares the results of DueTimes and of a List of due records with the model.
 func (d *dueModel) compare(when string) {
 	for _, q := range []persist.Query{{Account: "a"}, {AllAccounts: true}, {Account: "b", Origin: "https://1.example:443"}} {
 		if got, want := d.k.dueTimes(d.j, q), d.times(q); !maps.EqualFunc(got, want, time.Time.Equal) {
@@ -94,7 +94,7 @@ func (d *dueModel) compare(when string) {
 	}
 }
 
-// newDueModel makes some changes in an empty store. ok is false for a journal that is no persist.DueTimes.
+// newDueModel makes some changes in an empty store. ok is false for a journal without persist.DueTimes.
 func newDueModel(k *check) (d dueModel, ok bool) {
 	d = dueModel{k: k, j: k.journal(), r: rand.New(rand.NewPCG(1, 2)), m: map[string]persist.Record{}}
 	if _, ok := persist.As[persist.DueTimes](d.j); !ok {
@@ -119,7 +119,7 @@ func dueReopened(k *check) {
 	}
 }
 
-// dueNext asks for what falls due after a moment, of a journal without leases.
+// dueNext asks a journal without leases for the next due times after a moment.
 func dueNext(k *check) {
 	j := k.journal()
 	due, ok := persist.As[persist.DueTimes](j)

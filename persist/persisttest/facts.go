@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// factCases are the cases of facts of the journal as a whole.
+// factCases returns the cases about facts of the journal as a whole.
 func factCases() []testCase {
 	return []testCase{
 		{name: "fact/stands", run: factStands,
@@ -26,7 +26,7 @@ func factCases() []testCase {
 	}
 }
 
-// fact calls Fact, which must give want.
+// fact calls Fact. Fact must return want.
 func (k *check) fact(j persist.Journal, name string, old, value, want []byte) {
 	got, err := j.Fact(context.Background(), name, old, value)
 	if err != nil || !bytes.Equal(got, want) {

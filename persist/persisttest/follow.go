@@ -18,7 +18,7 @@ func followCases() []testCase {
 	}
 }
 
-// follow lists what is after a number, notes it in seen, and returns the last number.
+// follow lists the records after a number, counts them in seen, and returns the last number.
 func (k *check) follow(j persist.Journal, account string, after uint64, seen map[string]int) uint64 {
 	for r, err := range j.List(context.Background(), persist.Query{Account: account, After: after}) {
 		if err != nil {
@@ -63,7 +63,7 @@ func listFollows(k *check) {
 		}
 		last = k.follow(j, account, last, seen)
 	}
-	k.follow(j, account, last, seen) // where all had begun before the first listing
+	k.follow(j, account, last, seen) // in case all had begun before the first listing
 	for w := range workers {
 		for i := range each {
 			if n := seen[fmt.Sprintf("%d of %d", i, w)]; n != 1 {
@@ -98,7 +98,7 @@ func listLate(k *check) {
 	lateMet(k, j, account, last, seen)
 }
 
-// lateMet goes on with listLate after the commit: last is the number that was listed last, and seen counts what was met.
+// lateMet goes on with listLate after the commit. last is the last number listed, and seen counts the records listed.
 func lateMet(k *check, j persist.Journal, account string, last uint64, seen map[string]int) {
 	existing, created, err := j.Begin(context.Background(), record(account, "late"))
 	if err != nil || created {
@@ -122,7 +122,7 @@ func lateMet(k *check, j persist.Journal, account string, last uint64, seen map[
 		k.errorf("Get of a record that was listed: Seq %d, error %v", late.Seq, err)
 	}
 	late = k.update(j, late)
-	// Who read it before it had a number can still record how it ended.
+	// A caller with a copy from before the record had a number can still finish the record.
 	late.Seq = existing.Seq
 	k.finish(j, late)
 }

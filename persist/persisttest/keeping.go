@@ -22,7 +22,7 @@ func keepingCases() []testCase {
 	}
 }
 
-// others are the limits of a sweep by a client with another Config, at this time after the suite's records are finished.
+// others returns limits of sweeps by clients with another Config, at a time after the finish of the suite's records.
 func others(after time.Duration) []persist.Limits {
 	var all []persist.Limits
 	for _, keep := range []time.Duration{0, -1, time.Minute, 1000 * time.Hour} {
@@ -33,7 +33,7 @@ func others(after time.Duration) []persist.Limits {
 	return all
 }
 
-// sweepEach sweeps under each of the limits; all but the first must change nothing, and that as many records as wanted.
+// sweepEach sweeps under each of the limits. The first sweep must change want records, and all others none.
 func (k *check) sweepEach(j persist.Journal, all []persist.Limits, want int) {
 	for i, l := range all {
 		if i > 0 {

@@ -39,7 +39,7 @@ func lateFinishCases() []testCase {
 	}
 }
 
-// finishingLate is a case about FinishLate, for journals that have it.
+// finishingLate returns a case about FinishLate. Journals without FinishLate pass it.
 func finishingLate(run func(*check, persist.Journal, finish)) func(*check) {
 	return func(k *check) {
 		j := k.journal()
@@ -49,7 +49,7 @@ func finishingLate(run func(*check, persist.Journal, finish)) func(*check) {
 	}
 }
 
-// lateItself: the journal under test is no type that embeds another.
+// lateItself: the type of the journal under test embeds no other journal.
 func lateItself(k *check) {
 	j := k.journal()
 	if late, ok := j.(persist.LateFinisher); ok && late.FinishesLate() != j {
@@ -57,7 +57,7 @@ func lateItself(k *check) {
 	}
 }
 
-// lateFields finishes records that have everything that a record can have, among it a lease, which ends with it, or stays.
+// lateFields finishes records made by fullest. Their lease ends with the finish, or stays.
 func lateFields(k *check, j persist.Journal, late finish) {
 	for _, c := range []struct {
 		key    string
@@ -82,7 +82,8 @@ func lateFields(k *check, j persist.Journal, late finish) {
 	}
 }
 
-// lateRefuses: records that are not there, and changes of another record than the one that is.
+// lateRefuses: FinishLate refuses a record missing in the journal. It also refuses a fingerprint, creation time, Seq or Revision
+// different from those in the journal.
 func lateRefuses(k *check, j persist.Journal, late finish) {
 	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
@@ -117,8 +118,8 @@ func lateCancelled(k *check, j persist.Journal, late finish) {
 	}
 }
 
-// lateBeside lets everybody write at once. On each record there are several FinishLates and one other change, of which exactly
-// one succeeds. Beside them records are begun, changed and finished where nobody is in the way.
+// lateBeside makes many writes at once. Each contested record gets several FinishLates and one other change. Exactly one of them
+// succeeds. At the same time other records are begun, changed and finished without competition.
 func lateBeside(k *check, j persist.Journal, late finish) {
 	const rounds, records, lates = 5, 12, 4
 	ctx := context.Background()
@@ -170,16 +171,16 @@ func lateBeside(k *check, j persist.Journal, late finish) {
 	}
 }
 
-// contested is a record that several change at once, and what became of that.
+// contested is a record changed by several goroutines at once, with the results of these changes.
 type contested struct {
 	begun persist.Record
 
 	mu      sync.Mutex
 	changes int
-	won     []persist.Record // as it must be, by those who were told that they changed it
+	won     []persist.Record // the expected record of each successful change
 }
 
-// change makes a change of its own, which can be told from the others.
+// change makes a change of its own. Its Note distinguishes it from the others.
 func (c *contested) change(k *check, write finish, to func(persist.Record) persist.Record) {
 	next := to(c.begun)
 	c.mu.Lock()
@@ -197,7 +198,7 @@ func (c *contested) change(k *check, write finish, to func(persist.Record) persi
 	c.mu.Unlock()
 }
 
-// check checks that one of them changed it, and how.
+// check requires exactly one change to have succeeded, and the record to be as this change left it.
 func (c *contested) check(k *check, j persist.Journal) {
 	if len(c.won) != 1 {
 		k.errorf("%d of %d changes of %q succeeded", len(c.won), c.changes, c.begun.ID)
@@ -206,8 +207,8 @@ func (c *contested) check(k *check, j persist.Journal) {
 	k.holds(j, c.won[0], "one of many changes at once")
 }
 
-// lateDurable looks from another opening as soon as FinishLate has returned, while the first is open, as after a crash; and
-// after Close.
+// lateDurable opens a second journal on the store as soon as FinishLate has returned and looks for the record there. The first
+// journal is still open then, as after a crash. It looks once more after Close and reopening.
 func lateDurable(k *check, j persist.Journal, late finish) {
 	var all []persist.Record
 	for i, r := range numbered("a", 5) {
@@ -222,7 +223,7 @@ func lateDurable(k *check, j persist.Journal, late finish) {
 		want.Revision++
 		all = append(all, want)
 		k.holds(other, want, fmt.Sprintf("FinishLate %d, in another journal on the same store", i))
-		_ = j.Close() // which is no news to a store that has one journal at a time
+		_ = j.Close() // this changes nothing for a store with one journal at a time
 		j, late = other, other.(persist.LateFinisher).FinishLate
 	}
 	j = k.reopen(j)
@@ -231,8 +232,8 @@ func lateDurable(k *check, j persist.Journal, late finish) {
 	}
 }
 
-// lateClose closes the journal while callers finish records late: what was acknowledged is there afterwards, and all else is
-// finished or unchanged.
+// lateClose closes the journal while callers finish records late. Afterwards all acknowledged finishes are there. All other
+// records are finished or unchanged.
 func lateClose(k *check, j persist.Journal, late finish) {
 	const workers, each = 8, 25
 	var wg sync.WaitGroup
@@ -261,10 +262,10 @@ func lateClose(k *check, j persist.Journal, late finish) {
 	}
 }
 
-// closing is a caller who finishes records late until the journal is closed.
+// closing is a caller of FinishLate until the journal is closed.
 type closing struct {
 	begun []persist.Record
-	done  int // that many of begun were acknowledged as finished
+	done  int // number of records of begun acknowledged as finished
 }
 
 func (c *closing) begin(k *check, j persist.Journal, name string, n int) {
@@ -278,7 +279,7 @@ func (c *closing) begin(k *check, j persist.Journal, name string, n int) {
 	}
 }
 
-// finish tells when the first has returned.
+// finish sends to returned after the first call of late has returned.
 func (c *closing) finish(k *check, late finish, returned chan<- struct{}) {
 	for i, r := range c.begun {
 		err := late(context.Background(), finished(r))
@@ -296,7 +297,7 @@ func (c *closing) finish(k *check, late finish, returned chan<- struct{}) {
 	}
 }
 
-// check looks at the journal after it was opened again.
+// check checks the records of c in the reopened journal.
 func (c *closing) check(k *check, j persist.Journal) {
 	for i, r := range c.begun {
 		want := finished(r)

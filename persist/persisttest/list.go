@@ -85,7 +85,7 @@ func listBodyCalls(k *check) {
 	}
 }
 
-// callWithinList calls one of the other methods in the body of a List that gave r.
+// callWithinList calls one of the other methods in the body of a List loop, at record r.
 func callWithinList(k *check, j persist.Journal, r persist.Record, which int) {
 	ctx := context.Background()
 	switch which {
@@ -227,7 +227,7 @@ func queryAccounts(k *check) {
 	}
 }
 
-// mixed begins records in every state, and returns them as they are.
+// mixed begins records in most states, and returns them as they are.
 func mixed(k *check, j persist.Journal) []persist.Record {
 	var all []persist.Record
 	for i, r := range numbered("a", 120) {
@@ -262,7 +262,7 @@ func mixed(k *check, j persist.Journal) []persist.Record {
 	return all
 }
 
-// queries checks queries against what the contract's own Match says.
+// queries compares the results of queries with those of the contract's own Match.
 func (k *check) queries(j persist.Journal, all []persist.Record, queries ...persist.Query) {
 	some := 0
 	for _, q := range queries {

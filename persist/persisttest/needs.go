@@ -28,7 +28,8 @@ const (
 	needsTwo = "https://two.example:443"
 )
 
-// needy are records of two origins that need different things, each of them due a minute after the one before, by what they need.
+// needy begins records of two origins with different needs, and returns them by their needs. Each record is due a minute after
+// the one before.
 func needy(k *check, j persist.Journal) map[string][]persist.Record {
 	all := map[string][]persist.Record{}
 	for i, c := range []struct {
@@ -52,7 +53,7 @@ func needy(k *check, j persist.Journal) map[string][]persist.Record {
 	return all
 }
 
-// keysOf are the keys of records, in order.
+// keysOf returns the keys of records, in order.
 func keysOf(records []persist.Record) (all []string) {
 	for _, r := range records {
 		all = append(all, r.Key)
@@ -98,10 +99,10 @@ func needsClaim(k *check) {
 	}
 }
 
-// group is a DueTime without its time. Keys of a seal do not matter.
+// needsGroup is a DueTime without its times. The keys of a seal are left out of needs.
 type needsGroup struct{ origin, needs string }
 
-// dueGroups asks for the times by origin and needs.
+// dueGroups returns the due times by origin and needs.
 func (k *check) dueGroups(j persist.Journal, q persist.Query) map[needsGroup]time.Time {
 	d, _ := persist.As[persist.DueTimes](j)
 	all, err := d.DueTimes(context.Background(), q)
@@ -139,7 +140,7 @@ func needsDue(k *check) {
 	}
 	got := k.dueGroups(j, persist.Query{Account: "a"})
 	if _, claims := k.claimer(j); !claims && allEmpty(got) {
-		return // it has no claims to which needs would matter
+		return // needs matter only to claims, and it has none
 	}
 	if !maps.EqualFunc(got, want, time.Time.Equal) {
 		k.errorf("DueTimes: %v, want %v", got, want)
@@ -156,7 +157,7 @@ func allEmpty(groups map[needsGroup]time.Time) bool {
 	return true
 }
 
-// needsRenewed changes what a sealed record needs. A journal that seals takes none that is sealed already.
+// needsRenewed changes the needs of a sealed record. A sealing journal refuses an already sealed record.
 func needsRenewed(k *check) {
 	j := k.journal()
 	const before, after = "1 seal=a hidden=AAAA", "1 seal=a+b hidden=BBBB"

@@ -35,7 +35,7 @@ type listening struct {
 	stop  context.CancelFunc
 }
 
-// listen starts to listen, and waits until that hears.
+// listen starts Listen, and waits for its first wake.
 func (k *check) listen(n persist.Notifier) *listening {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &listening{k: k, woken: make(chan struct{}, 1), over: make(chan error, 1), stop: stop}
@@ -67,7 +67,7 @@ func (l *listening) await(after string) {
 	}
 }
 
-// ended stops listening, and returns what Listen did.
+// ended waits for the end of Listen, and returns its error.
 func (l *listening) ended(after string) error {
 	select {
 	case err := <-l.over:
@@ -79,7 +79,7 @@ func (l *listening) ended(after string) error {
 }
 
 // twoNotifiers opens the store twice. ok is false if the journal is no persist.Notifier; such journals pass. closeFirst
-// closes what the case itself does not close.
+// closes the first journal; the check itself closes only the second.
 func (k *check) twoNotifiers() (first, second persist.Journal, closeFirst func(), ok bool) {
 	first = k.journal()
 	if _, ok := persist.As[persist.Notifier](first); !ok {
@@ -93,7 +93,7 @@ func notifierOf(j persist.Journal) persist.Notifier {
 	return n
 }
 
-// notifyWakes: a notification wakes all who listen, and then they find what it is about.
+// notifyWakes: a notification wakes all listeners. Then the new record can be found.
 func notifyWakes(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()
@@ -152,7 +152,7 @@ func notifyFew(k *check) {
 	_ = l.ended("the end of its context")
 }
 
-// notifyClose: what was notified before Close arrives, however soon Close came.
+// notifyClose: a notification before Close arrives, even if Close follows at once.
 func notifyClose(k *check) {
 	one, two, end, ok := k.twoNotifiers()
 	defer end()
@@ -162,7 +162,7 @@ func notifyClose(k *check) {
 	l := k.listen(notifierOf(two))
 	notifierOf(one).Notify()
 	l.await("the first Notify")
-	notifierOf(one).Notify() // which has to wait, since the first was just now
+	notifierOf(one).Notify() // it has to wait, since the first was just now
 	if err := one.Close(); err != nil {
 		k.errorf("Close: %v", err)
 	}

@@ -1,11 +1,12 @@
-// Package persisttest is one suite that every [persist.Journal] has to pass.
+// Package persisttest is a test suite for journals. Every [persist.Journal] has to pass it.
 //
-// [Run] makes subtests of it. [Check] runs the same cases without the testing
-// package, so that the suite can be tested itself: for every case there is a
-// broken journal that it catches, see mutants_test.go.
+// [Run] runs the cases as subtests. [Check] runs the same cases without the
+// testing package, to allow tests of the suite itself: every case catches at
+// least one broken journal, see mutants_test.go.
 //
-// The suite shows what can be seen through the interface, reopening included.
-// What a journal does when its process or its disk fails is for its own tests.
+// The suite tests the behavior visible through the interface, including
+// reopening. Failures of the process or of the disk are left to the tests of
+// each journal.
 package persisttest
 
 import (
@@ -19,45 +20,45 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Harness says how to come by the journal under test.
+// Harness describes the journal under test and how to open it.
 type Harness struct {
 	_ struct{}
 
-	// New makes an empty store, in dir if it likes, and returns what opens it.
-	// Every case has a store of its own, and opens it again only after it has
-	// closed it, except that those which test a persist.Notifier, or that what a
-	// persist.LateFinisher finished is durable, open it twice.
+	// New makes an empty store, in dir if it likes, and returns a function to open it.
+	// Every case has a store of its own. A case opens the store again only after
+	// closing it. Exceptions are the tests of a persist.Notifier and of the
+	// durability of a persist.LateFinisher: they have the store open twice.
 	// dir is empty and removed afterwards.
 	New func(dir string) (open func() (persist.Journal, error), err error)
 
-	// Durable says that a store that is opened again holds what it held. Without
-	// it the cases about reopening are left out.
+	// Durable is true if a store keeps its content when it is closed and opened
+	// again. Without it the cases about reopening are left out.
 	Durable bool
 
-	// Late begins a record in a transaction of the caller's own, which stays open until
-	// commit is called, in the store of a journal that New opened. Nil: the journal has no
-	// such transactions.
+	// Late begins a record in a transaction of the caller's own, in the store of a journal
+	// opened through New. The transaction stays open until commit is called. Nil: the journal
+	// has no such transactions.
 	Late func(j persist.Journal, rec persist.Record) (commit func() error, err error)
 
 	// Cases are the names of the cases to run; none means all.
 	Cases []string
 
-	// Patience is how long a case may take. Zero is one minute.
+	// Patience is the longest time for one case. Zero is one minute.
 	Patience time.Duration
 }
 
-// errNoNew is the error of a Harness that opens nothing.
+// errNoNew is the error of a Harness without New.
 var errNoNew = errors.New("persisttest: no Harness.New")
 
-// testCase is one thing that a journal has to do.
+// testCase is one requirement on a journal.
 type testCase struct {
-	name    string // topic/what, the name of the subtest
-	why     string // what goes wrong for a user of a journal that fails
+	name    string // topic/subject, the name of the subtest
+	why     string // the harm to the user of a failing journal
 	durable bool   // needs Harness.Durable
 	run     func(*check)
 }
 
-// Names are the names of the cases that Run and Check run for a durable journal.
+// Names returns the names of the cases run by Run and Check for a durable journal.
 func Names() []string {
 	var names []string
 	for _, c := range cases() {
@@ -82,8 +83,9 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Check runs the cases one after the other and returns what is wrong, by the
-// name of the case. The error is of what Check itself needs.
+// Check runs the cases one after the other and returns their failures by the
+// name of the case. err is not nil if h.New is nil, or if a temporary directory
+// can not be made or removed.
 func Check(h Harness) (failures map[string]error, err error) {
 	if h.New == nil {
 		return nil, errNoNew
@@ -104,7 +106,7 @@ func Check(h Harness) (failures map[string]error, err error) {
 	return failures, nil
 }
 
-// cases are those that the harness asks for and can run.
+// cases returns the cases requested by h. Without h.Durable it leaves out the durable cases.
 func (h Harness) cases() []testCase {
 	return slices.DeleteFunc(cases(), func(c testCase) bool {
 		return c.durable && !h.Durable || len(h.Cases) > 0 && !slices.Contains(h.Cases, c.name)
@@ -119,8 +121,8 @@ func cases() []testCase {
 	return all
 }
 
-// run runs one case in dir, for no longer than there is patience. A case that
-// hangs is given up, and goes on in the background.
+// run runs one case in dir, for at most h.Patience. After this time run returns
+// an error, and the case goes on in the background.
 func (h Harness) run(c testCase, dir string) error {
 	patience := h.Patience
 	if patience == 0 {

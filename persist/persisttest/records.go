@@ -10,11 +10,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// epoch is when the suite's records are begun. It has nanoseconds, which a
-// journal must not lose, and lies in the past, so that nothing depends on today.
+// epoch returns the creation time of the suite's records. It has nanoseconds;
+// a journal must not lose them. It lies in the past, so nothing depends on today.
 func epoch() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC) }
 
-// record is a plain pending record.
+// record returns a plain pending record.
 func record(account, key string) persist.Record {
 	body := []byte(fmt.Sprintf(`{"for":%q}`, key))
 	sum := sha256.Sum256([]byte(account + "\x00" + key))
@@ -26,7 +26,7 @@ func record(account, key string) persist.Record {
 	}
 }
 
-// numbered are n plain records in one account.
+// numbered returns n plain records in one account.
 func numbered(account string, n int) []persist.Record {
 	all := make([]persist.Record, n)
 	for i := range all {
@@ -70,7 +70,7 @@ func changed(r persist.Record) persist.Record {
 	return r
 }
 
-// finished confirms a record.
+// finished returns the record as confirmed.
 func finished(r persist.Record) persist.Record {
 	r.State, r.HoldReason = persist.StateConfirmed, ""
 	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)

@@ -27,8 +27,8 @@ func reportCases() []testCase {
 	}
 }
 
-// unreported finishes a new record with a generated key that nobody was told of,
-// and returns it as it must be then.
+// unreported finishes a new record with a generated key, not yet told to anybody,
+// and returns the expected record.
 func (k *check) unreported(j persist.Journal, r persist.Record) persist.Record {
 	r.Generated = true
 	r = finished(k.begin(j, r))
@@ -40,8 +40,8 @@ func (k *check) unreported(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// told calls MarkReported and checks that nothing but the mark has changed. The
-// revision is the journal's affair.
+// told calls MarkReported and requires all fields except the mark to be unchanged.
+// The journal may choose the revision.
 func (k *check) told(j persist.Journal, r persist.Record) persist.Record {
 	if err := j.MarkReported(context.Background(), r.ID); err != nil {
 		k.fatalf("MarkReported of %q: %v", r.ID, err)
@@ -132,7 +132,7 @@ func reportSweep(k *check) {
 	k.gone(j, r.ID, "a Sweep after it was reported")
 }
 
-// get returns a record that must be there.
+// get returns a record. The record must be there.
 func (k *check) get(j persist.Journal, id persist.ID) persist.Record {
 	r, err := j.Get(context.Background(), id)
 	if err != nil {
@@ -176,13 +176,13 @@ func enqueueMark(k *check) {
 	k.holds(j, later, "Finish of an enqueued record")
 }
 
-// wrapper is a journal around another, as users write to count calls.
+// wrapper is a journal around another. Users write such wrappers to count calls.
 type wrapper struct{ persist.Journal }
 
 func (w wrapper) Unwrap() persist.Journal { return w.Journal }
 
-// wrapReaches uses the journal through a wrapper, and what the journal wraps
-// itself, if it says that it wraps one.
+// wrapReaches uses the journal through a wrapper. If the journal has a method
+// Unwrap, wrapReaches also reads from the journals wrapped by it.
 func wrapReaches(k *check) {
 	ctx, inner := context.Background(), k.journal()
 	j := persist.Journal(wrapper{wrapper{inner}})

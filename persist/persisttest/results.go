@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// resultCases are the cases of persist.Results. A journal that is none passes them.
+// resultCases returns the cases about persist.Results. Other journals pass them.
 func resultCases() []testCase {
 	return []testCase{
 		{name: "results/marks", run: resultMarks,
@@ -19,7 +19,7 @@ func resultCases() []testCase {
 	}
 }
 
-// owed begins a record and holds it, or ends it, with a result that is owed, and returns it as it must be then.
+// owed begins a record and holds it, or ends it, with an owed result. It returns the expected record.
 func (k *check) owed(j persist.Journal, r persist.Record, held bool) persist.Record {
 	r.Results = true
 	r = k.begin(j, r)
@@ -36,7 +36,7 @@ func (k *check) owed(j persist.Journal, r persist.Record, held bool) persist.Rec
 	return r
 }
 
-// delivered calls MarkDelivered, and returns the record as it is then. Only a mark at its revision must count.
+// delivered calls MarkDelivered, and returns the expected record. Only a mark at the revision of r must count.
 func (k *check) delivered(j persist.Results, journal persist.Journal, r persist.Record) persist.Record {
 	ctx := context.Background()
 	for _, revision := range []uint64{r.Revision - 1, r.Revision + 1} {

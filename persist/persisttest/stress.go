@@ -83,7 +83,7 @@ func stressReader(k *check, j persist.Journal, over <-chan struct{}) {
 	}
 }
 
-// modelWorker is one client and what it knows.
+// modelWorker is one client with its model of its records.
 type modelWorker struct {
 	k       *check
 	j       persist.Journal
@@ -98,7 +98,7 @@ func (w *modelWorker) fail(format string, args ...any) {
 	w.k.errorf("%s: %s", w.account, fmt.Sprintf(format, args...))
 }
 
-// step makes one call, drawn at random, and compares its result with what the worker knows.
+// step makes one call, chosen at random, and compares its result with the worker's model.
 func (w *modelWorker) step() {
 	ctx, key := context.Background(), fmt.Sprintf("key %d", w.r.IntN(25))
 	known, exists := w.m[key]
@@ -159,7 +159,7 @@ func (w *modelWorker) forget(ctx context.Context, key string, known persist.Reco
 	}
 }
 
-// orNew is the record that is known, or one that was never begun.
+// orNew returns the known record, or a record never begun.
 func (w *modelWorker) orNew(key string, known persist.Record, exists bool) persist.Record {
 	if exists {
 		return known
@@ -167,7 +167,7 @@ func (w *modelWorker) orNew(key string, known persist.Record, exists bool) persi
 	return record(w.account, key)
 }
 
-// report marks a record as reported, whatever it is.
+// report marks a record as reported, in any state and even if it does not exist.
 func (w *modelWorker) report(ctx context.Context, key string, known persist.Record, exists bool) {
 	id := persist.ID{Account: w.account, Key: key}
 	if err := w.j.MarkReported(ctx, id); err != nil {

@@ -44,7 +44,7 @@ func sweepCases() []testCase {
 	}...)
 }
 
-// done is when the suite's records are finished.
+// done returns the finish time of the suite's records.
 func done() time.Time { return finished(record("", "")).Finished }
 
 func (k *check) sweep(j persist.Journal, l persist.Limits, want int) {
@@ -54,14 +54,14 @@ func (k *check) sweep(j persist.Journal, l persist.Limits, want int) {
 	}
 }
 
-// tombstone is what Sweep leaves of a record.
+// tombstone returns the part of a record left by Sweep.
 func tombstone(r persist.Record) persist.Record {
 	r.Strip()
 	return r
 }
 
-// swept checks that the record is a tombstone. Its revision is the journal's
-// affair.
+// swept requires the record to be a tombstone. The journal may choose its
+// revision.
 func (k *check) swept(j persist.Journal, r persist.Record, after string) {
 	ctx, want := context.Background(), tombstone(r)
 	existing, created, err := j.Begin(ctx, record(r.Account, r.Key))
@@ -107,9 +107,9 @@ func sweepTombstones(k *check) {
 	}
 }
 
-// sweepKeptFields: what an audit asks of an operation is the same before and after a
-// sweep, also at the bounds of what may be kept, and after the tombstone is looked at
-// by another sweep.
+// sweepKeptFields: the values for an audit of an operation are the same before and
+// after a sweep, also at the bounds of the kept fields. They are the same after
+// another sweep has looked at the tombstone.
 func sweepKeptFields(k *check) {
 	ctx, j := context.Background(), k.journal()
 	most := make([]persist.KeptField, persist.KeptFieldsMax)
@@ -142,7 +142,7 @@ func sweepKeptFields(k *check) {
 	}
 }
 
-// fullestChosen is a full record whose key a caller chose.
+// fullestChosen returns a full record with a key chosen by a caller.
 func fullestChosen(account, key string) persist.Record {
 	r := fullest(account, key)
 	r.Generated, r.KeepKey = false, 0
@@ -176,13 +176,13 @@ func sweepKeepKey(k *check) {
 	l.Now = done().Add(time.Hour)
 	k.sweep(j, l, 1)
 	k.gone(j, r.ID, "a Sweep at its key's time")
-	// Both at once, and a key that is not kept at all.
+	// Both at once, and a key not kept at all.
 	for i, keep := range []time.Duration{time.Hour, -1} {
 		r := k.finish(j, k.begin(j, record("a", fmt.Sprint(i))))
 		k.sweep(j, persist.Limits{Prune: true, KeepAnswer: time.Minute, KeepKey: keep, Now: done().Add(time.Hour)}, 1)
 		k.gone(j, r.ID, "a Sweep after both times")
 	}
-	// A key that is kept for less than its answer goes with the answer.
+	// If KeepKey is shorter than KeepAnswer, the key is kept as long as the answer.
 	r = k.finish(j, k.begin(j, record("a", "longer answer")))
 	l = persist.Limits{Prune: true, KeepAnswer: time.Hour, KeepKey: time.Minute, Now: done().Add(time.Minute)}
 	k.sweep(j, l, 0)

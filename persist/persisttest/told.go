@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// keyTold finishes a new record whose generated key was told, and returns it as it must be then.
+// keyTold finishes a new record with a generated key already told, and returns the expected record.
 func (k *check) keyTold(j persist.Journal, r persist.Record, unreported bool) persist.Record {
 	r.Generated = true
 	r = finished(k.begin(j, r))

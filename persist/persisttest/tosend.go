@@ -23,7 +23,7 @@ func toSendCases() []testCase {
 // sending is how long after a claim a send may be on its way.
 const sending = 3 * time.Hour
 
-// claimToSend claims what is due of an account, which must be one record. ok is false for journals that do not mark.
+// claimToSend claims one due record of an account. The record must exist. ok is false for journals without marks.
 func (k *check) claimToSend(j persist.Journal, account string) (rec persist.Record, now time.Time, ok bool) {
 	claimer, _ := k.claimer(j)
 	sends, ok := claimer.(persist.SendClaimer)
@@ -41,7 +41,7 @@ func (k *check) claimToSend(j persist.Journal, account string) (rec persist.Reco
 	return got[0], now, true
 }
 
-// claimed is a record as a claim leaves it, but for a mark.
+// claimed returns a record as a claim leaves it, but for a mark.
 func claimed(r persist.Record, now time.Time) persist.Record {
 	r.LeaseOwner, r.LeaseUntil = "w", now.Add(time.Hour)
 	r.Revision++
@@ -104,7 +104,7 @@ func claimMarksOnly(k *check) {
 	}
 }
 
-// claimMarksInTime: a claim marks nothing whose SendBefore has come.
+// claimMarksInTime: a claim does not mark a record at its SendBefore or later.
 func claimMarksInTime(k *check) {
 	j := k.journal()
 	claimer, ok := k.claimer(j)

@@ -50,7 +50,7 @@ func Read(t *testing.T, resp *http.Response) string {
 	return string(b)
 }
 
-// Resumed is a pair that Resume yielded.
+// Resumed is a pair yielded by Resume.
 type Resumed struct {
 	Result oncehttp.Result
 	Err    error
@@ -69,7 +69,7 @@ func Resume(t *testing.T, c *oncehttp.Client) map[oncehttp.Key]Resumed {
 	return all
 }
 
-// Pass makes one whole pass that must have no error.
+// Pass makes one whole pass. The pass must have no error.
 func Pass(t *testing.T, c *oncehttp.Client) {
 	t.Helper()
 	for _, err := range c.Resume(t.Context()) {
@@ -99,7 +99,7 @@ func Start(t *testing.T, c *oncehttp.Client) (stop func() error) {
 	}
 }
 
-// Do sends the request under a key, and returns the response that must come.
+// Do sends the request under a key, and returns its response. An error fails the test.
 func Do(t *testing.T, c *oncehttp.Client, req *http.Request, key oncehttp.Key) *http.Response {
 	t.Helper()
 	resp, err := c.DoKey(req, key)

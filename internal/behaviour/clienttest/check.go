@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// ExactlyOne checks that err is an *oncehttp.Error that matches exactly one verdict, and that its effect follows from it.
+// ExactlyOne checks err: it is an *oncehttp.Error, matches exactly one verdict, and its effect follows from the verdict.
 func ExactlyOne(t *testing.T, err error) {
 	t.Helper()
 	var e *oncehttp.Error
@@ -31,7 +31,7 @@ func ExactlyOne(t *testing.T, err error) {
 	}
 }
 
-// Refused checks that err has one verdict, matches all of is, and tells the standing state.
+// Refused checks err: it has one verdict, matches all of is, and tells the standing state.
 func Refused(t *testing.T, err error, state persist.State, is []error) {
 	t.Helper()
 	ExactlyOne(t, err)
@@ -54,14 +54,14 @@ func Must(t *testing.T, err error) {
 	}
 }
 
-// Free checks that no call of this process has the operation of a key: an act on a record that has moved is refused for that, and not
-// because the operation is in flight.
+// Free fails the test if a call of this process has the operation of a key. If none has it, an act on an outdated record is refused as
+// stale, and not because the operation is in flight.
 func Free(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	t.Helper()
 	freed(t, c, Lookup(t, c, key))
 }
 
-// Idle checks that no call of this process has any operation of the client's journal.
+// Idle fails the test if a call of this process has any operation of the client's journal.
 func Idle(t *testing.T, c *oncehttp.Client, j persist.Journal) {
 	t.Helper()
 	for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
@@ -72,10 +72,10 @@ func Idle(t *testing.T, c *oncehttp.Client, j persist.Journal) {
 	}
 }
 
-// freed is free for a record.
+// freed is Free for a record.
 func freed(t *testing.T, c *oncehttp.Client, rec persist.Record) {
 	t.Helper()
-	rec.Sends++ // which it is not
+	rec.Sends++ // makes it outdated
 	err := c.Abandon(t.Context(), oncehttp.Key(rec.Key), oncehttp.AsSeen(rec))
 	if !errors.Is(err, oncehttp.ErrStale) || errors.Is(err, oncehttp.ErrInFlight) {
 		t.Errorf("%q is not free: %v", rec.Key, err)

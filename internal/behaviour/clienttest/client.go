@@ -1,5 +1,5 @@
-// Package clienttest holds the clients of the tests of behaviour: their configurations and limiters, the calls that tests make again and
-// again, and the checks that every error must pass.
+// Package clienttest holds the clients of the tests of behaviour: their configurations and limiters, the frequent calls of
+// tests, and the checks of every error.
 package clienttest
 
 import (
@@ -31,14 +31,14 @@ func New(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)) (*on
 	return c, cfg.Journal
 }
 
-// onServer reports whether a journal is one for which New wants Origins.
+// onServer reports whether New wants Origins for a journal.
 func onServer(j persist.Journal) bool {
 	_, shared := persist.As[persist.Claimer](j)
 	alone, is := persist.As[persist.InProcess](j)
 	return shared && !(is && alone.InProcess())
 }
 
-// Origins returns the origins of the tests' servers, for clients that must say where they send.
+// Origins returns the origins of the tests' servers, for clients with a duty to list their origins.
 func Origins() []string {
 	return []string{
 		"https://api.example.com", "https://*.example.com", "https://api.example.com:8443", "http://api.example.com", "http://api.test", "https://api.test",
@@ -56,7 +56,7 @@ func On(j persist.Journal, changes ...func(*oncehttp.Config)) func(*oncehttp.Con
 	}
 }
 
-// Sealed returns a client on the journal, sealed with these keys; none: on the journal as it is.
+// Sealed returns a client on the journal, sealed with these keys. Without keys, the client is on the journal as it is.
 func Sealed(t *testing.T, w *wiretest.Wire, j persist.Journal, keys string) *oncehttp.Client {
 	t.Helper()
 	if keys != "" {

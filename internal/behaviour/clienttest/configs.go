@@ -29,7 +29,7 @@ func WithProfile(name string, change func(*profile.Profile)) func(*oncehttp.Conf
 // OneAttempt lets a call make one attempt.
 func OneAttempt(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts = 1 }
 
-// Quick returns a policy for tests over loopback, where time is real.
+// Quick returns a policy for tests over loopback, in real time.
 func Quick(attempts int) oncehttp.Policy {
 	return oncehttp.Policy{MaxAttempts: attempts, MinDelay: 1, MaxDelay: time.Millisecond}
 }
@@ -39,7 +39,7 @@ func Unhurried(cfg *oncehttp.Config) {
 	cfg.Retry = oncehttp.Policy{MinDelay: 1, MaxDelay: 1, MaxRetryAfter: 2 * time.Hour, MaxElapsed: 24 * time.Hour}
 }
 
-// AddsNothing lets a client send to the tests' servers with an Authorize that has no credentials.
+// AddsNothing lets a client send to the tests' servers with an Authorize without credentials.
 func AddsNothing(cfg *oncehttp.Config) { cfg.Authorize = func(*http.Request) error { return nil } }
 
 // FromOrder makes keys of an order's id.
@@ -47,30 +47,30 @@ func FromOrder(cfg *oncehttp.Config) {
 	cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order/id")
 }
 
-// OrderSeven is an order that FromOrder reads.
+// OrderSeven is an order for FromOrder.
 const OrderSeven = `{"order":{"id":7},"amount":100}`
 
-// TakesNoKey configures a client for an API that takes no key.
+// TakesNoKey configures a client for an API without keys.
 func TakesNoKey(cfg *oncehttp.Config) {
 	cfg.Profile = profile.None()
-	cfg.Profile.NotActed = profile.NotActed{Again: []int{429}} // which is not heeded
+	cfg.Profile.NotActed = profile.NotActed{Again: []int{429}} // is ignored
 	cfg.Profile.ShouldRetry = profile.ShouldRetry{Header: "X-Should-Retry", Yes: "true"}
 }
 
-// Protected configures a client for an API that honours keys on POST, by a profile that the user named.
+// Protected configures a client for an API with keys on POST, by a profile named by the user.
 func Protected(cfg *oncehttp.Config) { cfg.Profile = profile.StripeV1() }
 
-// SecretHeaders names headers that are credentials.
+// SecretHeaders names headers with credentials.
 func SecretHeaders(names ...string) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.SecretHeaders = names }
 }
 
-// SecretParameters names query parameters that are credentials.
+// SecretParameters names query parameters with credentials.
 func SecretParameters(names ...string) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.SecretParameters = names }
 }
 
-// Canary is a secret that must appear nowhere.
+// Canary is a secret. It must appear nowhere.
 const Canary = "c4n4ry-7f3a"
 
 // OtherOrigin is none of Origins.

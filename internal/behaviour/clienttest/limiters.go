@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// Pace is a limiter that lets one send start in each period, as rate.Limiter does.
+// Pace is a limiter with one start of a send in each period, like rate.Limiter.
 type Pace struct {
 	Period time.Duration
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ func wait(ctx context.Context, at time.Time) error {
 	}
 }
 
-// Bucket is a limiter that lets one send start in each period. A wait has its turn from the call on: the turn of one that is ended is lost.
+// Bucket is a limiter with one start of a send in each period. A wait has its turn from the call on: if the wait is ended, its turn is lost.
 type Bucket struct {
 	Period time.Duration
 
@@ -69,7 +69,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// Refuser is a limiter that lets nothing start.
+// Refuser is a limiter without any start.
 type Refuser struct{}
 
 // Wait implements [oncehttp.Limiter].

@@ -13,7 +13,7 @@ func SettleAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, r o
 	if err == nil {
 		options = append(options, oncehttp.AsSeen(rec))
 	}
-	if err != nil && r.Effect == oncehttp.EffectAbsent { // which needs it
+	if err != nil && r.Effect == oncehttp.EffectAbsent { // an absent effect needs the record
 		return err
 	}
 	return c.Settle(ctx, key, r, options...)
@@ -26,11 +26,11 @@ func AbsentAsSeen(c *oncehttp.Client, ctx context.Context, key oncehttp.Key, opt
 
 // RekeyAsSeen looks an operation up, and begins it once more as seen.
 func RekeyAsSeen(c *oncehttp.Client, ctx context.Context, key, newKey oncehttp.Key, reason string, options ...oncehttp.LookupOption) error {
-	rec, _ := c.Lookup(ctx, key, options...) // where that fails, Rekey says why, too
+	rec, _ := c.Lookup(ctx, key, options...) // if this fails, Rekey returns the reason, too
 	return c.Rekey(ctx, key, newKey, reason, append(options, oncehttp.AsSeen(rec))...)
 }
 
-// Absent is AbsentAsSeen that must succeed.
+// Absent is AbsentAsSeen, and fails the test on an error.
 func Absent(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	t.Helper()
 	if err := AbsentAsSeen(c, t.Context(), key); err != nil {
@@ -38,7 +38,7 @@ func Absent(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	}
 }
 
-// Enders returns the two calls that end an operation by hand.
+// Enders returns the two calls to end an operation by hand.
 func Enders() map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error {
 	return map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error{
 		"Settle": func(ctx context.Context, c *oncehttp.Client, key oncehttp.Key) error {

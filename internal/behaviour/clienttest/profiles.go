@@ -31,7 +31,7 @@ func OwnWindow(d time.Duration) *profile.Profile {
 	return p
 }
 
-// TokenProfile returns a profile whose tokens come from Config.Token.
+// TokenProfile returns a profile with tokens from Config.Token.
 func TokenProfile() *profile.Profile {
 	p := profile.Draft07()
 	p.Name, p.Token = "with-token", &profile.Token{}

@@ -7,16 +7,16 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// Span is one beginning that an Instrument was told of.
+// Span is one beginning reported to an Instrument.
 type Span struct {
 	Name         string // "operation" or "attempt"
 	Parent       *Span  // by the context of the beginning; nil: there is none
 	Begins, Ends oncehttp.Event
-	Ended        int // how often
+	Ended        int // the number of ends
 	Attempt      oncehttp.Attempt
 }
 
-// Spans is an Instrument that keeps the beginnings, in their order.
+// Spans is an Instrument. It keeps the beginnings, in their order.
 type Spans struct {
 	mu  sync.Mutex
 	All []*Span

@@ -16,14 +16,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// Engine is a kind of journal that several processes have open, or several lives of one.
+// Engine is a kind of journal, opened by several processes or by several lives of one process.
 type Engine struct {
 	Name string
 	make func(t *testing.T) (open func() persist.Journal)
 	kind kind
 }
 
-// kind says what is special about an engine.
+// kind is the special property of an engine.
 type kind uint8
 
 const (
@@ -37,12 +37,12 @@ func Engines() []Engine {
 	return []Engine{{"memory", inMemory, ordinary}, {"bolt", inFile, oneProcess}, {"postgres", onPostgres, onServer}}
 }
 
-// AllEngines returns memory, bolt and all servers, for what is about claims.
+// AllEngines returns memory, bolt and all servers, for tests of claims.
 func AllEngines() []Engine {
 	return append(Engines(), Engine{"mysql", onMySQL, onServer}, Engine{"redis", onRedis, onServer})
 }
 
-// OnEach runs f as a parallel subtest on each engine. Where not all is tested, one in four rows of a table runs on the servers.
+// OnEach runs f as a parallel subtest on each engine. Unless [testrun.Whole], one in four rows of a table runs on the servers.
 func OnEach(t *testing.T, engines []Engine, f func(t *testing.T, s Shared)) {
 	t.Helper()
 	fourth := !strings.Contains(t.Name(), "/") || crc32.ChecksumIEEE([]byte(t.Name()))%4 == 0
@@ -57,7 +57,7 @@ func OnEach(t *testing.T, engines []Engine, f func(t *testing.T, s Shared)) {
 	}
 }
 
-// Test runs f with a new journal: in virtual time, or in real time where the journal is on a server.
+// Test runs f with a new journal: in virtual time, or in real time if the journal is on a server.
 func (e Engine) Test(t *testing.T, f func(t *testing.T, s Shared)) {
 	t.Helper()
 	made := func(t *testing.T) { f(t, Shared{e.make(t), e.kind == onServer, e.kind == oneProcess}) }
@@ -74,7 +74,7 @@ func inMemory(*testing.T) (open func() persist.Journal) {
 	return func() persist.Journal { return journaltest.NewFairLeasing(j) }
 }
 
-// inFile makes a journal in a file, which is closed with the test.
+// inFile makes a journal in a file. It is closed with the test.
 func inFile(t *testing.T) (open func() persist.Journal) {
 	t.Helper()
 	j, err := bolt.Open(filepath.Join(testrun.Dir(t), "j.db"), bolt.Options{})
@@ -87,7 +87,7 @@ func inFile(t *testing.T) (open func() persist.Journal) {
 
 // Shared is a journal of one engine.
 type Shared struct {
-	Open   func() persist.Journal // as one more process, or life of the process, has it
+	Open   func() persist.Journal // for one more process, or life of the process
 	Server bool                   // it is on a server, and time is real
 	alone  bool                   // two processes cannot have it at once
 }
@@ -100,7 +100,7 @@ func (s Shared) Two() (one, other persist.Journal) {
 	return one, s.Open()
 }
 
-// Time returns the one of two lengths of time that this journal's tests can spend.
+// Time returns the length of time for this journal's tests: real on a server, else virtual.
 func (s Shared) Time(virtual, real time.Duration) time.Duration {
 	if s.Server {
 		return real
@@ -111,7 +111,7 @@ func (s Shared) Time(virtual, real time.Duration) time.Duration {
 // patience bounds a wait for a server.
 const patience = 30 * time.Second
 
-// Await reports whether a condition holds after this virtual time, or as soon as it does in real time.
+// Await reports whether a condition holds after this virtual time. In real time it waits for the condition, for patience at most.
 func (s Shared) Await(virtual time.Duration, holds func() bool) bool {
 	if !s.Server {
 		time.Sleep(virtual)
@@ -127,7 +127,7 @@ func (s Shared) Await(virtual time.Duration, holds func() bool) bool {
 	}
 }
 
-// FallDue lets all that is pending fall due: an hour passes, or it is written so.
+// FallDue makes all pending operations due: an hour passes, or, on a server, their NextAttempt is written as zero.
 func (s Shared) FallDue(t *testing.T) {
 	t.Helper()
 	if !s.Server {

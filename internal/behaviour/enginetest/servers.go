@@ -26,7 +26,7 @@ import (
 // callTimeout bounds a call of a journal on a server. It is long, for machines under load.
 const callTimeout = time.Minute
 
-// onPostgres makes a journal in a schema of its own, which ends with the test, and returns what opens it.
+// onPostgres makes a journal in a schema of its own, and returns a function to open it. The schema ends with the test.
 func onPostgres(t *testing.T) (open func() persist.Journal) {
 	t.Helper()
 	at := testport.Server(t, "ONCEHTTP_TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432/postgres")
@@ -78,7 +78,8 @@ func onRedis(t *testing.T) (open func() persist.Journal) {
 	return opener(t, func(ctx context.Context) (*redis.Journal, error) { return redis.Open(ctx, at, opts) })
 }
 
-// startRedis starts a redis-server that keeps what it acknowledges, and ends with the test. Its folder is in memory where the system has that.
+// startRedis starts a redis-server. The server keeps all acknowledged writes, and ends with the test. Its folder is in memory if the system
+// has that.
 func startRedis(t *testing.T) (address string) {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -109,7 +110,7 @@ func startRedis(t *testing.T) (address string) {
 	}
 }
 
-// opener returns a function that opens a journal on a server once more, as another process would. It is closed with the test.
+// opener returns a function to open a journal on a server once more, as another process would. It is closed with the test.
 func opener[J interface {
 	persist.Journal
 	Close() error
@@ -137,5 +138,5 @@ func endWith(t *testing.T, db *sql.DB, statement string) {
 	})
 }
 
-// ownName returns a name that no other test has.
+// ownName returns a name of this test alone.
 func ownName() string { return "oncehttp_test_" + strings.ToLower(rand.Text()) }

@@ -9,19 +9,19 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// Survivors returns a journal with the unfinished operations that a process leaves when it is killed now.
+// Survivors returns a journal with the unfinished operations left by a process when it is killed now.
 func Survivors(t *testing.T, j persist.Journal) persist.Journal {
 	t.Helper()
 	return Copied(t, j, persist.StatePending, persist.StateHeld)
 }
 
-// Snapshot returns a journal with all that j holds now.
+// Snapshot returns a journal with all present records of j.
 func Snapshot(t *testing.T, j persist.Journal) persist.Journal {
 	t.Helper()
 	return Copied(t, j)
 }
 
-// Copied returns a journal with the records of j in these states; none: in all.
+// Copied returns a journal with the records of j in these states. Without states, it copies all records.
 func Copied(t *testing.T, j persist.Journal, states ...persist.State) persist.Journal {
 	t.Helper()
 	to := memory.New()
@@ -63,13 +63,13 @@ func Count(t *testing.T, j persist.Journal) int {
 	return len(All(t, j))
 }
 
-// Contents returns the records of a journal without leases, which a pass may take and release.
+// Contents returns the records of a journal without leases: a pass may take and release these.
 func Contents(t *testing.T, j persist.Journal) []persist.Record {
 	t.Helper()
 	all := All(t, j)
 	for i := range all {
 		rec := &all[i]
-		// A pass that claims a record and gives it back counts a drive, and says when it is due again.
+		// A pass may claim a record and give it back: then it counts a drive, and sets the time of the next attempt.
 		rec.Revision, rec.Drives, rec.LeaseOwner, rec.LeaseUntil, rec.NextAttempt = 0, 0, "", time.Time{}, time.Time{}
 	}
 	return all

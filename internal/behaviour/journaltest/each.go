@@ -1,5 +1,5 @@
-// Package journaltest holds the journals of the tests of behaviour: every kind in virtual time, journals as other processes have them
-// open, and journals that fail.
+// Package journaltest holds the journals of the tests of behaviour: every kind in virtual time, journals as opened by other
+// processes, and failing journals.
 package journaltest
 
 import (

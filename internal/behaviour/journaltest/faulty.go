@@ -12,12 +12,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// Faulty is a journal whose calls can be made to fail, or to wait: a hook runs before its call, which is not made if the hook
+// Faulty is a journal with hooks to make its calls fail or wait: a hook runs before its call. The call is not made if the hook
 // returns an error.
 type Faulty struct {
 	persist.Journal
 	OnBegin, OnUpdate, OnFinish, OnForget, OnGet, OnList, OnSweep func() error
-	// OnBegun runs after a Begin that was made; its error takes the place of the result.
+	// OnBegun runs after the Begin of the journal; its error takes the place of the result.
 	OnBegun func() error
 }
 
@@ -89,7 +89,7 @@ func Call(hook func() error) error {
 	return hook()
 }
 
-// Once returns a hook that calls f the first time only. The others do not wait for it.
+// Once returns a hook. It calls f the first time only. The other calls do not wait for f.
 func Once(f func() error) func() error {
 	var ran atomic.Bool
 	return func() error {
@@ -100,7 +100,7 @@ func Once(f func() error) func() error {
 	}
 }
 
-// Fails returns a hook that returns err.
+// Fails returns a hook with the error err.
 func Fails(err error) func() error { return func() error { return err } }
 
 // ErrDisk is the error of a full disk.
@@ -109,7 +109,7 @@ var ErrDisk = errors.New("no space left on device")
 // ErrOutage is the error of a journal out of reach.
 var ErrOutage = errors.New("no answer")
 
-// Broken is a journal whose Begin fails.
+// Broken is a journal with a failing Begin.
 type Broken struct{ persist.Journal }
 
 // Begin implements [persist.Journal].
@@ -117,7 +117,7 @@ func (Broken) Begin(context.Context, persist.Record) (persist.Record, bool, erro
 	return persist.Record{}, false, errors.New("disk full")
 }
 
-// Shaky is a journal that other processes share. Its Begin may fail: without a trace, or in doubt. Records in doubt appear when Land is
+// Shaky is a journal shared with other processes. Its Begin may fail: without a trace, or in doubt. Records in doubt appear when Land is
 // called.
 type Shaky struct {
 	*memory.Journal
@@ -136,7 +136,7 @@ func (j *Shaky) Begin(ctx context.Context, rec persist.Record) (persist.Record, 
 	return j.Journal.Begin(ctx, rec)
 }
 
-// Land lets the lost records appear where none stands.
+// Land begins the lost records, unless a record stands there already.
 func (j *Shaky) Land(t *testing.T) {
 	t.Helper()
 	for _, rec := range j.Lost {
@@ -146,7 +146,7 @@ func (j *Shaky) Land(t *testing.T) {
 	}
 }
 
-// Recording is a journal that takes its time to end a record.
+// Recording is a journal with a slow FinishLate.
 type Recording struct {
 	*memory.Journal
 	Takes time.Duration

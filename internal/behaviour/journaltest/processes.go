@@ -21,10 +21,10 @@ func (l *Leasing) Attach(create func() any) any { return l.Attachment.Attach(cre
 // NewLeasing returns j as another process sees it.
 func NewLeasing(j *memory.Journal) persist.Journal { return &Leasing{Journal: j, Claimer: j} }
 
-// FairLeasing is a Leasing on which Run gives each origin its turn.
+// FairLeasing is a Leasing with DueTimes: on it Run gives each origin its turn.
 type FairLeasing struct {
 	Leasing
-	To *memory.Journal // the journal that the processes share
+	To *memory.Journal // the journal shared by the processes
 }
 
 // DueTimes implements [persist.DueTimes].
@@ -32,12 +32,12 @@ func (f *FairLeasing) DueTimes(ctx context.Context, q persist.Query) ([]persist.
 	return f.To.DueTimes(ctx, q)
 }
 
-// NewFairLeasing returns j as another process sees it, for a Run that is fair.
+// NewFairLeasing returns j as another process sees it, for a fair Run.
 func NewFairLeasing(j *memory.Journal) persist.Journal {
 	return &FairLeasing{Leasing{Journal: j, Claimer: j}, j}
 }
 
-// Freezing is the journal of a process that freezes for a time: meanwhile it renews nothing.
+// Freezing is the journal of a process frozen for a time: meanwhile it renews nothing.
 type Freezing struct {
 	persist.Journal
 	persist.Claimer

@@ -83,7 +83,7 @@ func (s *Shop) list(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": found})
 }
 
-// ForgetOrChange takes over from how: whether lookups fail, and whether the orders are forgotten or changed.
+// ForgetOrChange sets Broken as in how, and forgets or changes the orders if how says so. A nil how changes nothing.
 func (s *Shop) ForgetOrChange(how *Shop) {
 	if how == nil {
 		return
@@ -112,7 +112,7 @@ func ByNumber() *profile.Profile {
 // Shopping configures a client for the shop.
 func Shopping(cfg *oncehttp.Config) { cfg.Profile = ByNumber() }
 
-// Promising configures a client for a shop whose lookups find everything within a minute.
+// Promising configures a client with one attempt, for a shop with a promise: its lookups find everything within a minute.
 func Promising(cfg *oncehttp.Config) {
 	cfg.Profile = ByNumber()
 	cfg.Profile.Reference.FoundWithin = time.Minute
@@ -122,7 +122,7 @@ func Promising(cfg *oncehttp.Config) {
 // OrderOne is an order for the shop.
 const OrderOne = `{"number":"A/1&x","amount":100}`
 
-// LostOrder returns a client whose order, under the key "k", was lost before it reached the shop. Later requests reach it.
+// LostOrder returns a client after the loss of its order, under the key "k", on the way to the shop. Later requests reach the shop.
 func LostOrder(t *testing.T, through *Shop, change func(*oncehttp.Config)) (*oncehttp.Client, *wiretest.Crashing, persist.Journal) {
 	t.Helper()
 	lost := true

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Square returns the profile of an API that undoes payments by key.
+// Square returns the profile of an API with undoing of payments by key.
 func Square(t *testing.T) *profile.Profile {
 	t.Helper()
 	p, found := profile.ByName("square")

@@ -1,4 +1,4 @@
-// Package servertest holds the servers of the tests of behaviour: a mock server that counts payments, one that hands out tokens, and a shop
+// Package servertest holds the servers of the tests of behaviour: a mock server with a count of payments, one with tokens, and a shop
 // without idempotency keys.
 package servertest
 
@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Till returns a mock server over a pipe, for the tests that count effects, and the way to it.
+// Till returns a mock server over a pipe, for tests with a count of effects, and the transport to it.
 func Till(t *testing.T, cfg mockserver.Config) (*mockserver.Server, *http.Transport) {
 	t.Helper()
 	server := mockserver.New(cfg)
@@ -33,13 +33,13 @@ func Pay(t *testing.T, body string) *http.Request {
 	return clienttest.Request(t, "POST", "http://mock.test/payments", body)
 }
 
-// Effects returns the number of payments that the server made, under any key.
+// Effects returns the number of payments made by the server, under any key.
 func Effects(s *mockserver.Server) int { return s.Ledger().Snapshot().Effects }
 
 // Order is a payment with a reference: a second key for it breaks a rule of the server.
 const Order = `{"reference":"o1","amount":100}`
 
-// InDoubt sends an order whose outcome must be unknown.
+// InDoubt sends an order. Its outcome must be unknown.
 func InDoubt(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	t.Helper()
 	_, err := c.DoKey(Pay(t, Order), key)
@@ -48,7 +48,7 @@ func InDoubt(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	}
 }
 
-// Tickets returns a till that hands out tokens, and the way to it.
+// Tickets returns a till with tokens, and the transport to it.
 func Tickets(t *testing.T, change func(*mockserver.Config)) (*mockserver.Server, *http.Transport) {
 	t.Helper()
 	cfg := mockserver.Config{Profile: Ticketed(), OperationPointer: "/reference", RequireKey: true}
@@ -58,7 +58,7 @@ func Tickets(t *testing.T, change func(*mockserver.Config)) (*mockserver.Server,
 	return Till(t, cfg)
 }
 
-// Ticketed returns the profile of an API that hands out its keys: tokens for one use, on one path.
+// Ticketed returns the profile of an API with keys of its own: tokens for one use, on one path.
 func Ticketed() *profile.Profile {
 	p := profile.Draft07()
 	p.Name = "ticketed"

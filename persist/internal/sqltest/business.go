@@ -34,7 +34,7 @@ func (e Engine) orders(t testing.TB) string {
 	return table
 }
 
-// begin begins a transaction, which is rolled back at the end of the test if it is open.
+// begin begins a transaction. It is rolled back at the end of the test if it is open.
 func (e Engine) begin(t testing.TB, level sql.IsolationLevel) *sql.Tx {
 	t.Helper()
 	tx, err := e.DB.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
@@ -45,7 +45,7 @@ func (e Engine) begin(t testing.TB, level sql.IsolationLevel) *sql.Tx {
 	return tx
 }
 
-// Transactions checks what Begin does in a transaction of the caller's own.
+// Transactions checks Begin in a transaction of the caller's own.
 func Transactions(t *testing.T, e Engine) {
 	ctx, orders := t.Context(), e.orders(t)
 	j := e.Open(t, e.Address, 15*time.Second)
@@ -92,8 +92,8 @@ func Transactions(t *testing.T, e Engine) {
 	}
 }
 
-// Held checks that nobody waits for an open transaction for longer than the bound, which is
-// one second. waited reports whether an error says that the bound is over.
+// Held checks the waits for an open transaction: nobody waits for longer than the bound of
+// one second. waited reports whether an error says "the bound is over".
 func Held(t *testing.T, e Engine, waited func(error) bool) {
 	ctx, key := t.Context(), "held"
 	j := e.Open(t, e.Address, 30*time.Second)
@@ -169,7 +169,7 @@ func list(t testing.TB, j persist.Journal, account string) (all []persist.Record
 	return all
 }
 
-// Order is what a program does that is killed: in one transaction it begins the operation
+// Order is the work of a program before it is killed: in one transaction it begins the operation
 // and writes the business row. It prints "begun" or "committed", and waits for its end.
 func Order(ctx context.Context, db *sql.DB, orders string, begin BeginFunc, target, key string, commit bool) error {
 	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New()}) // Prepare writes nothing
@@ -206,7 +206,7 @@ func Order(ctx context.Context, db *sql.DB, orders string, begin BeginFunc, targ
 	return nil
 }
 
-// effects is a server that counts the requests of each key.
+// effects is a server with a count of the requests of each key.
 type effects struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -226,8 +226,8 @@ func (e *effects) of(key string) int {
 	return e.n[key]
 }
 
-// Killed kills programs that write orders, before and after their commit, and runs what is
-// left: an operation is sent if, and only if, its order is there. args are those of the role
+// Killed kills programs writing orders, before and after their commit, and runs the
+// operations left: one is sent if, and only if, its order is there. args are those of the role
 // "order", before target, key and "commit" or "hold".
 func Killed(t *testing.T, e Engine, args ...string) {
 	orders := e.orders(t)
@@ -268,8 +268,8 @@ func writeAndKill(t *testing.T, says string, args ...string) {
 	_ = in.Close()
 }
 
-// awaitOneRow waits until the server has noticed which program is dead: until then the
-// business row of that one is in doubt.
+// awaitOneRow waits until the server has noticed the death of the programs: until then the
+// business row of the uncommitted one is in doubt.
 func awaitOneRow(t *testing.T, e Engine, orders string) {
 	t.Helper()
 	for rows := 0; rows != 1; {
@@ -279,8 +279,8 @@ func awaitOneRow(t *testing.T, e Engine, orders string) {
 	}
 }
 
-// sendWhatIsLeft runs the journal until the kept operation was sent, and looks that nothing
-// is left after it.
+// sendWhatIsLeft runs the journal until the kept operation was sent, and checks for
+// nothing left after it.
 func sendWhatIsLeft(t *testing.T, e Engine, api *effects) {
 	t.Helper()
 	j := e.Open(t, e.Address, time.Minute)

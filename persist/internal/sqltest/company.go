@@ -18,14 +18,14 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// companions are two clients on one journal whose Configs differ, in two processes.
+// companions are two clients on one journal with different Configs, in two processes.
 type companions struct {
 	name       string
 	one, other func(*oncehttp.Config)
 	statuses   []int // of the answers; 0: it takes effect, and the connection breaks
 	begin      func(*company) error
 	act        func(*company) error // of the other
-	want       []error              // that the act's error matches; none: it succeeds
+	want       []error              // matched by the act's error; none: it succeeds
 	sends      int
 	hold       persist.HoldReason // of the record under "k" in the end
 	slowly     bool               // the first answer takes until its client has left
@@ -40,8 +40,9 @@ type company struct {
 	sends      atomic.Int32
 }
 
-// Company lets clients of different Configs share a journal on a server, each with a connection of its own: the rules of what a record says,
-// of what is the same request, of what stays local, and of windows, keeping and pauses. open opens a new journal, and then the same one anew.
+// Company lets clients of different Configs share a journal on a server, each with a connection of its own. It checks the rules of
+// the facts in a record, of the same request, of local settings, and of windows, keeping and pauses. open opens a new journal, and
+// then the same one anew.
 func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
 	for _, pair := range slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes(), companyOfKeys(), companyOfReaders(), companyOfActs()) {
 		t.Run(pair.name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journa
 			c := &company{T: t}
 			c.api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				n := int(c.sends.Add(1))
-				if _, _ = io.Copy(io.Discard, req.Body); pair.slowly && n == 1 { // once it is read, the server sees that the client leaves
+				if _, _ = io.Copy(io.Discard, req.Body); pair.slowly && n == 1 { // once it is read, the server sees the client leave
 					<-req.Context().Done()
 				}
 				status := pair.statuses[min(n, len(pair.statuses))-1]
@@ -58,7 +59,7 @@ func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journa
 				}
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(status)
-				_, _ = io.WriteString(w, `{"done":1}`) // the client says what it got
+				_, _ = io.WriteString(w, `{"done":1}`) // the client reports its result
 			}))
 			t.Cleanup(c.api.Close)
 			open := opener(t)
@@ -116,7 +117,7 @@ func (p *companions) judge(c *company) {
 	}
 }
 
-// request is the one that both send.
+// request returns the request of both.
 func (c *company) request() *http.Request {
 	req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.api.URL+"/p?n=1", strings.NewReader(`{"order":"o1","id":"i1"}`))
 	if err != nil {
@@ -155,7 +156,8 @@ func theOther(c *company) *oncehttp.Client { return c.other }
 
 func enqueueOne(c *company) error { return c.one.Enqueue(c.request(), "k") }
 
-// resumed makes passes until one meets the operation, which the journal's clock may show as due a moment later, and returns its error.
+// resumed makes passes until one meets the operation, and returns its error. By the journal's clock the operation may be due a moment
+// later.
 func resumed(ctx context.Context, client *oncehttp.Client) error {
 	for range 1000 {
 		for _, err := range client.Resume(ctx) {
@@ -175,7 +177,7 @@ func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
 	}
 }
 
-// companyOfRecords are about what a record says by itself.
+// companyOfRecords are about the facts in a record itself.
 func companyOfRecords() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	done := ofShop(func(p *profile.Profile) { p.AlreadyDone = []profile.Matcher{{Status: []int{409}, Pointer: "/done"}} })
@@ -199,7 +201,7 @@ func companyOfRecords() []companions {
 	}
 }
 
-// companyOfRequests are about what is the same request.
+// companyOfRequests are about the sameness of requests.
 func companyOfRequests() []companions {
 	secret := func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"n"} }
 	ofBody := func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order") }
@@ -218,7 +220,7 @@ func companyOfRequests() []companions {
 	}
 }
 
-// gate is a limiter that lets nothing go out until it is opened.
+// gate is a limiter. It lets nothing go out until it is opened.
 type gate chan struct{}
 
 func (g gate) Wait(ctx context.Context) error {
@@ -230,12 +232,12 @@ func (g gate) Wait(ctx context.Context) error {
 	}
 }
 
-// refusing is a limiter that refuses.
+// refusing is a limiter with an error for every send.
 type refusing struct{}
 
 func (refusing) Wait(context.Context) error { return errors.New("not now") }
 
-// unreachable is a transport that reaches no server.
+// unreachable is a transport without a way to any server.
 type unreachable struct{}
 
 func (unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -244,7 +246,7 @@ func (unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
 	}}).RoundTrip(req)
 }
 
-// companyOfLocals are about what stays with one client.
+// companyOfLocals are about the settings of one client alone.
 func companyOfLocals() []companions {
 	local := func(c *company) error {
 		_ = resumed(c.Context(), c.other) // it cannot
@@ -270,7 +272,7 @@ func limitedBy(l oncehttp.Limiter) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.Limiter = func(string) oncehttp.Limiter { return l } }
 }
 
-// takenOver lets the other send what the one has left while its limiter waits. The one gets the recorded answer.
+// takenOver lets the other send the operation left by the one while its limiter waits. The one gets the recorded answer.
 func takenOver(c *company, waits gate) error {
 	first := make(chan error, 1)
 	go func() { first <- doOne(c) }()

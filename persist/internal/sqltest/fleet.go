@@ -19,25 +19,25 @@ import (
 )
 
 // Fleet is a test with several worker processes on one journal. Orders are written with
-// their operations in transactions, one in ten of which is rolled back. Where the engine has
-// no Begin, the operations are enqueued, and of one order in ten there is none.
+// their operations in transactions; one in ten of these is rolled back. If the engine has
+// no Begin, the operations are enqueued, and one order in ten has none.
 type Fleet struct {
 	Engine
 	Journal persist.Journal
-	Worker  []string // the arguments of the role "fleet", which opens the journal and calls Work
+	Worker  []string // the arguments of the role "fleet"; it opens the journal and calls Work
 	Orders  int
-	Rounds  int    // in which they come; in each, a worker is killed or frozen, and woken up again
-	Seed    uint64 // of what happens to whom
+	Rounds  int    // of orders; in each, a worker is killed or frozen, and woken up again
+	Seed    uint64 // of the events, and of the workers struck
 	// Calm: the API breaks nothing, and no worker is killed or frozen.
 	Calm bool
 	// Restart crashes the database half-way and starts it again. Nil: it stays up.
 	Restart func()
 }
 
-// fleetFaults is what the API does to the operations.
+// fleetFaults are the faults of the API.
 const fleetFaults = "drop-before=0.03,drop-after=0.1,reset-after=0.03,cut-body=0.05,409=0.05,503=0.05"
 
-// answerDelay is how long the API takes, so that workers are struck while they wait for it.
+// answerDelay is the delay of the API's answers. It lets workers be struck while they wait for it.
 const answerDelay = 10 * time.Millisecond
 
 // fleet is a Fleet under way.
@@ -46,16 +46,16 @@ type fleet struct {
 	t       *testing.T
 	api     *mockserver.Server
 	table   string   // of orders
-	taken   sync.Map // the keys of orders, where there is no table
+	taken   sync.Map // the keys of orders, if there is no table
 	random  *rand.Rand
 	workers [fleetWorkers]*worker
 	kills   int
 	freezes int
-	waking  sync.WaitGroup // workers that are frozen
+	waking  sync.WaitGroup // frozen workers
 }
 
-// Test runs the fleet and looks at what the API was asked to do: every order that was
-// committed took effect once, and none that was rolled back did.
+// Test runs the fleet and checks the requests to the API: every committed order
+// took effect once, and none rolled back did.
 func (f Fleet) Test(t *testing.T) {
 	run := &fleet{Fleet: f, t: t, random: rand.New(rand.NewPCG(f.Seed, 0))}
 	if f.Begin != nil {
@@ -138,8 +138,8 @@ func orderKey(i int) string { return fmt.Sprintf("order-%05d", i) }
 // rolledBack reports whether the transaction of an order is rolled back.
 func rolledBack(i int) bool { return i%10 == 9 }
 
-// order writes an order. A transaction that fails is made again with the same key, also if
-// it is not known whether it was committed.
+// order writes an order. A failed transaction is made again with the same key, also if
+// its commit is in doubt.
 func (f *fleet) order(client *oncehttp.Client, i int) error {
 	req, err := http.NewRequest("POST", f.api.URL()+"/payments", bytes.NewReader([]byte(`{"reference":"`+orderKey(i)+`"}`)))
 	if err != nil {
@@ -162,7 +162,7 @@ func (f *fleet) order(client *oncehttp.Client, i int) error {
 	}
 }
 
-// enqueueOne enqueues the operation of one order, where there are no transactions.
+// enqueueOne enqueues the operation of one order, if there are no transactions.
 func (f *fleet) enqueueOne(client *oncehttp.Client, req *http.Request, key string, back bool) error {
 	if back {
 		return nil
@@ -212,7 +212,7 @@ func (f *fleet) drain() {
 	f.t.Logf("drained %v after the last order", time.Since(start).Round(time.Millisecond))
 }
 
-// unfinished counts the operations that have not ended.
+// unfinished returns the number of pending and held operations, and -1 with an error.
 func (f *fleet) unfinished() (n int, err error) {
 	query := persist.Query{States: []persist.State{persist.StatePending, persist.StateHeld}}
 	for _, err := range f.Journal.List(f.t.Context(), query) {
@@ -224,7 +224,7 @@ func (f *fleet) unfinished() (n int, err error) {
 	return n, nil
 }
 
-// committed are the keys of the orders that there are.
+// committed returns the keys of the existing orders.
 func (f *fleet) committed() map[string]bool {
 	committed := map[string]bool{}
 	if f.Begin == nil {
@@ -278,7 +278,7 @@ func (f *fleet) judge() {
 	f.judgeSends(ledger)
 }
 
-// judgeSends looks at how the workers sent.
+// judgeSends checks the sends of the workers.
 func (f *fleet) judgeSends(ledger mockserver.Snapshot) {
 	if f.Calm {
 		if float64(ledger.Sends) > 1.01*float64(ledger.Effects) {

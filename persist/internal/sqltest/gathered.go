@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// gathered is how many calls come at once: many more than statements run at once, so that
-// most share one with others.
+// gathered is the number of calls at once: many more than statements run at once, so
+// most calls share one with others.
 const gathered = 80
 
 // atOnce makes n calls at once and returns their errors.
@@ -31,8 +31,8 @@ func atOnce(n int, call func(i int) error) []error {
 	return errs
 }
 
-// Gathered makes many calls at once, which share statements, and expects that each gets what
-// it would get alone.
+// Gathered makes many calls at once. They share statements, and each must get the
+// same result as alone.
 func Gathered(t *testing.T, e Engine) {
 	j := e.Open(t, e.Address, 30*time.Second)
 	records := gatheredBegins(t, j)
@@ -40,8 +40,8 @@ func Gathered(t *testing.T, e Engine) {
 	gatheredChanges(t, e, j, records)
 }
 
-// gatheredGets reads records at once: each of them, of the first one many times, and some
-// that are not there.
+// gatheredGets reads records at once: each of them, the first one many times, and some
+// absent ones.
 func gatheredGets(t *testing.T, j persist.Journal, records []persist.Record) {
 	errs := atOnce(3*len(records), func(i int) error {
 		at := i % len(records)
@@ -100,7 +100,7 @@ func gatheredBegins(t *testing.T, j persist.Journal) []persist.Record {
 	return records[alike-1:]
 }
 
-// The records of gatheredChanges that are not just finished, by their places.
+// The special records of gatheredChanges, by their places. All others are just finished.
 const (
 	placeStale  = iota // at another revision
 	placeAbsent        // under another key
@@ -109,7 +109,7 @@ const (
 	placeLocked        // locked by another transaction, until all others have ended
 )
 
-// gatheredChanges finishes records at once, beside some that cannot be finished. One of them
+// gatheredChanges finishes records at once, beside some not fit for it. One of them
 // is locked by another transaction until all others have ended.
 func gatheredChanges(t *testing.T, e Engine, j persist.Journal, records []persist.Record) {
 	changed := make([]persist.Record, len(records))
@@ -166,20 +166,20 @@ func finishAtOnce(t *testing.T, e Engine, j persist.Journal, changed []persist.R
 	return errs[:len(changed)], errs[len(changed)]
 }
 
-// asItSaid reports whether the record at a place is as its Finish said, which was refused at the first three places only.
+// asItSaid reports whether the record at a place is as its Finish said. Finish was refused at the first three places only.
 func asItSaid(at int, now persist.Record, said error) bool {
 	done := now.State == persist.StateConfirmed && now.Revision == 2 && string(now.Answer.Body) == "answer"
 	refused := now.State == persist.StatePending && now.Revision == 1
 	switch {
 	case at <= placeOther:
 		return refused
-	case at == placeLocked: // refused where all took longer than it may wait
+	case at == placeLocked: // refused if the others took longer than its wait may
 		return done == (said == nil)
 	}
 	return done && said == nil
 }
 
-// GatheredOutages breaks statements that several calls share: each call takes effect once,
+// GatheredOutages breaks statements shared by several calls: each call takes effect once,
 // and says so.
 func GatheredOutages(t *testing.T, engine func(t *testing.T) Engine) {
 	for name, f := range Faults() {
@@ -211,8 +211,8 @@ func GatheredOutages(t *testing.T, engine func(t *testing.T) Engine) {
 	}
 }
 
-// lifeOf begins, changes and finishes a record. A call whose error says that nothing was
-// written, as where the fault has struck a new connection, is made once more.
+// lifeOf begins, changes and finishes a record. If a call's error says "nothing was
+// written", as after a fault at a new connection, the call is made once more.
 func lifeOf(j persist.Journal, rec persist.Record) error {
 	ctx := context.Background()
 	twice := func(what string, call func() error) error {

@@ -22,11 +22,11 @@ import (
 
 // The bounds of KilledCallers.
 const (
-	callersOfProcess = 16  // calls that a process has under way
-	answersOfProcess = 100 // after which it is killed
+	callersOfProcess = 16  // calls of a process under way
+	answersOfProcess = 100 // after these it is killed
 )
 
-// callingProcesses is how many processes call, one after another; each is killed.
+// callingProcesses is the number of calling processes, one after another; each is killed.
 var callingProcesses = testrun.N(2, 6)
 
 // Call is the role of a process of KilledCallers: it calls Do for one key after another, and prints each answer as soon as it has it.
@@ -71,15 +71,15 @@ func payOnce(client *oncehttp.Client, url, key string) (answer string, err error
 	return fmt.Sprintf("%d %s", resp.StatusCode, body), errors.Join(err, resp.Body.Close())
 }
 
-// decliningAPI pays each key once, and answers it so ever after. A key that ends with 3 is declined the first time, which it does
-// not keep: the same key would be paid the next time.
+// decliningAPI pays each key once, and answers it so ever after. A key with a final 3 is declined the first time. This answer
+// it does not keep: the same key would be paid the next time.
 type decliningAPI struct {
 	mu    sync.Mutex
 	sends map[string]int
 	paid  map[string]string // the answers
 }
 
-// declined is its answer to a key for the first time.
+// declined is its answer to such a key for the first time.
 const declined = "402 declined"
 
 // ServeHTTP implements [http.Handler].
@@ -100,15 +100,15 @@ func (a *decliningAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, a.paid[key])
 }
 
-// sent is the keys that have reached the API, and how often.
+// sent returns the keys sent to the API, each with its number of sends.
 func (a *decliningAPI) sent() map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.sends)
 }
 
-// KilledCallers kills processes that call Do, some of them after an answer was given and before its record says so. Each key that
-// reached the API has a record; what is not recorded yet is found again by its key; and no key is sent again whose answer is not
+// KilledCallers kills processes calling Do, some of them between giving an answer and recording it. Each key sent to
+// the API has a record; an answer not recorded yet is found again by its key; and no key is sent again if its answer is not
 // found so. The Worker of the fleet is the arguments of the role "caller", after the URL of the API and the beginning of the keys.
 func KilledCallers(t *testing.T, f Fleet) {
 	api := &decliningAPI{sends: map[string]int{}, paid: map[string]string{}}
@@ -147,7 +147,7 @@ func KilledCallers(t *testing.T, f Fleet) {
 	again(t, client, server.URL, api, told)
 }
 
-// callAndKill starts a process that calls, kills it after some answers, and returns what its callers were told.
+// callAndKill starts a calling process, kills it after some answers, and returns the answers told to its callers.
 func callAndKill(t *testing.T, url, name string, worker []string) map[string]string {
 	caller := Child(t.Context(), "caller", append([]string{url, name}, worker...)...)
 	caller.Stderr = os.Stderr
@@ -174,7 +174,7 @@ func callAndKill(t *testing.T, url, name string, worker []string) map[string]str
 	return told
 }
 
-// recorded is the records of a journal, by their keys.
+// recorded returns the records of a journal, by their keys.
 func recorded(t *testing.T, j persist.Journal) map[string]persist.Record {
 	records := map[string]persist.Record{}
 	for rec, err := range j.List(t.Context(), persist.Query{}) {
@@ -210,7 +210,7 @@ func resumeAll(t *testing.T, client *oncehttp.Client) {
 	}
 }
 
-// judgeCallers compares what callers were told, and what the records say in the end, with what the API did.
+// judgeCallers compares the answers told to callers, and the final records, with the acts of the API.
 func judgeCallers(t *testing.T, api *decliningAPI, told map[string]string, records map[string]persist.Record) {
 	for key, rec := range records {
 		if rec.State != persist.StateConfirmed || rec.Answer == nil {
@@ -231,7 +231,7 @@ func judgeCallers(t *testing.T, api *decliningAPI, told map[string]string, recor
 	}
 }
 
-// again calls for what was told once more: the answer is the same, and nothing is sent.
+// again calls once more for the answers told: each answer is the same, and nothing is sent.
 func again(t *testing.T, client *oncehttp.Client, url string, api *decliningAPI, told map[string]string) {
 	before := api.sent()
 	for key, answer := range told {

@@ -10,9 +10,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Locked lets other transactions lock records whose leases are renewed: one that begins the key
-// again, as after a lost commit, and one of somebody else. What is free is renewed all the same,
-// what is locked is not lost, and what another process has is not renewed.
+// Locked lets another transaction lock records during the renewal of their leases: one by a Begin of the key
+// again, as after a lost commit, and one as somebody else's lock. Free records are renewed all the same,
+// locked ones are not lost, and those of another process are not renewed.
 func Locked(t *testing.T, e Engine) {
 	ctx, j := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	claimer := j.(persist.Claimer)
@@ -60,7 +60,7 @@ func Locked(t *testing.T, e Engine) {
 	}
 }
 
-// lastsUntil checks how long the lease of a record lasts.
+// lastsUntil checks the end of a record's lease.
 func lastsUntil(t *testing.T, j persist.Journal, rec persist.Record, want time.Time) {
 	t.Helper()
 	got, err := j.Get(t.Context(), rec.ID)

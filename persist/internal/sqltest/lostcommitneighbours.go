@@ -16,7 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// repeats is a program whose documented transaction was committed, with a lost answer, and is repeated.
+// repeats is a program with a documented transaction. This was committed, with a lost answer, and is repeated.
 type repeats struct {
 	*testing.T
 	e      Engine
@@ -51,7 +51,7 @@ func newRepeats(t *testing.T, e Engine, j persist.Journal, orders, key string) *
 	return r
 }
 
-// as is who places the order, and what of it differs.
+// as is the customer of the order, and the differences in it.
 type as struct {
 	account, token, body string
 }
@@ -104,7 +104,7 @@ func (r *repeats) placeIn(ctx context.Context, tx *sql.Tx, a as) error {
 	return tx.Commit()
 }
 
-// committed places the order, whose answer is lost.
+// committed places the order; its answer is lost.
 func (r *repeats) committed(a as) {
 	r.Helper()
 	if err := r.place(a, sql.LevelDefault); err != nil {
@@ -149,9 +149,9 @@ func (r *repeats) told(err, verdict error) {
 	}
 }
 
-// repeatRow is what becomes of an order after its commit, and what is there at the end.
+// repeatRow is the fate of an order after its commit, and the counts at the end.
 type repeatRow struct {
-	before as // who places it first
+	before as // the first customer
 	act    func(r *repeats)
 	repeat as
 	told   error // by the repetitions
@@ -159,7 +159,7 @@ type repeatRow struct {
 	sends  int // once everything is sent
 }
 
-// repeatRows are the rows of LostCommitNeighbours with a commit that stands.
+// repeatRows are the rows of LostCommitNeighbours with a standing commit.
 func repeatRows() map[string]repeatRow {
 	nothing := func(*repeats) {}
 	return map[string]repeatRow{
@@ -188,8 +188,8 @@ func repeatRows() map[string]repeatRow {
 	}
 }
 
-// LostCommitNeighbours repeats the documented transaction after a commit whose answer was lost, whatever became of its operation
-// meanwhile, and by whatever request: no second order, no second operation and no second effect follows.
+// LostCommitNeighbours repeats the documented transaction after a commit with a lost answer, after any fate of its operation
+// meanwhile, and by any request: no second order, no second operation and no second effect follows.
 func LostCommitNeighbours(t *testing.T, e Engine) {
 	orders := e.orders(t)
 	j := e.Open(t, e.Address, time.Minute)
@@ -228,7 +228,7 @@ func LostCommitNeighbours(t *testing.T, e Engine) {
 	})
 }
 
-// ended checks what is there of the order.
+// ended checks the numbers of orders and sends.
 func (r *repeats) ended(orders, sends int) {
 	r.Helper()
 	var n int
@@ -240,7 +240,7 @@ func (r *repeats) ended(orders, sends int) {
 	}
 }
 
-// lateEnd repeats a transaction whose first run is still open, and ends then.
+// lateEnd repeats a transaction while its first run is still open, and then ends the first.
 func lateEnd(r *repeats, commit bool) {
 	first := r.e.begin(r.T, sql.LevelReadCommitted)
 	payment, err := r.client.Prepare(r.request(as{}), oncehttp.Key(r.key))
@@ -270,7 +270,7 @@ func lateEnd(r *repeats, commit bool) {
 	r.ended(1, 1)
 }
 
-// olderSnapshot repeats in a transaction that has read before the first one was committed: it is told so, or fails and is told so
+// olderSnapshot repeats in a transaction with a read before the commit of the first one: it is told so, or fails and is told so
 // the next time, and inserts nothing.
 func olderSnapshot(r *repeats, level sql.IsolationLevel) {
 	second := r.e.begin(r.T, level)

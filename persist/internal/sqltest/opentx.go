@@ -14,9 +14,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// OpenTransaction lets calls that cannot begin meet a key that somebody has begun in an open transaction: while that is open,
-// nobody knows whether the operation will be sent, and no call says that nothing is pending. After a rollback it does, and after
-// a commit it says how the operation stands. The engine waits for other transactions for one second.
+// OpenTransaction lets calls unable to begin meet a key begun by somebody in an open transaction. While this is open,
+// nobody knows of the operation's sending, and no call says "nothing is pending". After a rollback each call says so, and after
+// a commit it reports the operation's state. The engine waits for other transactions for one second.
 func OpenTransaction(t *testing.T, e Engine) {
 	api := &effects{n: map[string]int{}}
 	web := httptest.NewServer(api)
@@ -72,7 +72,7 @@ func OpenTransaction(t *testing.T, e Engine) {
 	}
 }
 
-// callsThatCannotBegin are calls whose context has ended, or whose request is too large.
+// callsThatCannotBegin returns calls with an ended context, or with a too large request.
 func callsThatCannotBegin(t *testing.T, client *oncehttp.Client, url string) map[string]func(oncehttp.Key) error {
 	ended, end := context.WithCancel(t.Context())
 	end()

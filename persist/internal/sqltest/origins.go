@@ -19,18 +19,18 @@ var (
 	manyOperations = 2 * manyOrigins
 )
 
-// manyExchanges bounds what DueTimes needs for the origins of Origins, on connections of which some are made for it. It is far
-// below their number.
+// manyExchanges bounds the exchanges of DueTimes for the origins of Origins; some of its connections are made for it. It is far
+// below the number of origins.
 const manyExchanges = 40
 
 // Series are the numbers i from 1 on as rows, and expressions of i: 32 bytes of its own, and the name of an origin.
 type Series struct {
 	Rows   string // for a FROM; it has one %d for the last number
 	Bytes  string
-	Origin string // "https://c" with the remainder of i by a number for which it has one %d, and ".example:443"
+	Origin string // "https://c" with the remainder of i by a number, as one %d, and ".example:443"
 }
 
-// Origins asks what is due when at thousands of origins, of a table without statistics, and counts the exchanges with the server.
+// Origins asks for the due times at thousands of origins, of a table without statistics, and counts the exchanges with the server.
 // Then connections are cut meanwhile.
 func Origins(t *testing.T, e Engine, n Series) {
 	p := NewProxy(t, e.Address)
@@ -73,8 +73,8 @@ func Origins(t *testing.T, e Engine, n Series) {
 }
 
 // fill inserts the operations of Origins: operation i is due at i milliseconds, and the operations i and manyOrigins+i are of
-// one origin. Of the first of them each seventh is leased, each eleventh had a lease that has ended, and each thirteenth is of another
-// account. It returns when the first operation of each origin is due.
+// one origin. Of the first of them each seventh is leased, each eleventh had a lease now ended, and each thirteenth is of another
+// account. It returns the time at which the first operation of each origin is due.
 func fill(t *testing.T, e Engine, j persist.Journal, n Series) (want map[string]time.Time) {
 	t.Helper()
 	rec, _, err := j.Begin(context.Background(), Record("mine", "other")) // its key is the other account

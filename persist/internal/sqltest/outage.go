@@ -22,13 +22,13 @@ import (
 // Engine is one database server with the tables of one journal.
 type Engine struct {
 	Address string  // host:port of the server
-	DB      *sql.DB // whose statements find the tables
+	DB      *sql.DB // its statements find the tables
 	Records string  // the name of the table of records, as DB finds it
 
-	// Limit is that of the calls in Outages, Down and DoDown, which wait for many of them. Zero is 6 seconds, in Down 12.
+	// Limit is that of the calls in Outages, Down and DoDown. These wait for many of them. Zero is 6 seconds, in Down 12.
 	Limit time.Duration
 
-	// Open opens a journal whose calls take no longer than limit, through an address. The
+	// Open opens a journal through an address. Its calls take no longer than limit. The
 	// URL holds the password "hunter2". The journal is closed with the test.
 	Open func(t testing.TB, address string, limit time.Duration) persist.Journal
 	// Reader opens the journal for reading. It is closed with the test.
@@ -55,9 +55,9 @@ func Finished(rec persist.Record) persist.Record {
 	return rec
 }
 
-// patiently makes a call until it has done its work: it passes over a record while the
-// server has not yet noticed that the connection of an earlier try, which has locked it, is
-// dead.
+// patiently makes a call until it has done its work: the call passes over a record while the
+// server has not yet noticed the dead connection of an earlier try, and this connection still
+// locks the record.
 func patiently(try func() (done bool, err error)) error {
 	for start := time.Now(); time.Since(start) < 20*time.Second; {
 		if done, err := try(); done || err != nil {
@@ -71,9 +71,9 @@ func patiently(try func() (done bool, err error)) error {
 // exchangesMax is more exchanges than any call has.
 const exchangesMax = 30
 
-// Outages breaks every exchange of every call in every way, and expects that the call has
-// taken effect once, and says so. Most of the time it waits, so that many run at once,
-// whatever the number of processors.
+// Outages breaks every exchange of every call in every way. The call must have
+// taken effect once, and say so. Most of the time it waits, so many run at once,
+// on any number of processors.
 func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 	const atOnce = 12
 	var running sync.WaitGroup
@@ -128,8 +128,8 @@ func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 	t.Errorf("a call of more than %d exchanges", exchangesMax)
 }
 
-// Down breaks the way to the database altogether: calls fail fast and say which journal it
-// is, and the journal recovers by itself.
+// Down breaks the way to the database altogether: calls fail fast and name their
+// journal, and the journal recovers by itself.
 func Down(t *testing.T, e Engine) {
 	limit := cmp.Or(e.Limit, time.Duration(testrun.N(5, 12))*time.Second)
 	proxy := NewProxy(t, e.Address)
@@ -155,7 +155,7 @@ func Down(t *testing.T, e Engine) {
 	}
 	recovers(t, j, proxy, func() error { return proxy.Listen() })
 
-	for range 3 { // a connection that was just used is not asked whether it is alive
+	for range 3 { // a connection just used is not checked for life
 		begun(j, Record("a", Name()))
 	}
 	proxy.Hole(true)
@@ -168,10 +168,10 @@ func Down(t *testing.T, e Engine) {
 	if !errors.Is(err, persist.ErrUncertain) {
 		t.Errorf("Begin whose statement was swallowed: %v, want ErrUncertain", err)
 	}
-	proxy.Refuse() // what was swallowed does not come back
+	proxy.Refuse() // swallowed statements do not come back
 	recovers(t, j, proxy, func() error { proxy.Hole(false); return proxy.Listen() })
 
-	// A statement that went out, and then nobody listens: it is not known what became of it.
+	// A statement went out, and then nobody listens: its result is unknown.
 	begun(j, Record("a", "warm again"))
 	proxy.Arm(CutAfter, 0)
 	go func() { // closes the door behind it
@@ -196,7 +196,7 @@ func (p *Proxy) hasStruck() bool {
 	return p.struck
 }
 
-// named checks an error of a journal that cannot be reached.
+// named checks an error of an unreachable journal.
 func named(t *testing.T, what string, err error, proxy *Proxy) {
 	t.Helper()
 	if err == nil {
@@ -207,7 +207,7 @@ func named(t *testing.T, what string, err error, proxy *Proxy) {
 	}
 }
 
-// recovers opens the way again, and expects that the next calls succeed within seconds.
+// recovers opens the way again, and checks the next calls: they must succeed within seconds.
 func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 	t.Helper()
 	if err := way(); err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the calls of a journal that an outage breaks.
+// This file holds the calls of a journal broken by an outage.
 
 // call is a method of a journal, as the outages strike it. before prepares the record, on a
-// way without faults; run makes the call; after says whether what stands is right.
+// way without faults; run makes the call; after reports whether the standing record is right.
 type call struct {
 	before func(j persist.Journal, rec persist.Record) persist.Record
 	run    func(j persist.Journal, rec persist.Record) error
@@ -41,16 +41,16 @@ func finishedIn(j persist.Journal, rec persist.Record) persist.Record {
 	return rec
 }
 
-// leased begins a record with a lease that has ended.
+// leased begins a record with an ended lease.
 func leased(j persist.Journal, rec persist.Record) persist.Record {
 	rec.LeaseOwner, rec.LeaseUntil = "w", rec.Created
 	return begun(j, rec)
 }
 
-// asIs is for a call that begins its own record.
+// asIs is for a call with a Begin of its own.
 func asIs(_ persist.Journal, rec persist.Record) persist.Record { return rec }
 
-// calls are the methods that ask the database.
+// calls returns the methods with a query to the database.
 func calls() map[string]call {
 	all := changes()
 	maps.Copy(all, passes())
@@ -65,7 +65,7 @@ func at(revision uint64, state persist.State) func(persist.Record, error) bool {
 	}
 }
 
-// changes are the calls that change one record.
+// changes returns the calls with a change of one record.
 func changes() map[string]call {
 	ctx := context.Background()
 	return map[string]call{
@@ -92,13 +92,13 @@ func changes() map[string]call {
 	}
 }
 
-// passes are the calls that change whatever records they find.
+// passes returns the calls with changes of all records found.
 func passes() map[string]call {
 	ctx := context.Background()
 	return map[string]call{
 		"Claim": {begun, func(j persist.Journal, rec persist.Record) error {
 			return patiently(func() (done bool, err error) {
-				// What a claim took whose answer was lost waits for the end of its lease.
+				// Records of a claim with a lost answer wait for the end of its lease.
 				q := persist.Query{Account: rec.Account}
 				got, _, err := j.(persist.Claimer).Claim(ctx, q, "w", 500*time.Millisecond, 5)
 				return len(got) == 1, err
@@ -125,7 +125,7 @@ func passes() map[string]call {
 	}
 }
 
-// reads are the calls that change nothing.
+// reads returns the calls without changes.
 func reads() map[string]call {
 	ctx := context.Background()
 	return map[string]call{

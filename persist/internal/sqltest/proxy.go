@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fault is what a Proxy does to one exchange.
+// Fault is a Proxy's fault at one exchange.
 type Fault int
 
 // The faults. Each but None takes effect once, then the proxy is as before.
@@ -27,13 +27,13 @@ func Faults() map[string]Fault {
 	return map[string]Fault{"cut before": CutBefore, "cut after": CutAfter, "hole before": HoleBefore, "hole after": HoleAfter, "late": LateAfterCut}
 }
 
-// lateBy is how long a statement is held that is passed on late.
+// lateBy is the delay of a statement passed on late.
 const lateBy = 300 * time.Millisecond
 
-// lateLimit is the limit of calls that give up while LateAfterHole lasts. A third of it is enough for a connection on a busy machine.
+// lateLimit is the limit of calls giving up while LateAfterHole lasts. A third of it is enough for a connection on a busy machine.
 const lateLimit = 3 * lateBy
 
-// lateByFar is how long a statement is held after LateAfterHole: longer than such calls need to give up and begin anew.
+// lateByFar is the delay of a statement at LateAfterHole: longer than such calls need to give up and begin anew.
 const lateByFar = 10 * lateBy
 
 // Proxy passes connections on to a server, and breaks them as it is told.
@@ -52,7 +52,7 @@ type Proxy struct {
 	running  sync.WaitGroup
 }
 
-// NewProxy starts a proxy on loopback, which ends with the test.
+// NewProxy starts a proxy on loopback. It ends with the test.
 func NewProxy(t testing.TB, server string) *Proxy {
 	t.Helper()
 	p := &Proxy{server: server, bound: "127.0.0.1:0", conns: map[net.Conn]bool{}}
@@ -66,7 +66,7 @@ func NewProxy(t testing.TB, server string) *Proxy {
 	return p
 }
 
-// Address is where the proxy listens.
+// Address returns the proxy's address.
 func (p *Proxy) Address() string { return p.bound }
 
 // Listen lets the proxy take connections, at the same address as before.
@@ -122,14 +122,14 @@ func (p *Proxy) Struck() bool {
 	return p.struck
 }
 
-// Exchanges is how many exchanges there were so far; those of connections that are made count, too.
+// Exchanges returns the number of exchanges so far; those of the making of connections count, too.
 func (p *Proxy) Exchanges() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.passed
 }
 
-// next is what to do to the exchange that begins now.
+// next returns the fault of the exchange beginning now.
 func (p *Proxy) next() Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,7 +152,7 @@ func (p *Proxy) swallows() bool {
 	return p.hole
 }
 
-// keep notes a connection that Refuse ends. drop forgets and ends it.
+// keep notes a connection for Refuse to end. drop forgets and ends it.
 func (p *Proxy) keep(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,8 +188,8 @@ func (p *Proxy) serve(client net.Conn) {
 	l.statements()
 }
 
-// statements passes on what the client says. A driver writes each exchange in one piece, or
-// in several that follow each other before any answer; a fault that has struck goes for the
+// statements passes on the client's bytes. A driver writes each exchange in one piece, or
+// in several, one after the other before any answer; a fault, once it has struck, goes for the
 // rest of the connection.
 func (l *link) statements() {
 	buf := make([]byte, 64<<10)
@@ -241,7 +241,7 @@ func (l *link) late(statement []byte, by time.Duration) {
 	time.Sleep(lateBy) // the server works on it
 }
 
-// answers passes on what the server says.
+// answers passes on the server's bytes.
 func (l *link) answers() {
 	buf := make([]byte, 64<<10)
 	for {
@@ -267,5 +267,5 @@ func (l *link) answers() {
 	}
 }
 
-// Idle waits until every connection that was cut has ended on the server's side too.
+// Idle waits until every cut connection has ended on the server's side too.
 func (p *Proxy) Idle() { time.Sleep(3 * lateBy) }

@@ -21,13 +21,13 @@ func ended(t *testing.T, j persist.Journal, rec persist.Record) persist.Record {
 	return rec
 }
 
-// sweeps checks how many records a sweep changes, an hour after they have ended.
+// sweeps checks the number of records changed by a sweep, an hour after they have ended.
 func sweeps(t *testing.T, j persist.Journal, rec persist.Record, most, want int) {
 	t.Helper()
 	sweepsBy(t, j, persist.Limits{Now: rec.Finished.Add(time.Hour), Max: most}, want)
 }
 
-// sweepsBy checks how many records a sweep changes under these limits.
+// sweepsBy checks the number of records changed by a sweep under these limits.
 func sweepsBy(t *testing.T, j persist.Journal, l persist.Limits, want int) {
 	t.Helper()
 	if n, err := j.Sweep(t.Context(), l); n != want || err != nil {
@@ -35,7 +35,7 @@ func sweepsBy(t *testing.T, j persist.Journal, l persist.Limits, want int) {
 	}
 }
 
-// SweepPages prunes a table of several pages, nearly all of which ended at the same moment, too lately
+// SweepPages prunes a table of several pages. Nearly all records ended at the same moment, too lately
 // to go. multiply fills the table with 2,500 copies of its only row, each with an
 // id and a number of its own.
 func SweepPages(t *testing.T, e Engine, multiply string) {
@@ -88,9 +88,9 @@ func SweepPages(t *testing.T, e Engine, multiply string) {
 	}
 }
 
-// SweepLocked sweeps beside a transaction that has locked a record which is not due, and one that
-// is: a sweep waits for neither, and passes over the second. multiply fills the table with 200 copies
-// of its only row, each with an id and a number of its own, so that nearly all of it goes.
+// SweepLocked sweeps beside a transaction. It has locked one record not due, and one due:
+// a sweep waits for neither, and passes over the second. multiply fills the table with 200 copies
+// of its only row, each with an id and a number of its own, so nearly all of it goes.
 func SweepLocked(t *testing.T, e Engine, multiply string) {
 	j := e.Open(t, e.Address, 15*time.Second)
 	rec := Record("a", "generated")

@@ -15,7 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// bounded is a client on a journal whose server takes nothing over bound in one piece, and its API.
+// bounded is a client, its API, and its journal. The journal's server takes nothing over bound in one piece.
 type bounded struct {
 	*testing.T
 	j      persist.Journal
@@ -27,13 +27,13 @@ type bounded struct {
 	answer atomic.Pointer[said]
 }
 
-// said is what the API answers: a body and a header of so many bytes.
+// said is the API's answer: a body and a header of so many bytes.
 type said struct {
 	status, body, header int
 	html                 bool
 }
 
-// newBounded is a client whose own bounds are far.
+// newBounded returns a client with far bounds of its own.
 func newBounded(t *testing.T, j persist.Journal, bound int, key string, change func(*oncehttp.Config)) *bounded {
 	t.Helper()
 	b := &bounded{T: t, j: j, bound: bound, key: oncehttp.Key(key)}
@@ -83,7 +83,7 @@ func (b *bounded) request(n int) *http.Request {
 	return req
 }
 
-// do is DoKey, whose answer is read.
+// do is DoKey; it reads the answer.
 func (b *bounded) do(req *http.Request, key oncehttp.Key) error {
 	resp, err := b.client.DoKey(req, key)
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *bounded) do(req *http.Request, key oncehttp.Key) error {
 	return errors.Join(err, resp.Body.Close(), b.client.Flush(b.Context()))
 }
 
-// is checks that err matches this verdict, and no other. What had no effect had none because it is too large.
+// is checks err for this verdict, and no other. An error with ErrNoEffect must match ErrTooLarge, too.
 func (b *bounded) is(what string, err, verdict error) {
 	b.Helper()
 	for _, v := range []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown} {
@@ -106,7 +106,7 @@ func (b *bounded) is(what string, err, verdict error) {
 	}
 }
 
-// stands checks the record of a key, and how often anything was sent. Without a state there is none.
+// stands checks the record of a key, and the number of sends. Without a state there is no record.
 func (b *bounded) stands(id persist.ID, sends int, states ...persist.State) persist.Record {
 	b.Helper()
 	rec, err := b.j.Get(b.Context(), id)
@@ -122,7 +122,7 @@ func (b *bounded) stands(id persist.ID, sends int, states ...persist.State) pers
 	return rec
 }
 
-// tooLargeRequests are requests beside one that is too large: in another place, or under a key that stands.
+// tooLargeRequests are requests beside a too large one: in another place, or under a standing key.
 func tooLargeRequests() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"under a pending key": func(b *bounded) {
@@ -156,7 +156,7 @@ func tooLargeRequests() map[string]func(b *bounded) {
 			req := b.request(b.bound + 1)
 			req = req.WithContext(oncehttp.ContextWithAccount(req.Context(), "bob"))
 			err := b.client.Enqueue(req, b.key)
-			// What stands under no account may be his, until it is assigned.
+			// A record under no account may be his, until it is assigned.
 			if errors.Is(err, oncehttp.ErrNoEffect) == errors.Is(err, oncehttp.ErrOutcomeUnknown) {
 				b.Errorf("Enqueue: %v", err)
 			}
@@ -219,7 +219,7 @@ func tooLargeRequests() map[string]func(b *bounded) {
 	}
 }
 
-// tooLargeAnswers are answers that come another way than to a Do whose operation they end, or end it otherwise.
+// tooLargeAnswers are answers not coming to a Do to end its operation, or ending it otherwise.
 func tooLargeAnswers() map[string]func(b *bounded) {
 	over := func(b *bounded) *persist.Answer {
 		return &persist.Answer{Status: 201, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(strings.Repeat("a", 2*b.bound))}
@@ -291,8 +291,8 @@ func tooLargeAnswers() map[string]func(b *bounded) {
 	}
 }
 
-// TooLarge checks what becomes of requests and answers near the bound of a journal's server, which is bound: nothing is said
-// of a request that is not so, and no operation stays for its answer's sake.
+// TooLarge checks requests and answers near bound, the bound of a journal's server: nothing untrue is said
+// of a request, and no operation stays for its answer's sake.
 func TooLarge(t *testing.T, j persist.Journal, bound int) {
 	for what, rows := range map[string]map[string]func(b *bounded){"request": tooLargeRequests(), "answer": tooLargeAnswers()} {
 		for name, row := range rows {

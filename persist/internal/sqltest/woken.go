@@ -16,7 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Listener is the role of a process that runs a journal until its standard input ends, and prints a line whenever it
+// Listener is the role of a process. It runs a journal until its standard input ends, and prints a line whenever it
 // begins to hear other processes, or no longer does. It looks at the journal by itself every third of the lease, a minute
 // at most.
 func Listener(ctx context.Context, lease string, open func(context.Context) (persist.Journal, error)) error {
@@ -47,12 +47,12 @@ func Listener(ctx context.Context, lease string, open func(context.Context) (per
 	return client.Run(ctx)
 }
 
-// woken is a process with the role "listener", and what it sends.
+// woken is a process with the role "listener", and its sends.
 type woken struct {
 	t       *testing.T
 	client  *oncehttp.Client // of this process
 	url     string
-	arrived chan string // the keys of what it sends
+	arrived chan string // the keys of its sends
 	said    chan string // its lines
 	sent    int
 }
@@ -104,10 +104,10 @@ func startListener(t *testing.T, j persist.Journal, args []string) *woken {
 	return w
 }
 
-// soon is how long something is waited for that is there at once, or else a minute later.
+// soon is the longest wait for an event. The event comes at once, or else a minute later.
 const soon = 45 * time.Second
 
-// idle is how long nothing is to do before something is enqueued: a process that has just ended an operation looks anyway.
+// idle is the time without work before something is enqueued: a process looks anyway if it has just ended an operation.
 const idle = 200 * time.Millisecond
 
 // says waits for the next line of the process, and checks that it has a text.
@@ -123,7 +123,7 @@ func (w *woken) says(text string) {
 	}
 }
 
-// sends enqueues an operation here, and returns how long it is until the process has sent it.
+// sends enqueues an operation here, and returns the time until the process has sent it.
 func (w *woken) sends(enqueue func(*http.Request, oncehttp.Key) error) time.Duration {
 	w.t.Helper()
 	time.Sleep(idle)
@@ -148,9 +148,9 @@ func (w *woken) sends(enqueue func(*http.Request, oncehttp.Key) error) time.Dura
 	return time.Since(start)
 }
 
-// Woken runs a journal in another process, which looks by itself once a minute, and enqueues in this one: each operation
+// Woken runs a journal in another process, with a look by itself once a minute, and enqueues in this one: each operation
 // is sent at once. commit, unless it is nil, begins a record in a transaction of its own, and says so afterwards. breakIt,
-// unless it is nil, breaks the connection that listens. args are those of the role "listener".
+// unless it is nil, breaks the listening connection. args are those of the role "listener".
 func Woken(t *testing.T, j persist.Journal, args []string, commit func(persist.Record) error, breakIt func()) {
 	w := startListener(t, j, args)
 	w.says("listening")
@@ -173,8 +173,8 @@ func Woken(t *testing.T, j persist.Journal, args []string, commit func(persist.R
 	t.Logf("the longest way from Enqueue to the other process's send took %v", longest)
 }
 
-// Polling runs a journal in another process that cannot hear this one: it says so, with a reason that has this text, and
-// sends what it finds.
+// Polling runs a journal in another process, unable to hear this one: it says so, with this text in its reason, and
+// sends the operations found by it.
 func Polling(t *testing.T, j persist.Journal, args []string, reason string) {
 	w := startListener(t, j, args)
 	w.says(reason)
