@@ -64,7 +64,7 @@ func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	return p, x.ctx.Err() == nil && !x.over()
 }
 
-// holds is how long the operation is at work: longer if a request comes after a pause, while it is.
+// holds returns the working time of the operation. It is longer if a request comes beside it after a pause.
 func (p *played) holds(x *trial) time.Duration {
 	for _, a := range p.acts {
 		if a.beside && a.pause {
@@ -74,7 +74,7 @@ func (p *played) holds(x *trial) time.Duration {
 	return x.r.o.Hold
 }
 
-// pauseLength is how long a pause is.
+// pauseLength returns the length of a pause.
 func (x *trial) pauseLength() time.Duration { return min(pauseWait, 2*x.r.o.Settle) }
 
 // makeFail makes the handler of an operation fail as the relation says.

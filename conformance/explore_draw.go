@@ -87,8 +87,8 @@ type drawer struct {
 // drawTries is how often another sequence is drawn where one holds what was found.
 const drawTries = 20
 
-// draw returns the sequence with that number; nil if each that was drawn holds what was found before. Of three
-// sequences two have many changes and few ways, so that all pairs are met soon, and one is short and free.
+// draw returns the sequence with this number; nil if each drawn sequence contains an earlier finding. Of three
+// sequences two have many changes and few ways, to meet all pairs soon, and one is short and free.
 func (d *drawer) draw(number int) *sequence {
 	ways, changes := d.pools()
 	pool := slices.Concat(ways, changes)
@@ -111,7 +111,7 @@ func (d *drawer) draw(number int) *sequence {
 	return nil
 }
 
-// batchMost is how many changes a sequence of pairs has.
+// batchMost is the number of changes in a sequence of pairs.
 const batchMost = 8
 
 // pair puts a way, and sometimes one or two more, into a sequence with a batch of changes: number goes round all ways, and each
@@ -314,7 +314,7 @@ func (d *drawer) anyForm(random *rand.Rand) []string {
 // draws reports whether a relation may be drawn.
 func (d *drawer) draws(id string) bool { return slices.Contains(d.ids, id) }
 
-// place is where a request is put behind the first: just behind it, or anywhere.
+// place returns the position of a request behind the first: just behind it, or anywhere.
 func (d *drawer) place(s *sequence, random *rand.Rand) int {
 	if random.IntN(2) == 0 {
 		return 1

@@ -101,7 +101,7 @@ func (p *played) freedomOf(first, s *sent) freedom {
 // isFree reports whether a right server may do one of several things with a request that differs in such a relation.
 func (b bearing) isFree() bool { return b == either || b == apart || b == free }
 
-// judgeFreedoms holds what was done in a sequence against what the server does in others.
+// judgeFreedoms compares the server's behaviour in a sequence with its behaviour in others.
 func (x *trial) judgeFreedoms(p *played, elsewhere freedoms) {
 	for _, o := range p.observe(x) {
 		before, settled := elsewhere.settled(o.change)
