@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -15,12 +16,12 @@ type Clock struct {
 	journal persist.Claimer // nil: this process's own clock
 	own     func() Moment   // reads this process's own clock
 
-	asking chan struct{} // holds one while somebody asks the journal: one asks for all
+	last   atomic.Pointer[reading] // nil: the journal was not asked yet; an operation reads it dozens of times
+	asking chan struct{}           // holds one while somebody asks the journal: one asks for all
 	mu     sync.Mutex
-	last   reading // zero: the journal was not asked yet
-	asked  int     // how often the journal was asked
-	err    error   // of the last time
-	told   bool    // of the own clock: it is off
+	asked  int   // how often the journal was asked
+	err    error // of the last time
+	told   bool  // of the own clock: it is off
 }
 
 // Moment is a time by this process's own clocks: the wall clock (it may be set) and the monotonic one (it may stand still during sleep).
@@ -161,8 +162,8 @@ func (c *Clock) Learn(ctx context.Context, host *Host, shown time.Time, before M
 	}
 	after := c.own()
 	off := max(before.wall.Sub(shown), shown.Sub(after.wall))
+	c.last.Store(&reading{shown: shown, before: before, after: after})
 	c.mu.Lock()
-	c.last = reading{shown: shown, before: before, after: after}
 	tell := off > host.Skew && !c.told
 	c.told = c.told || tell
 	c.mu.Unlock()
@@ -172,8 +173,10 @@ func (c *Clock) Learn(ctx context.Context, host *Host, shown time.Time, before M
 	}
 }
 
+// reading returns the last reading; zero if there is none.
 func (c *Clock) reading() reading {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.last
+	if last := c.last.Load(); last != nil {
+		return *last
+	}
+	return reading{}
 }

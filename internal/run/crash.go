@@ -114,10 +114,8 @@ func (p *pass) begin(f func()) {
 
 // drive is resume, and makes the operation's error of a crash.
 func (p *pass) drive(rec *persist.Record, t *turn) (r resumed, over bool) {
-	crashed := apart(func() { r, over = p.resume(rec, t) })
-	if crashed == nil {
-		crashed = r.crashed
-	}
+	r, over = p.resume(rec, t)
+	crashed := r.crashed
 	if crashed == nil {
 		return r, over
 	}
@@ -150,5 +148,6 @@ func (e *engine) resting(id persist.ID) bool { return !e.restsUntil(id).IsZero()
 
 // restsUntil returns the time of this client's next try of an operation after a crash or an impossible send; zero: now.
 func (e *engine) restsUntil(id persist.ID) time.Time {
-	return later(e.shared.crashes.Until(id, e.now()), e.aside.Until(id, e.now()))
+	now := e.now()
+	return later(e.shared.crashes.Until(id, now), e.aside.Until(id, now))
 }

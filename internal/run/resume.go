@@ -50,23 +50,20 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 		defer p.c.engine.leases.Drop(listed.ID)
 	}
 	if p.c.engine.resting(listed.ID) {
-		p.giveBackResting(listed)
-		return resumed{}, false
+		return resumed{crashed: apart(func() { p.giveBackResting(listed) })}, false
 	}
 	if p.c.draining.Err() != nil {
-		p.c.engine.giveBack(p.ctx, *listed, time.Time{})
-		return resumed{}, false
+		return p.notResumed(listed, func() time.Time { return time.Time{} }), false
 	}
 	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
 		Record: listed, Context: p.ctx, Draining: p.draining, Client: p.c, Patience: p.c.cfg.patience(), InDoubt: true,
 	}, nil)
 	if arrival != inflight.Started {
-		again := p.again()
+		again := p.again
 		if p.lanes != nil && !p.c.engine.leases.Runs(listed.ID) { // the run under way has written its last: it ends soon
-			again = p.c.engine.now().Add(endingPause)
+			again = func() time.Time { return p.c.engine.now().Add(endingPause) }
 		}
-		p.c.engine.giveBack(p.ctx, *listed, again)
-		return resumed{}, false
+		return p.notResumed(listed, again), false
 	}
 	defer caller.Done()
 	call := caller.Call()
@@ -92,8 +89,7 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 	case stack != nil:
 		return resumed{crashed: crashOf(call, stack), sends: call.Sends()}, true
 	case res == nil: // the call before has not ended, and still has it
-		p.c.engine.giveBack(p.ctx, *listed, p.again())
-		return resumed{}, false
+		return p.notResumed(listed, p.again), false
 	case res.err != nil:
 		return resumed{result: Result{Key: listed.Key}, err: own(res.err, "resume", false), turn: res.turn}, took
 	case res.turn != nil:
@@ -105,6 +101,12 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 		return resumed{}, true
 	}
 	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg, listed)}, true
+}
+
+// notResumed gives back an operation without a run, due again at the time returned by again. The result has a crash of the journal, if there
+// was one.
+func (p *pass) notResumed(listed *persist.Record, again func() time.Time) resumed {
+	return resumed{crashed: apart(func() { p.c.engine.giveBack(p.ctx, *listed, again()) })}
 }
 
 // giveBackResting gives back an operation left alone by this client for now, unchanged. A pass without an end claims nothing of its
@@ -152,10 +154,10 @@ func (p *pass) run(call callers, listed *persist.Record, t *turn, stack *[]byte)
 func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
 	const name = "resume"
 	e := p.c.engine
-	current, err := p.current(call.Values(), listed)
-	r := &run{engine: e, call: call, name: name, rec: current, given: operation.Given{Pass: true, StopIfDown: p.silent}, fair: p.lanes != nil, turns: p.turns(), turn: t, leaves: true, returns: true, stack: stack}
-	r.token = t.tokenLeft(&current)
+	r := &run{engine: e, call: call, name: name, given: operation.Given{Pass: true, StopIfDown: p.silent}, fair: p.lanes != nil, turns: p.turns(), turn: t, leaves: true, returns: true, stack: stack}
 	rec := &r.rec
+	err := p.current(call.Values(), listed, rec)
+	r.token = t.tokenLeft(rec)
 	switch {
 	case isOver(rec, err):
 		return &result{}, false, false
@@ -260,13 +262,15 @@ func (r *run) mayBegin() bool {
 	return !r.fair || r.origins.Open(r.rec.Origin, r.rec.ID)
 }
 
-// current returns the record as it stands now. A record claimed by a fair Run needs no second look: if another process has changed
+// current sets rec to the listed record as it stands now. A record claimed by a fair Run needs no second look: if another process has changed
 // it since, adopt's change of it fails as stale.
-func (p *pass) current(ctx context.Context, listed *persist.Record) (persist.Record, error) {
+func (p *pass) current(ctx context.Context, listed, rec *persist.Record) (err error) {
 	if p.lanes != nil && listed.State == persist.StatePending {
-		return *listed, nil
+		*rec = *listed
+		return nil
 	}
-	return p.c.engine.journal.Get(ctx, listed.ID)
+	*rec, err = p.c.engine.journal.Get(ctx, listed.ID)
+	return err
 }
 
 // reconcile asks Config.Reconcile about a held operation, and settles it if Reconcile knows the effect. took is as for run.

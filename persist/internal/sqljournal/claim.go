@@ -34,14 +34,11 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 
 // ClaimToSend implements [persist.SendClaimer], as Claim.
 func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
-	return j.claim(ctx, q, owner, lease, n, func(rec *persist.Record, now time.Time) {
-		rec.MaybeSent, rec.FirstSent = true, now
-		rec.ExtendSendUntil(now.Add(sending))
-	})
+	return j.claim(ctx, q, owner, lease, n, &sending)
 }
 
-// claim is Claim, or ClaimToSend if mark is not nil. mark marks a record claimed at now.
-func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, mark func(rec *persist.Record, now time.Time)) (claimed []persist.Record, at time.Time, err error) {
+// claim is Claim, or ClaimToSend if sending is not nil.
+func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, sending *time.Duration) (claimed []persist.Record, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened
 	}
@@ -69,18 +66,21 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 		now, err = j.d.Claim(ctx, conn, c.where, c.args, l, n, func(row *Row, now int64) []byte {
 			row.LeaseOwner, row.LeaseUntil = l.Owner, now+l.For
 			row.Revision++
-			rec, err := row.Record()
-			if err != nil {
-				damaged = j.failed(err)
+			claimed = append(claimed, persist.Record{})
+			rec := &claimed[len(claimed)-1]
+			if err := row.decode(rec); err != nil {
+				claimed, damaged = claimed[:len(claimed)-1], j.failed(err)
 				return row.Progress
 			}
 			rec.Drives++
-			claimed = append(claimed, rec)
-			if mark != nil && rec.MarkedByClaim(instant(now)) {
-				mark(&rec, instant(now))
-				row.SendUntil = nanoseconds(rec.SendUntil)
+			if at := instant(now); sending != nil && rec.MarkedByClaim(at) {
+				marked := *rec // the record itself is returned without the mark
+				marked.MaybeSent, marked.FirstSent = true, at
+				marked.ExtendSendUntil(at.Add(*sending))
+				row.SendUntil = nanoseconds(marked.SendUntil)
+				return encodeProgress(&marked)
 			}
-			return encodeProgress(&rec)
+			return encodeProgress(rec)
 		})
 		return err
 	})

@@ -201,10 +201,18 @@ func withoutColumns(rec *persist.Record) persist.Record {
 
 // Record decodes the row. The record owns its memory.
 // Error: persist.ErrCorrupt; *persist.UnreadError with persist.ErrNewer.
-func (r *Row) Record() (persist.Record, error) {
-	rec, intent, progress, err := r.head()
-	if err != nil {
+func (r *Row) Record() (rec persist.Record, err error) {
+	if err := r.decode(&rec); err != nil {
 		return persist.Record{}, err
+	}
+	return rec, nil
+}
+
+// decode is Record into an empty record: records are large, and are not copied where there are many. With an error, the record is of no use.
+func (r *Row) decode(rec *persist.Record) error {
+	intent, progress, err := r.head(rec)
+	if err != nil {
+		return err
 	}
 	if intent.Len > 0 {
 		rec.Body = r.Body
@@ -213,27 +221,27 @@ func (r *Row) Record() (persist.Record, error) {
 		rec.Answer.Body = r.Answer
 	}
 	if !intact(r.Body, intent) || !intact(r.Answer, progress) {
-		return persist.Record{}, fmt.Errorf("%w: the body kept for account %q, key %q is not what was written", persist.ErrCorrupt, r.Account, r.Key)
+		return fmt.Errorf("%w: the body kept for account %q, key %q is not what was written", persist.ErrCorrupt, r.Account, r.Key)
 	}
 	if err := rec.Validate(); err != nil {
-		return persist.Record{}, fmt.Errorf("%w: account %q, key %q: %v", persist.ErrCorrupt, r.Account, r.Key, err)
+		return fmt.Errorf("%w: account %q, key %q: %v", persist.ErrCorrupt, r.Account, r.Key, err)
 	}
-	return rec, nil
+	return nil
 }
 
-// head decodes all but the bodies.
-func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err error) {
+// head decodes all but the bodies into an empty record.
+func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err error) {
 	if !r.readable() {
-		return persist.Record{}, intent, progress, r.unread()
+		return intent, progress, r.unread()
 	}
-	intent, err = codec.DecodeIntent(r.Intent, &rec)
+	intent, err = codec.DecodeIntent(r.Intent, rec)
 	if err == nil {
-		progress, err = codec.DecodeProgress(r.Progress, &rec)
+		progress, err = codec.DecodeProgress(r.Progress, rec)
 	}
 	if err != nil {
-		return persist.Record{}, intent, progress, fmt.Errorf("account %q, key %q: %w", r.Account, r.Key, err)
+		return intent, progress, fmt.Errorf("account %q, key %q: %w", r.Account, r.Key, err)
 	}
-	r.columns(&rec)
+	r.columns(rec)
 	switch rec.ServerToken = rec.WireKey == noWireKey; {
 	case rec.ServerToken:
 		rec.WireKey = ""
@@ -243,7 +251,7 @@ func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err er
 	if rec.Carrier == persist.CarrierSealed {
 		rec.SealedNeeds = string(r.Needs)
 	}
-	return rec, intent, progress, nil
+	return intent, progress, nil
 }
 
 // readable reports whether the row's encoded parts are of this version's format.

@@ -213,8 +213,8 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 	strip := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET swept = 1, generated = ?, unreported = ?, sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL, answer = NULL WHERE id = ?")
 	var drop []any
 	for i := range rows {
-		rec, _, _, err := rows[i].head()
-		if err != nil {
+		var rec persist.Record
+		if _, _, err := rows[i].head(&rec); err != nil {
 			continue
 		}
 		whole, answer := s.l.Sweep(&rec, s.l.Now)
