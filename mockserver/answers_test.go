@@ -45,7 +45,12 @@ var documented = map[string]struct{ inProgress, mismatch, replay spelledBy }{
 	"revolut-business-cards": {spelledBy{429, "code", "3162"}, spelledBy{}, spelledBy{status: 201}},
 	"razorpay-refunds":       {spelledBy{status: 409}, spelledBy{400, "error.description", "Different request with the same idempotency key has already been processed."}, spelledBy{status: 201}},
 	"razorpay-transfers":     {spelledBy{status: 409}, spelledBy{}, spelledBy{status: 201}},
-	"antom":                  {spelledBy{}, spelledBy{-1, "result.resultCode", "REPEAT_REQ_INCONSISTENT"}, spelledBy{status: 201}},
+	"truelayer": {
+		spelledBy{409, "type", "https://docs.truelayer.com/docs/error-types#idempotency-key-concurrency-conflict"},
+		spelledBy{422, "type", "https://docs.truelayer.com/docs/error-types#idempotency-key-reuse"}, spelledBy{status: 201},
+	},
+	"flutterwave": {spelledBy{}, spelledBy{}, spelledBy{201, "X-Idempotency-Cache-Hit", "true"}},
+	"antom":       {spelledBy{}, spelledBy{-1, "result.resultCode", "REPEAT_REQ_INCONSISTENT"}, spelledBy{status: 201}},
 }
 
 // keyedBy is a request of the API with this key and amount.

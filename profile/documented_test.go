@@ -107,8 +107,46 @@ func documented() map[string]words {
 		"resend": {"endpoints": "POST /emails, POST /emails/batch", "carrier": "header Idempotency-Key", "key": "1 to 256 bytes", "methods": "POST", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
 		// "less than 255 characters"; "All POST and PATCH requests"; "24 hours"; "saved regardless of whether it succeeded or failed".
 		"zuora": {"endpoints": "", "carrier": "header idempotency-key", "key": "1 to 254 bytes", "methods": "POST, PATCH", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: yes"},
+		// xero_accounting.yaml, components/parameters/idempotencyKey: "128 character max."; 99 operations have it, 53 PUTs and 46 POSTs.
+		"xero": {"carrier": "header Idempotency-Key", "key": "1 to 128 bytes", "methods": "POST, PUT", "window": "1h, a cap that nobody promised", "mismatch": ""},
+		// One page says 30 days, another one 6 hours.
+		"truelayer": {
+			"endpoints": "POST /v3/payments", "carrier": "header Idempotency-Key", "methods": "POST", "window": "6h",
+			"mismatch": "422 with /type = https://docs.truelayer.com/docs/error-types#idempotency-key-reuse", "in_progress": "409 with /type = https://docs.truelayer.com/docs/error-types#idempotency-key-concurrency-conflict",
+		},
+		// "up to 36 characters"; "will not expire"; any repeat is a 409.
+		"moov": {"carrier": "header X-Idempotency-Key", "key": "1 to 36 bytes", "methods": "POST", "window": "30d", "unclear": "409", "stored": ""},
+		// "between 16 and 36 alphanumeric characters or dashes"; "all POST calls"; any repeat is a 409.
+		"mangopay": {"carrier": "header Idempotency-Key", "key": "16 to 36 bytes, of A-Za-z0-9-", "methods": "POST", "window": "24h", "unclear": "409", "stored": ""},
+		// "up to 255 characters"; the page's list.
+		"column": {
+			"endpoints": "POST /bank-accounts, POST /bank-accounts/{bank_account_id}/account-numbers, POST /entities/business, POST /entities/person, POST /interests/configs, POST /interests/pivot-rates, POST /loans, POST /loans/disbursements, POST /loans/payments, POST /loans/{loan_id}/sales, POST /transfers/ach, POST /transfers/ach/{ach_transfer_id}/reverse, POST /transfers/book, POST /transfers/checks/deposit, POST /transfers/checks/issue, POST /transfers/international-wire, POST /transfers/international-wire/fx-rate, POST /transfers/wire, POST /transfers/wire/{wire_transfer_id}/reverse",
+			"carrier":   "header Idempotency-Key", "key": "1 to 255 bytes", "window": "1h, a cap that nobody promised", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown",
+		},
+		// "For all POST endpoints"; X-Idempotency-Cache-Hit: true.
+		"flutterwave": {"endpoints": "", "carrier": "header X-Idempotency-Key", "methods": "POST", "window": "1h, a cap that nobody promised", "replay": "X-Idempotency-Cache-Hit: true"},
+		// mercury-go payment.go: three requests have the member idempotencyKey, which is required.
+		"mercury": {
+			"endpoints": "POST /api/v1/account/{accountId}/request-send-money, POST /api/v1/account/{accountId}/transactions, POST /api/v1/transfer",
+			"carrier":   "JSON body at /idempotencyKey", "methods": "POST", "window": "1h, a cap that nobody promised",
+		},
 		// "a maximum of 32 characters", a-z A-Z 0-9 - _; "stored indefinitely".
 		"amazon-pay": {"endpoints": "", "carrier": "header x-amz-pay-idempotency-key", "key": "1 to 32 bytes, of " + lettersDashes, "methods": "POST", "window": "30d", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
+	}
+}
+
+// TestXeroEndpoints: the specification has 99 operations with the key: 53 PUTs and 46 POSTs.
+func TestXeroEndpoints(t *testing.T) {
+	t.Parallel()
+	p, _ := profile.ByName("xero")
+	puts := 0
+	for _, e := range p.Endpoints {
+		if e.Method == "PUT" {
+			puts++
+		}
+	}
+	if len(p.Endpoints) != 99 || puts != 53 {
+		t.Errorf("got %d endpoints, %d of them PUT; want 99 and 53", len(p.Endpoints), puts)
 	}
 }
 

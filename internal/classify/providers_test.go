@@ -143,8 +143,18 @@ func saidMtoZ() map[string][]said {
 			{"an error in a 200", answer(200, `{"success":false,"processId":"CBCFED6580B4E076","reasons":[{"code":53100320,"message":"'termType' value should be one of: TERMED, EVERGREEN"}]}`), held, ""},
 			{"done", answer(200, `{"success":true,"orderNumber":"O-1"}`), stored, ""},
 		},
-		"qonto": {{"repeat, whatever its body", answer(200, `{"id":"x"}`), stored, ""}},
-		"solid": {{"conflict in its database, kept", answer(409, `{"errorCode":"EC_QLDB_OCC_ERROR_RETRY","sysMessage":"qldb occ error please retry"}`), held, ""}},
+		// The bodies are those of truelayer-php's tests, tests/Mocks/ErrorResponse.php.
+		"truelayer": {
+			{"running", answer(409, `{"type":"https://docs.truelayer.com/docs/error-types#idempotency-key-concurrency-conflict","title":"Idempotency-Key Concurrency Conflict","status":409}`), inFlight, ""},
+			{"other request", answer(422, `{"type":"https://docs.truelayer.com/docs/error-types#idempotency-key-reuse","title":"Idempotency-Key Reuse","status":422}`), mismatched, "mismatch, held"},
+			{"another request at the same resource", answer(409, `{"type":"https://docs.truelayer.com/docs/error-types#conflict","title":"Conflict","status":409}`), inFlight, ""},
+			{"bad request", answer(400, `{"type":"https://docs.truelayer.com/docs/error-types#invalid-parameters","title":"Invalid Parameters","status":400}`), final, again},
+		},
+		"flutterwave": {{"repeat", answer(201, `{}`, "X-Idempotency-Cache-Hit", "true"), stored, ""}},
+		"moov":        {{"any repeat", answer(409, `{}`), held, ""}},
+		"mangopay":    {{"any repeat", answer(409, `{}`), held, ""}},
+		"qonto":       {{"repeat, whatever its body", answer(200, `{"id":"x"}`), stored, ""}},
+		"solid":       {{"conflict in its database, kept", answer(409, `{"errorCode":"EC_QLDB_OCC_ERROR_RETRY","sysMessage":"qldb occ error please retry"}`), held, ""}},
 		"whop": {
 			{"other request, or a bad one", answer(400, `{}`), final, again}, {"a refusal, given again", answer(400, `{}`, replayed, "true"), stored, ""},
 		},
@@ -199,7 +209,7 @@ func inWords(v classify.Verdict) string {
 // silent are the profiles whose sources document no answer that a matcher could read: none that differs from any success,
 // or one in XML or in the middle of a GraphQL answer.
 var silent = []string{
-	"alipay", "brex", "lob", "none", "paystack", "rapyd", "shopify", "wise-balances", "wise-transfers", "worldpay-wpg",
+	"alipay", "brex", "column", "lob", "mercury", "none", "paystack", "rapyd", "shopify", "wise-balances", "wise-transfers", "worldpay-wpg", "xero",
 }
 
 // TestProviders: the answers that each provider's sources document, and what they prove. A success is tried for every
