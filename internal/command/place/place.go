@@ -58,6 +58,32 @@ func Engines() map[string]engine {
 	}
 }
 
+// Size returns the bytes of a journal: of its file, of its tables with their indexes, or of its keys. It returns 0 if they are not to be
+// had: a role may have no right to see them. j is the journal as opened, under its seal.
+func (p Place) Size(ctx context.Context, j persist.Journal) (int64, error) {
+	if p.IsFile() {
+		info, err := os.Stat(p.Path)
+		if err != nil {
+			return 0, nil
+		}
+		return info.Size(), nil
+	}
+	sized, ok := j.(interface {
+		Size(context.Context) (int64, error)
+	})
+	if !ok {
+		return 0, nil
+	}
+	n, err := sized.Size(ctx)
+	if RefusesCall(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, JournalError(p.Name, err)
+	}
+	return n, nil
+}
+
 // Engine returns the engine of a server's URL. Parse lets no other scheme through.
 func (p Place) Engine() engine { return Engines()[p.URL.Scheme] }
 

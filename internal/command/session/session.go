@@ -174,6 +174,7 @@ type Session struct {
 	Place   place.Place        // of the journal
 	holder  *place.Holder      // nil: readers are not served
 	held    *place.HeldJournal // the process holding the file; nil: the file is read
+	opened  persist.Journal    // of a reader: the journal under its seal
 
 	ShowsUnread bool // unreadable records are listed by their clear parts
 }
@@ -264,8 +265,11 @@ func OpenReader(at place.Place) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
-	return &Session{Journal: used, Place: at, holder: place.Hold(at, j, used)}, nil
+	return &Session{Journal: used, Place: at, opened: j, holder: place.Hold(at, j, used)}, nil
 }
+
+// Size returns the bytes of a reader's journal: see [place.Place.Size].
+func (s *Session) Size(ctx context.Context) (int64, error) { return s.Place.Size(ctx, s.opened) }
 
 // Flush returns when everything learnt by the client is durable.
 func (s *Session) Flush(ctx context.Context) error {
