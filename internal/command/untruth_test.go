@@ -95,6 +95,7 @@ func TestCompletionOfWords(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
 		"stripe\nstripe-v2\n":         {"batch", "--profile", "stri"},
+		"X-Passcode\n":                {"send", "-H", "X-Passcode: a", "-H", "Accept: b", "-H", "@auth", "--secret-header", "X"},
 		"held\n":                      {"journal", "list", "--state", "he"},
 		"held,pending\n":              {"journal", "list", "--state", "held,pe"},
 		"declined\n":                  {"journal", "stats", "--result", "dec"},

@@ -38,6 +38,7 @@ type ClientFlags struct {
 	basePath  string
 	insertKey bool
 	headers   []string
+	Secret    SecretFlags
 	Retry     oncehttp.Policy
 	pin       PinFlags
 
@@ -67,6 +68,7 @@ func (f *ClientFlags) BindHonoured(fs *pflag.FlagSet) {
 // BindSending binds the flags also valid for operations with account and profile on record.
 func (f *ClientFlags) BindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
+	f.Secret.Bind(fs)
 	f.pin.Bind(fs)
 	f.natural.Bind(fs)
 	fs.BoolVar(&f.natural.askFirst, "ask-first", false, "--lookup is asked before an operation in doubt is sent again")
@@ -102,6 +104,10 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	if err != nil {
 		return oncehttp.Config{}, nil, err
 	}
+	secret, err := f.Secret.Names()
+	if err != nil {
+		return oncehttp.Config{}, nil, err
+	}
 	if f.Declines, err = results.ParseDeclines(f.declinedTexts); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
@@ -113,6 +119,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return oncehttp.Config{}, nil, errors.New("--ask-first: what is found may be another's; say --already-done, or give a profile that says how a number that was used before is answered")
 	}
 	cfg := oncehttp.Config{Account: f.Account, Profile: p, Retry: f.Retry, Credential: f.pin.Credential, Region: f.pin.Region, KeyHonoured: f.honoured, BasePath: f.basePath, InsertKey: f.insertKey}
+	cfg.SecretHeaders = secret
 	cfg.Logger = newCoverageLog(stderr)
 	if cfg.Authorize, err = signer(f.signing, p); err != nil {
 		return cfg, nil, err
