@@ -43,6 +43,7 @@ type ClientFlags struct {
 	pin       PinFlags
 
 	natural       NaturalFlags
+	outcome       OutcomeFlags
 	declinedTexts []string
 	Declines      results.Declines
 
@@ -72,6 +73,7 @@ func (f *ClientFlags) BindSending(fs *pflag.FlagSet) {
 	f.pin.Bind(fs)
 	f.natural.Bind(fs)
 	fs.BoolVar(&f.natural.askFirst, "ask-first", false, "--lookup is asked before an operation in doubt is sent again")
+	f.outcome.Bind(fs)
 	results.BindDeclines(fs, &f.declinedTexts)
 	fs.StringVar(&f.signing, "sign", "", signUsage)
 	fs.StringVar(&f.caFile, "cacert", "", "a PEM file of the certificates to trust instead of the system's")
@@ -94,6 +96,9 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return oncehttp.Config{}, nil, err
 	}
 	if p, err = f.natural.Apply(p); err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	if p, err = f.outcome.Apply(p, f.declinedTexts); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
 	if p, err = CarriedBy(p, f.KeyHeader); err != nil {

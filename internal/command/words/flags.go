@@ -78,13 +78,22 @@ func secretWords(text string) string {
 // NaturalMark stands behind the name of a profile with additions by the flags. So a client without them sends nothing for its records.
 const NaturalMark = "~already-done"
 
+// DoneMark stands behind the name of a profile with the verdicts of --done. So a client without them sends nothing for its records.
+const DoneMark = "~done"
+
 // naturalWords names the flags in the client's error about an unknown profile of a record.
 func naturalWords(text string) string {
 	before, rest, _ := strings.Cut(text, `profile "`)
 	name, rest, _ := strings.Cut(rest, `" version "`)
 	_, after, unknown := strings.Cut(rest, ", under which it was begun, is not known to this client")
-	if !unknown || !strings.Contains(name, NaturalMark) {
+	natural, done := strings.Contains(name, NaturalMark), strings.Contains(name, DoneMark)
+	switch {
+	case !unknown || !natural && !done:
 		return text
+	case natural && done:
+		return before + "it was begun with --already-done and --done; say these again, with --lookup, --same, --declined and --unknown" + after
+	case done:
+		return before + "it was begun with --done; say that, --declined and --unknown again" + after
 	}
 	return before + "it was begun with --already-done; say that, --lookup and --same again" + after
 }
