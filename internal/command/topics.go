@@ -41,7 +41,10 @@ order is found and it is the same, else held as a mismatch. A duplicate on the
 first send is held: somebody else may have used the number.
 
 Some APIs decline inside a 200. Say how: --declined '/resultCode=Refused' is a
-JSON pointer into the answer's body and the text that stands there.`
+JSON pointer into the answer's body and the text that stands there. It names the
+result alone. Where a 2xx proves nothing by itself, say what does: with --done
+'/status=succeeded' any other 2xx is held, is refused by --declined, and is held by
+--unknown '/status=processing' whatever else it says. Say the same of each run.`
 
 const exitCodesTopic = `  0  all well
   1  the work was done, and some of it was refused: declined, invalid, mismatched,

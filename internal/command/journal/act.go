@@ -228,6 +228,7 @@ func (f *actFlags) endOne(ses *session.Session, rec *persist.Record, a act) erro
 // serverFlags are the flags of an act with requests to the operations' server.
 type serverFlags struct {
 	headers []string
+	secret  session.SecretFlags
 	profile string
 	pin     session.PinFlags
 }
@@ -235,6 +236,7 @@ type serverFlags struct {
 // bind binds the flags; what is their purpose.
 func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
 	f.pin.Bind(fs)
+	f.secret.Bind(fs)
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "for "+what+": 'Name: value', or @FILE with one a line; may be repeated")
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "for "+what+": the profile file that operations were begun with; built-in ones are known")
 }
@@ -249,9 +251,13 @@ func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), 
 	if err != nil {
 		return nil, err
 	}
+	secret, err := f.secret.Names()
+	if err != nil {
+		return nil, err
+	}
 	origin := ""
 	return func(rec *persist.Record) (oncehttp.Config, error) {
-		cfg := oncehttp.Config{Profile: p, Credential: f.pin.Credential, Region: f.pin.Region, Origins: []string{rec.Origin}}
+		cfg := oncehttp.Config{Profile: p, Credential: f.pin.Credential, Region: f.pin.Region, SecretHeaders: secret, Origins: []string{rec.Origin}}
 		if len(header) == 0 {
 			return cfg, nil
 		}

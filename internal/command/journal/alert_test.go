@@ -87,7 +87,15 @@ func TestStatsPrometheus(t *testing.T) {
 			t.Errorf("the file lacks %s:\n%s", want, text)
 		}
 	}
-	commandtest.WantMetrics(t, "oncehttp_journal_", string(text))
+	server := commandtest.OwnRedis(t, commandtest.Durable()...).Journal()
+	commandtest.EnqueueOne(t, server, s.URL, "k", "{}")
+	onServer := filepath.Join(dir, "server.prom")
+	commandtest.Run(t, "journal", "stats", "--journal", server, "--quiet", "--prometheus", onServer).Want(t, terminal.ExitOK)
+	more, err := os.ReadFile(onServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commandtest.WantMetrics(t, "oncehttp_journal_", string(text)+string(more))
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}

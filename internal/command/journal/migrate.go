@@ -42,8 +42,8 @@ The URL may stand here or in --journal. See oncehttp help journals.`,
 			case show:
 				return e.Print(s.Out, at.URL)
 			}
-			if err := e.Migrate(cmd.Context(), at.URL); err != nil {
-				return place.ServerError(at, err)
+			if err := at.Migrate(cmd.Context()); err != nil {
+				return err
 			}
 			terminal.Say(s.Out, "migrated: %s", at.Name)
 			return nil

@@ -59,6 +59,9 @@ func (st *Stats) prometheus(journal string) string {
 	if st.FileBytes > 0 {
 		gauge("file_bytes", "Size of the journal's file.")("", fmt.Sprint(st.FileBytes))
 	}
+	if st.ServerBytes > 0 {
+		gauge("server_bytes", "Size of the journal's tables with their indexes, or of its keys, on its server.")("", fmt.Sprint(st.ServerBytes))
+	}
 	gauge("read_timestamp_seconds", "When the journal was read.")("", fmt.Sprint(st.read.Unix()))
 	if st.totals.Name != "" {
 		add = gauge("amount", "Sum of an amount of the requests, by class.")

@@ -97,6 +97,11 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("--since %q: want a duration such as 2h or 3d, or a time such as 2026-01-31 or 2026-01-31T10:00:00Z", words.Clip(text))
 }
 
+// all reports whether every record of the journal is selected.
+func (s *selection) all() bool {
+	return s.query.AllAccounts && len(s.query.States)+len(s.globs)+len(s.results) == 0 && s.since.IsZero() && s.before.IsZero() && s.origin == ""
+}
+
 // match reports whether the record is selected.
 func (s *selection) match(rec *persist.Record) bool {
 	switch {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,7 +34,8 @@ func statsCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 		Long: `Count the operations of a journal by state and result, and show how old those
 are that are not done, and how many attempts and how much time it took. --sum adds up
 an amount of their requests, exactly, by class; of a request that was pruned it takes
-what --keep-field has kept.
+what --keep-field has kept. Of a journal on a server it shows the size of its tables
+with their indexes, or of its keys, as the server counts them (MariaDB seconds later).
 
 For cron and monitoring: with --fail-over, --fail-held and --fail-pending the status is
 6 where they find something, which is said in a line on stderr; --quiet prints nothing
@@ -83,16 +83,18 @@ else. --prometheus writes gauges, such as oncehttp_journal_operations{state="hel
 
 // Stats is the output of journal stats. Times are in seconds.
 type Stats struct {
-	Operations int                    `json:"operations"`
-	FileBytes  int64                  `json:"file_bytes,omitempty"` // of a file
-	States     map[string]int         `json:"states"`
-	Results    map[results.Result]int `json:"results"`
-	Statuses   map[int]int            `json:"statuses"`
-	Attempts   distribution           `json:"attempts"`
-	Finished   distribution           `json:"seconds_to_finish"`
-	Unfinished distribution           `json:"age_of_unfinished"`
-	Ages       [ageBuckets + 1]int    `json:"age_histogram"`
-	Totals     []results.TotalView    `json:"totals,omitempty"`
+	Operations  int                    `json:"operations"`
+	FileBytes   int64                  `json:"file_bytes,omitempty"`          // of a file
+	ServerBytes int64                  `json:"server_bytes,omitempty"`        // of tables with their indexes, or of the keys of Redis
+	EachBytes   int64                  `json:"bytes_per_operation,omitempty"` // of a server, on average; see fewForAverage
+	States      map[string]int         `json:"states"`
+	Results     map[results.Result]int `json:"results"`
+	Statuses    map[int]int            `json:"statuses"`
+	Attempts    distribution           `json:"attempts"`
+	Finished    distribution           `json:"seconds_to_finish"`
+	Unfinished  distribution           `json:"age_of_unfinished"`
+	Ages        [ageBuckets + 1]int    `json:"age_histogram"`
+	Totals      []results.TotalView    `json:"totals,omitempty"`
 
 	totals results.Totals
 	read   time.Time
@@ -108,9 +110,6 @@ func ageEnds() [ageBuckets]time.Duration {
 // countRecords reads the selected records. Its memory does not grow with them.
 func countRecords(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time, see func(*persist.Record)) (*Stats, error) {
 	st := &Stats{States: map[string]int{}, Results: map[results.Result]int{}, Statuses: map[int]int{}}
-	if info, err := os.Stat(ses.Place.Path); err == nil {
-		st.FileBytes = info.Size()
-	}
 	st.totals.Name, st.read = sums.Amount, now
 	err := sel.each(ctx, ses, func(rec *persist.Record) error {
 		see(rec)
@@ -137,7 +136,33 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 		d.conclude()
 	}
 	st.Totals = st.totals.Views()
+	if err == nil {
+		err = st.measure(ctx, ses, sel)
+	}
 	return st, err
+}
+
+// fewForAverage is the number of operations with a meaningful average size: of fewer, pages not yet full are a large part.
+const fewForAverage = 1000
+
+// leastBytes is less than any operation takes: its key, hashes and places in the indexes. A smaller average is of an old count.
+const leastBytes = 300
+
+// measure sets the sizes of the journal. The average is that of all its operations, and so unknown for a part of them.
+func (st *Stats) measure(ctx context.Context, ses *session.Session, sel selection) error {
+	size, err := ses.Size(ctx)
+	switch {
+	case err != nil:
+		return err
+	case ses.Place.IsFile():
+		st.FileBytes = size
+		return nil
+	}
+	st.ServerBytes = size
+	if each := size / int64(max(1, st.Operations)); sel.all() && st.Operations >= fewForAverage && each >= leastBytes {
+		st.EachBytes = each
+	}
+	return nil
 }
 
 func ageBucket(age time.Duration) int {
@@ -214,6 +239,12 @@ func (st *Stats) print(w io.Writer) error {
 	b.WriteString(words.Count(st.Operations, "operation"))
 	if st.FileBytes > 0 {
 		fmt.Fprintf(&b, ", %.1f MB", float64(st.FileBytes)/1e6)
+	}
+	if st.ServerBytes > 0 {
+		fmt.Fprintf(&b, "; the journal takes %.1f MB on its server", float64(st.ServerBytes)/1e6)
+	}
+	if st.EachBytes > 0 {
+		fmt.Fprintf(&b, ", %.1f KB for each on average", float64(st.EachBytes)/1e3)
 	}
 	b.WriteByte('\n')
 	for _, s := range AllStates() {

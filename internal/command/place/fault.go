@@ -51,6 +51,8 @@ func passes(err error) bool {
 		return !redisOfCall(answered.Error())
 	case isOneOf(err, postgres.ErrVolatile, mysql.ErrVolatile, redis.ErrVolatile, postgres.ErrSchema, persist.ErrCorrupt, persist.ErrGone, persist.ErrSealed):
 		return false
+	case certificateRefused(err): // some drivers wrap it as an error of the network
+		return false
 	case errors.As(err, &pg):
 		return !ofCall(pg.Code)
 	case errors.As(err, &my):

@@ -3,6 +3,8 @@ package place_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -53,7 +55,8 @@ func TestJournalFaultStatus(t *testing.T) {
 		{redisAnswer("LOADING Redis is loading the dataset in memory"), terminal.ExitUnknown}, {redisAnswer("ERR max number of clients reached"), terminal.ExitUnknown},
 		{redisAnswer("WRONGPASS invalid username-password pair"), terminal.ExitUsage}, {redisAnswer("ERR DB index is out of range"), terminal.ExitUsage},
 		{mysqldriver.ErrInvalidConn, terminal.ExitUnknown}, {io.ErrUnexpectedEOF, terminal.ExitUnknown}, {context.DeadlineExceeded, terminal.ExitUnknown}, {sql.ErrConnDone, terminal.ExitUnknown},
-		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, terminal.ExitUnknown}, {syscall.ENOENT, terminal.ExitUsage}, {errors.New("other"), terminal.ExitUsage},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, terminal.ExitUnknown}, {syscall.ENOENT, terminal.ExitUsage},
+		{&net.OpError{Op: "write", Err: &tls.CertificateVerificationError{Err: x509.HostnameError{}}}, terminal.ExitUsage}, {errors.New("other"), terminal.ExitUsage},
 		{persist.ErrUncertain, terminal.ExitUnknown}, {persist.ErrLocked, terminal.ExitLocked}, {persist.ErrCorrupt, terminal.ExitUsage},
 		{fmt.Errorf("%w: %w", postgres.ErrVolatile, io.EOF), terminal.ExitUsage}, {fmt.Errorf("%w: %w", postgres.ErrSchema, io.EOF), terminal.ExitUsage},
 	} {

@@ -58,6 +58,32 @@ func Engines() map[string]engine {
 	}
 }
 
+// Size returns the bytes of a journal: of its file, of its tables with their indexes, or of its keys. It returns 0 if they are not to be
+// had: a role may have no right to see them. j is the journal as opened, under its seal.
+func (p Place) Size(ctx context.Context, j persist.Journal) (int64, error) {
+	if p.IsFile() {
+		info, err := os.Stat(p.Path)
+		if err != nil {
+			return 0, nil
+		}
+		return info.Size(), nil
+	}
+	sized, ok := j.(interface {
+		Size(context.Context) (int64, error)
+	})
+	if !ok {
+		return 0, nil
+	}
+	n, err := sized.Size(ctx)
+	if RefusesCall(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, JournalError(p.Name, err)
+	}
+	return n, nil
+}
+
 // Engine returns the engine of a server's URL. Parse lets no other scheme through.
 func (p Place) Engine() engine { return Engines()[p.URL.Scheme] }
 
@@ -265,15 +291,28 @@ func printMySQL(w io.Writer, _ *url.URL) error { return mysql.Print(w, mysql.Opt
 
 // openServer opens the journal on a server. The same command may later reach a server out of reach now.
 func openServer(p Place) (persist.Journal, error) {
-	j, err := p.Engine().Open(context.Background(), p) // bounded by its own time limit
+	j, err := withinPatience(context.Background(), p.URL, func(ctx context.Context) (persist.Journal, error) {
+		return p.Engine().Open(ctx, p) // bounded by its own time limit
+	})
 	if err == nil {
 		return j, nil
 	}
-	return nil, ServerError(p, err)
+	return nil, serverError(p, err)
 }
 
-// ServerError returns the error of a journal on a server in words for the user.
-func ServerError(p Place, err error) error {
+// Migrate makes or updates the tables of a journal on a server. The server's engine must have a Migrate.
+func (p Place) Migrate(ctx context.Context) error {
+	_, err := withinPatience(ctx, p.URL, func(ctx context.Context) (persist.Journal, error) {
+		return nil, p.Engine().Migrate(ctx, p.URL)
+	})
+	if err != nil {
+		return serverError(p, err)
+	}
+	return nil
+}
+
+// serverError returns the error of a journal on a server in words for the user.
+func serverError(p Place, err error) error {
 	said := JournalError(p.Name, err)
 	switch {
 	case passes(err):

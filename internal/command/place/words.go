@@ -2,11 +2,13 @@ package place
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -36,7 +38,10 @@ func serverFault(name string, err error) string {
 	var pg *pgconn.PgError
 	var my *mysqldriver.MySQLError
 	var answered goredis.Error
+	var listens *listensError
 	switch {
+	case errors.As(err, &listens):
+		return listens.text
 	case errors.As(err, &pg):
 		return postgresFault(u, pg)
 	case errors.As(err, &my):
@@ -103,6 +108,7 @@ func redisFault(u *url.URL, text string) string {
 // connectionFault is serverFault for an error without an answer of the server.
 func connectionFault(u *url.URL, err error) string {
 	var lookup *net.DNSError
+	var record tls.RecordHeaderError
 	text, engine := err.Error(), engineName(u)
 	switch {
 	case errors.As(err, &lookup) && lookup.IsNotFound:
@@ -113,10 +119,12 @@ func connectionFault(u *url.URL, err error) string {
 			at = dial.Addr.String()
 		}
 		return "nothing listens at " + at + " (connection refused)"
-	case strings.Contains(text, "received unexpected message"), strings.Contains(text, "invalid reply"), strings.Contains(text, "malformed packet"):
-		return "what listens at " + u.Host + " is no " + engine + " server"
-	case strings.Contains(text, "server refused TLS connection"), strings.Contains(text, "server does not support TLS"):
-		return "the server at " + u.Host + " has no TLS, which the URL asks for"
+	case isForeign(text):
+		return notThat(u)
+	case errors.As(err, &record), strings.Contains(text, "server refused TLS connection"), strings.Contains(text, "server does not support TLS"):
+		return noTLS(u)
+	case certificateRefused(err):
+		return "the TLS certificate of the server at " + u.Host + " is not accepted: " + text[max(0, strings.Index(text, "x509: ")):]
 	case u.Scheme == "rediss" && lostConnection(err):
 		return "no answer in TLS from " + u.Host + "; a server without TLS has redis://"
 	case errors.Is(err, mysqldriver.ErrInvalidConn):
@@ -127,6 +135,17 @@ func connectionFault(u *url.URL, err error) string {
 		return "the server at " + u.Host + " has closed the connection; it may take no more clients, or be no " + engine + " server"
 	}
 	return ""
+}
+
+// isForeign reports whether a driver's error tells of an answer outside its protocol.
+func isForeign(text string) bool {
+	return slices.ContainsFunc([]string{"received unexpected message", "invalid body length", "invalid reply", "redis: can't parse", "malformed packet"},
+		func(part string) bool { return strings.Contains(text, part) })
+}
+
+// certificateRefused reports whether a server's certificate was not accepted here.
+func certificateRefused(err error) bool {
+	return errors.As(err, new(*tls.CertificateVerificationError))
 }
 
 // lostConnection reports whether a connection was closed, or said nothing in time.

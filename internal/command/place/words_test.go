@@ -2,7 +2,10 @@ package place_test
 
 import (
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -26,6 +29,15 @@ func TestServerErrorsNameThePart(t *testing.T) {
 	fill(t, full.Address)
 	redis := func(address string) string { return "redis://" + address + "/0?keep_key=forever" }
 	withRedis := &url.URL{Scheme: "redis", Host: locked.Address, Path: "/0", RawQuery: "keep_key=forever"}
+	distrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	distrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
+	distrusted.StartTLS()
+	t.Cleanup(distrusted.Close)
+	plain, secured := strings.TrimPrefix(commandtest.Refusing(t).URL, "http://"), distrusted.Listener.Addr().String()
+	fatal := "SFATAL\x00VFATAL\x00C28P01\x00Mpassword authentication failed for user \"u\"\x00\x00"
+	refusing := answering(t, "E\x00\x00\x00"+string(rune(len(fatal)+4))+fatal, true)
+	greeting := "\x0a10.11.0\x00\x01\x00\x00\x00abcdefgh\x00\x00\x02" // it names no TLS
+	without := answering(t, string(rune(len(greeting)))+"\x00\x00\x00"+greeting, false)
 	for name, c := range map[string]struct {
 		journal string
 		status  int
@@ -37,19 +49,27 @@ func TestServerErrorsNameThePart(t *testing.T) {
 		"postgres, value":         {at(pg, func(u *url.URL) { u.RawQuery = "sslmode=maybe" }), terminal.ExitUsage, "the parameter sslmode of the URL is not known, or has a value that it does not take"},
 		"postgres, no host":       {at(pg, func(u *url.URL) { u.Host = "nosuch.invalid:5432" }), terminal.ExitUnknown, "there is no host nosuch.invalid"},
 		"postgres at MariaDB":     {at(pg, func(u *url.URL) { u.Host = my.Host }), terminal.ExitUsage, "what listens at " + my.Host + " is no PostgreSQL server"},
-		"postgres at Redis":       {at(pg, func(u *url.URL) { u.Host = locked.Address }), terminal.ExitUnknown, "no answer in time from " + locked.Address + "; if it is up, it may be no PostgreSQL server"},
+		"postgres at Redis":       {at(pg, func(u *url.URL) { u.Host = locked.Address }), terminal.ExitUsage, "what listens at " + locked.Address + " is Redis, not PostgreSQL"},
+		"postgres at HTTP":        {at(pg, func(u *url.URL) { u.Host = plain }), terminal.ExitUsage, "what listens at " + plain + " is no PostgreSQL server"},
+		"postgres, password":      {"postgres://u@" + refusing + "/db?sslmode=disable", terminal.ExitUsage, `user "u", or the password, is refused (PGPASSWORD, ~/.pgpass, or the URL in @FILE)`},
 		"postgres, nothing there": {"postgres://u@127.0.0.1:1/db", terminal.ExitUnknown, "nothing listens at 127.0.0.1:1 (connection refused)"},
 		"mysql, user":             {at(my, func(u *url.URL) { u.User = url.User("nobody_here") }), terminal.ExitUsage, `user "nobody_here", or the password, is refused (MYSQL_PWD, or the URL in @FILE)`},
 		"mysql, database":         {at(my, func(u *url.URL) { u.Path = "/nodatabase" }), terminal.ExitUsage, `there is no database "nodatabase"`},
 		"mysql, parameter":        {at(my, func(u *url.URL) { u.RawQuery = "nonsense=1" }), terminal.ExitUsage, `parameter "nonsense" of the URL is not known; want tls, or none`},
-		"mysql at PostgreSQL":     {at(my, func(u *url.URL) { u.Host = pg.Host }), terminal.ExitUnknown, "the server at " + pg.Host + " has closed the connection, or does not answer as MariaDB does"},
+		"mysql at PostgreSQL":     {at(my, func(u *url.URL) { u.Host = pg.Host }), terminal.ExitUsage, "what listens at " + pg.Host + " is PostgreSQL, not MariaDB"},
+		"mysql at Redis":          {at(my, func(u *url.URL) { u.Host = locked.Address }), terminal.ExitUsage, "what listens at " + locked.Address + " is Redis, not MariaDB"},
+		"mysql, no TLS":           {at(my, func(u *url.URL) { u.Host, u.RawQuery = without, "tls=true" }), terminal.ExitUsage, "the server at " + without + " has no TLS, which the URL asks for"},
 		"redis, no password":      {redis(locked.Address), terminal.ExitUsage, "the server wants a password (REDISCLI_AUTH, or the URL in @FILE)"},
 		"redis, parameter":        {redis(locked.Address) + "&nonsense=1", terminal.ExitUsage, "the parameter nonsense of the URL is not known, or has a value that it does not take"},
 		"redis, database":         {at(withRedis, func(u *url.URL) { u.Path = "/x" }), terminal.ExitUsage, `the database "x" in the URL is no number`},
 		"redis, many databases":   {at(withRedis, func(u *url.URL) { u.Host, u.Path = commandtest.OwnRedis(t, commandtest.Durable()...).Address, "/99" }), terminal.ExitUsage, `there is no database "99"`},
-		"rediss at a plain Redis": {at(withRedis, func(u *url.URL) { u.Scheme = "rediss" }), terminal.ExitUnknown, "no answer in TLS from " + locked.Address + "; a server without TLS has redis://"},
+		"rediss at a plain Redis": {at(withRedis, func(u *url.URL) { u.Scheme = "rediss" }), terminal.ExitUsage, "the server at " + locked.Address + " has no TLS, which the URL asks for; one without TLS has redis://"},
+		"rediss at MariaDB":       {at(withRedis, func(u *url.URL) { u.Scheme, u.Host = "rediss", my.Host }), terminal.ExitUsage, "what listens at " + my.Host + " is MariaDB, not Redis"},
+		"rediss, certificate":     {at(withRedis, func(u *url.URL) { u.Scheme, u.Host = "rediss", secured }), terminal.ExitUsage, "the TLS certificate of the server at " + secured + " is not accepted: x509: certificate signed by unknown authority"},
+		"rediss at PostgreSQL":    {at(withRedis, func(u *url.URL) { u.Scheme, u.Host = "rediss", pg.Host }), terminal.ExitUsage, "what listens at " + pg.Host + " is PostgreSQL, not Redis"},
 		"redis at MariaDB":        {redis(my.Host), terminal.ExitUsage, "what listens at " + my.Host + " is no Redis server"},
-		"redis at PostgreSQL":     {redis(pg.Host), terminal.ExitUnknown, "the server at " + pg.Host + " has closed the connection; it may take no more clients, or be no Redis server"},
+		"redis at PostgreSQL":     {redis(pg.Host), terminal.ExitUsage, "what listens at " + pg.Host + " is PostgreSQL, not Redis"},
+		"redis at HTTP":           {redis(plain), terminal.ExitUsage, "what listens at " + plain + " is no Redis server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -312,7 +312,7 @@ func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) erro
 		if _, err := fmt.Fprintf(w, "%s %s\r\n", resp.Proto, resp.Status); err != nil {
 			return err
 		}
-		if err := resp.Header.Write(w); err != nil {
+		if err := f.Secret.Shown(resp.Header).Write(w); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(w, "\r\n"); err != nil {

@@ -40,7 +40,7 @@ func Lesson(p *profile.Profile, err error) string {
 
 // ofDraft reports whether a profile is the default one, perhaps changed by flags.
 func ofDraft(p *profile.Profile) bool {
-	name, _, _ := strings.Cut(p.Name, words.NaturalMark)
+	name, _, _ := strings.Cut(p.Name, "~") // NaturalMark and DoneMark
 	name, _, _ = strings.Cut(name, words.KeyHeaderMark)
 	return name == profile.Draft07().Name || name == profile.Draft07Quoted().Name
 }

@@ -38,10 +38,12 @@ type ClientFlags struct {
 	basePath  string
 	insertKey bool
 	headers   []string
+	Secret    SecretFlags
 	Retry     oncehttp.Policy
 	pin       PinFlags
 
 	natural       NaturalFlags
+	outcome       OutcomeFlags
 	declinedTexts []string
 	Declines      results.Declines
 
@@ -67,9 +69,11 @@ func (f *ClientFlags) BindHonoured(fs *pflag.FlagSet) {
 // BindSending binds the flags also valid for operations with account and profile on record.
 func (f *ClientFlags) BindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
+	f.Secret.Bind(fs)
 	f.pin.Bind(fs)
 	f.natural.Bind(fs)
 	fs.BoolVar(&f.natural.askFirst, "ask-first", false, "--lookup is asked before an operation in doubt is sent again")
+	f.outcome.Bind(fs)
 	results.BindDeclines(fs, &f.declinedTexts)
 	fs.StringVar(&f.signing, "sign", "", signUsage)
 	fs.StringVar(&f.caFile, "cacert", "", "a PEM file of the certificates to trust instead of the system's")
@@ -94,11 +98,18 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	if p, err = f.natural.Apply(p); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
+	if p, err = f.outcome.Apply(p, f.declinedTexts); err != nil {
+		return oncehttp.Config{}, nil, err
+	}
 	if p, err = CarriedBy(p, f.KeyHeader); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
 	f.Used = p
 	h, err := ParseHeaders(f.headers)
+	if err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	secret, err := f.Secret.Names()
 	if err != nil {
 		return oncehttp.Config{}, nil, err
 	}
@@ -113,6 +124,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return oncehttp.Config{}, nil, errors.New("--ask-first: what is found may be another's; say --already-done, or give a profile that says how a number that was used before is answered")
 	}
 	cfg := oncehttp.Config{Account: f.Account, Profile: p, Retry: f.Retry, Credential: f.pin.Credential, Region: f.pin.Region, KeyHonoured: f.honoured, BasePath: f.basePath, InsertKey: f.insertKey}
+	cfg.SecretHeaders = secret
 	cfg.Logger = newCoverageLog(stderr)
 	if cfg.Authorize, err = signer(f.signing, p); err != nil {
 		return cfg, nil, err
@@ -174,6 +186,7 @@ type Session struct {
 	Place   place.Place        // of the journal
 	holder  *place.Holder      // nil: readers are not served
 	held    *place.HeldJournal // the process holding the file; nil: the file is read
+	opened  persist.Journal    // of a reader: the journal under its seal
 
 	ShowsUnread bool // unreadable records are listed by their clear parts
 }
@@ -264,8 +277,11 @@ func OpenReader(at place.Place) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
-	return &Session{Journal: used, Place: at, holder: place.Hold(at, j, used)}, nil
+	return &Session{Journal: used, Place: at, opened: j, holder: place.Hold(at, j, used)}, nil
 }
+
+// Size returns the bytes of a reader's journal: see [place.Place.Size].
+func (s *Session) Size(ctx context.Context) (int64, error) { return s.Place.Size(ctx, s.opened) }
 
 // Flush returns when everything learnt by the client is durable.
 func (s *Session) Flush(ctx context.Context) error {

@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/profile"
@@ -13,7 +14,7 @@ func FlagWords(text string) string {
 	return strings.NewReplacer(
 		"Retry.MaxAttempts", "--max-attempts", "Retry.MaxElapsed", "--max-elapsed", "Retry.AttemptTimeout", "--attempt-timeout",
 		"Retry.AnswerTimeout", "the time for a whole answer", "Retry.MinDelay", "--min-delay", "Retry.MaxDelay", "--max-delay",
-		"Retry.MaxRetryAfter", "--max-retry-after", "Retry.MaxPause", "--max-pause", "; set Config.Authorize", "; give them again with -H",
+		"Retry.MaxRetryAfter", "--max-retry-after", "Retry.MaxPause", "--max-pause", "; set Config.Authorize, and Config.Origins beside it, or", "; give them again with -H, or", "; set Config.Authorize", "; give them again with -H",
 		", or AcceptPlain of package persist/seal)", " @FILE)", "(package persist/seal)", "(--seal-key @FILE)",
 		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
 		": it is not among Config.Origins, and Config.OriginAllowed does not allow it", "; name it with --origin, or --auth",
@@ -23,9 +24,9 @@ func FlagWords(text string) string {
 		"put it there, or name it (DoKey, ContextWithKey) and set InsertKey", "put it there, or say --key and --insert-key",
 		"put it there, or set InsertKey", "put it there, or say --insert-key",
 		"name it (DoKey, ContextWithKey or KeyFromJSON), and InsertKey puts it there; a key that is made up for the call would make another request of it each time", "say --key, and --insert-key puts it there",
-		"KeyHonoured", "--key-honoured", "BasePath", "--base-path",
+		"SecretHeaders or SecretParameters", "--secret-header", "KeyHonoured", "--key-honoured", "BasePath", "--base-path",
 		"a RandomKey that is kept", "a random one beside each row", "Key.UUIDv4()", "--key-uuid4", "Key.UUID()", "--key-uuid",
-	).Replace(shapeWords(keyHeaderWords(naturalWords(text))))
+	).Replace(secretWords(shapeWords(keyHeaderWords(naturalWords(text)))))
 }
 
 // OneLine spells err on one line, with "oncehttp: " once at its start.
@@ -60,6 +61,16 @@ var shortCall = regexp.MustCompile(`Key\.Short\((\d+)\)`)
 // shapeWords names the flags in place of a key's methods in the client's error.
 func shapeWords(text string) string { return shortCall.ReplaceAllString(text, "--key-short $1") }
 
+var secretIndex = regexp.MustCompile(`SecretHeaders\[(\d+)\]`)
+
+// secretWords names the flag in place of a field's element in the client's error.
+func secretWords(text string) string {
+	return secretIndex.ReplaceAllStringFunc(text, func(element string) string {
+		i, _ := strconv.Atoi(secretIndex.FindStringSubmatch(element)[1]) // it has digits only
+		return fmt.Sprintf("--secret-header number %d", i+1)
+	})
+}
+
 // Many APIs have no idempotency key, but take a business number only once: the second order 7 is answered 409 "duplicate order".
 // --already-done gives the answers with this meaning, --lookup the place to find the order, --same the fields for recognizing it as the
 // requested order.
@@ -67,13 +78,22 @@ func shapeWords(text string) string { return shortCall.ReplaceAllString(text, "-
 // NaturalMark stands behind the name of a profile with additions by the flags. So a client without them sends nothing for its records.
 const NaturalMark = "~already-done"
 
+// DoneMark stands behind the name of a profile with the verdicts of --done. So a client without them sends nothing for its records.
+const DoneMark = "~done"
+
 // naturalWords names the flags in the client's error about an unknown profile of a record.
 func naturalWords(text string) string {
 	before, rest, _ := strings.Cut(text, `profile "`)
 	name, rest, _ := strings.Cut(rest, `" version "`)
 	_, after, unknown := strings.Cut(rest, ", under which it was begun, is not known to this client")
-	if !unknown || !strings.Contains(name, NaturalMark) {
+	natural, done := strings.Contains(name, NaturalMark), strings.Contains(name, DoneMark)
+	switch {
+	case !unknown || !natural && !done:
 		return text
+	case natural && done:
+		return before + "it was begun with --already-done and --done; say these again, with --lookup, --same, --declined and --unknown" + after
+	case done:
+		return before + "it was begun with --done; say that, --declined and --unknown again" + after
 	}
 	return before + "it was begun with --already-done; say that, --lookup and --same again" + after
 }

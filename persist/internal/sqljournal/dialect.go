@@ -83,6 +83,8 @@ type Dialect interface {
 	SelectFact() string
 	InsertFact() string
 	UpdateFact() string
+	// Size returns a query for the bytes of the tables of records and facts, with their indexes.
+	Size() string
 	// Now returns an expression for the server's time when it makes the statement, in nanoseconds since 1970, in UTC.
 	Now() string
 	// Claim leases up to n pending records, in one transaction. They fulfil the condition, are due at now and at

@@ -1,0 +1,184 @@
+package place
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// listener is the kind of server at an address, as its first bytes show it.
+type listener int
+
+const (
+	listensUnseen     listener = iota // it says nothing, or nothing known here
+	listensPostgres                   // "PostgreSQL"
+	listensMySQL                      // "MariaDB"
+	listensRedis                      // Redis without TLS
+	listensOther                      // a server of another kind, such as HTTP
+	listensInTLSAlone                 // a server that answers plain bytes with an alert of TLS
+)
+
+// The times of a look at a silent server. A server that works has answered long before openPatience is over.
+const (
+	openPatience = 300 * time.Millisecond
+	lookPatience = 300 * time.Millisecond
+)
+
+// sslRequest asks a PostgreSQL server whether it speaks TLS. The answer is one byte, S or N.
+const sslRequest = "\x00\x00\x00\x08\x04\xd2\x16\x2f"
+
+// listensError reports a server of the wrong kind at a journal's address, or one without TLS.
+type listensError struct{ text string }
+
+func (e *listensError) Error() string { return e.text }
+
+// withinPatience calls open. A slow open, or a lost connection, may come from a server of another kind: two protocols may each wait for
+// the other side to speak. So withinPatience looks at the first bytes from the URL's address, and returns an error if they cannot be
+// those of the journal's server. An open left behind ends by its own time limit, and its journal is closed.
+func withinPatience(ctx context.Context, u *url.URL, open func(context.Context) (persist.Journal, error)) (persist.Journal, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	type opened struct {
+		j   persist.Journal
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		defer cancel()
+		j, err := open(ctx)
+		done <- opened{j, err}
+	}()
+	for looked := false; ; looked = true {
+		select {
+		case o := <-done:
+			if o.err != nil && !looked && (lostConnection(o.err) || errors.As(o.err, new(tls.RecordHeaderError))) {
+				return nil, cmp.Or(wrongListener(u), o.err)
+			}
+			return o.j, o.err
+		case <-time.After(openPatience):
+		}
+		if wrong := wrongListener(u); wrong != nil {
+			cancel()
+			go func() {
+				if o := <-done; o.err == nil && o.j != nil {
+					_ = o.j.Close()
+				}
+			}()
+			return nil, wrong
+		}
+	}
+}
+
+// wrongListener returns an error if the server at the URL's address is known to be of another kind; else nil. Of a URL with its address
+// in a parameter, as of a socket, it knows nothing.
+func wrongListener(u *url.URL) error {
+	q := u.Query()
+	if u.Hostname() == "" || q.Has("host") || q.Has("hostaddr") || q.Has("port") {
+		return nil
+	}
+	at, wanted := addressOf(u), engineName(u)
+	var found listener
+	switch wanted {
+	case "PostgreSQL":
+		if found = askPostgres(at); found == listensUnseen {
+			found = listensAt(at)
+		}
+	default:
+		if found = listensAt(at); found == listensUnseen {
+			found = askPostgres(at)
+		}
+	}
+	return found.unfit(u, wanted)
+}
+
+// unfit returns an error if such a server cannot be the one that the URL wants.
+func (l listener) unfit(u *url.URL, wanted string) error {
+	is := map[listener]string{listensPostgres: "PostgreSQL", listensMySQL: "MariaDB", listensRedis: "Redis"}[l]
+	switch {
+	case l == listensUnseen, l == listensInTLSAlone, is == wanted && u.Scheme != "rediss":
+		return nil
+	case is == wanted:
+		return &listensError{noTLS(u)}
+	case is == "":
+		return &listensError{notThat(u)}
+	}
+	return &listensError{"what listens at " + u.Host + " is " + is + ", not " + wanted}
+}
+
+// noTLS returns the text about a server without TLS.
+func noTLS(u *url.URL) string {
+	text := "the server at " + u.Host + " has no TLS, which the URL asks for"
+	if u.Scheme == "rediss" {
+		text += "; one without TLS has redis://"
+	}
+	return text
+}
+
+// notThat returns the text about a server of an unknown kind.
+func notThat(u *url.URL) string {
+	return "what listens at " + u.Host + " is no " + engineName(u) + " server"
+}
+
+// addressOf returns host and port of a URL.
+func addressOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"PostgreSQL": "5432", "MariaDB": "3306", "Redis": "6379"}[engineName(u)]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// askPostgres asks for TLS as PostgreSQL knows it. Nothing of a login is sent.
+func askPostgres(at string) listener {
+	if said := saidTo(at, sslRequest); len(said) == 1 && (said[0] == 'S' || said[0] == 'N') {
+		return listensPostgres
+	}
+	return listensUnseen
+}
+
+// listensAt sends the PING of Redis, and reads a server's first bytes. Nothing of a login is sent.
+func listensAt(at string) listener {
+	said := saidTo(at, "PING\r\n")
+	starts := func(texts ...string) bool {
+		for _, text := range texts {
+			if bytes.HasPrefix(said, []byte(text)) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case starts("+PONG", "-NOAUTH", "-LOADING", "-ERR", "-DENIED", "-MASTERDOWN"):
+		return listensRedis
+	case starts("\x15\x03"):
+		return listensInTLSAlone
+	case len(said) > 5 && said[3] == 0 && (said[4] == 10 || said[4] == 0xff): // a greeting, or an error instead of it
+		return listensMySQL
+	case starts("HTTP/", "<", "INFO ", "SSH-", "220 ", "220-", "* OK", "AMQP"):
+		return listensOther
+	}
+	return listensUnseen
+}
+
+// saidTo returns the first bytes of a server's answer; none if it says nothing in time.
+func saidTo(at, text string) []byte {
+	conn, err := net.DialTimeout("tcp", at, lookPatience)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(lookPatience)) // without a deadline it ends with the connection
+	if _, err := io.WriteString(conn, text); err != nil {
+		return nil
+	}
+	said := make([]byte, 64)
+	n, _ := conn.Read(said)
+	return said[:n]
+}

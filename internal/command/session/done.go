@@ -1,0 +1,54 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// OutcomeFlags are the values of --done and --unknown, as given. They read the outcome out of the body of a 2xx, for an API whose status
+// does not tell it. With them --declined does so, too; alone it only names results.
+type OutcomeFlags struct{ done, unknown []string }
+
+func (f *OutcomeFlags) Bind(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.done, "done", nil, "the only 2xx that is a success, as JSON pointer and text, such as '/status=succeeded'; other ones are held, or refused by --declined; may be repeated")
+	fs.StringArrayVar(&f.unknown, "unknown", nil, "with --done: a 2xx that is held whatever else it says, such as '/status=processing'; may be repeated")
+}
+
+// Apply returns the profile with the verdicts of the flags, or the profile itself without --done.
+func (f *OutcomeFlags) Apply(p *profile.Profile, declined []string) (*profile.Profile, error) {
+	if len(f.done) == 0 {
+		if len(f.unknown) > 0 {
+			return nil, errors.New("--unknown: say with --done which answer is a success; without it every other 2xx is one")
+		}
+		return p, nil
+	}
+	own := *p
+	own.Name += words.DoneMark
+	own.Verdicts, own.Sources = slices.Clone(p.Verdicts), maps.Clone(p.Sources)
+	delete(own.Sources, "Verdicts") // the caller has set them
+	for _, of := range []struct {
+		flag   string
+		texts  []string
+		proves profile.Proof
+	}{{"--done", f.done, profile.ProvesSucceeded}, {"--declined", declined, profile.ProvesRefused}, {"--unknown", f.unknown, profile.ProvesUnknown}} {
+		for _, text := range of.texts {
+			pointer, equals, found := strings.Cut(text, "=")
+			if !found || equals == "" || !words.IsPointer(pointer) || words.CheckPointers([]string{pointer}) != nil {
+				return nil, fmt.Errorf("%s %q: want a JSON pointer, = and a text, such as /status=succeeded", of.flag, words.Clip(text))
+			}
+			own.Verdicts = append(own.Verdicts, profile.Verdict{Pointer: pointer, Equals: []string{equals}, Proves: of.proves})
+		}
+	}
+	if err := own.Check(); err != nil {
+		return nil, fmt.Errorf("--done: %w", err)
+	}
+	return &own, nil
+}
