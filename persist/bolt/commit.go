@@ -86,6 +86,9 @@ func (j *Journal) write(b *batch) (err error) {
 		if err := j.sync(); err != nil {
 			return j.uncertain(err)
 		}
+		if syncs == 2 {
+			syncs++
+		}
 	}
 	j.syncTook(time.Since(began))
 	j.bodies, j.about = s.bodies, about

@@ -105,7 +105,7 @@ type Journal struct {
 // Stats counts the work of a journal since it was opened.
 type Stats struct {
 	Commits int64 // batches made durable
-	Syncs   int64 // of those commits: one each, two of the first after Open and after a failure
+	Syncs   int64 // of those commits: one each; two of the first after Open and after a failure, or three with Options.Sync
 	Changes int64 // changes of records in those batches
 	Bytes   int64 // bytes of pages written, metadata included
 

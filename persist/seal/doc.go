@@ -9,11 +9,15 @@
 //
 // # Sealed parts, and parts in clear
 //
-// Sealed, with AES-256-GCM: method, target, headers and body of the request, the wire key or token, the kept fields,
-// the digests of credentials, the answer, the attempts and the note. In clear: account, business key, origin, state,
-// times, counters, the lease, and the status of the answer. Config.HashKey puts a keyed hash in the place of the
-// business key. In the place of the request's fingerprint is its HMAC under a key of its own, so a reader of the file
-// cannot test guesses at a request.
+// Sealed, with AES-256-GCM: method, target, headers and body of the request, its trace, the names of omitted parts, the
+// wire key or token, where the key travels, the kept fields, the digests and names of credentials, the headers naming the
+// keys' owner, the profile, the recipe and the facts, Replaces, Credential, Region, the answer, the attempts and the note.
+//
+// In clear: account, business key, origin, state, hold reason and effect; all times and counters, the window, the times of
+// keeping and the pauses; the lease; the flags, such as whether the key was generated, protects, or was told; the status and
+// the time of the answer; the ids of the seal keys. The needs of a record are sealed, but equal needs look alike.
+// Config.HashKey puts a keyed hash in the place of the business key. In the place of the request's fingerprint is its HMAC
+// under a key of its own, so a reader of the file cannot test guesses at a request.
 //
 // The user of a journal's first record decides for all: sealed or not, and with which HashKey. Others are refused
 // (persist.ErrSealed). In one process, all users of a journal have the same keys in the same order; to change them,
