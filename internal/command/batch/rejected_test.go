@@ -21,7 +21,8 @@ func TestBatchRejectedStatus(t *testing.T) {
 		want       int
 		step       string
 	}{
-		"429":              {429, "application/json", `{"error":"slow down"}`, terminal.ExitUnknown, again},
+		"429":              {429, "application/json", `{"error":"slow down"}`, terminal.ExitUnknown, "the server wants fewer at a time (--rate); " + again},
+		"429, empty":       {429, "application/json", "", terminal.ExitUnknown, "the server wants fewer at a time (--rate); " + again},
 		"401 of the API":   {401, "application/json", `{"error":"bad token"}`, terminal.ExitRefused, "check the credentials (-H), " + again},
 		"403 of the API":   {403, "", "not for you", terminal.ExitRefused, "check the credentials (-H), " + again},
 		"403, a page":      {403, "text/html", "<html>blocked</html>", terminal.ExitUnknown, front},

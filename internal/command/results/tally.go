@@ -211,6 +211,8 @@ func (g Group) afterRejected(anew string) string {
 		return "run the earlier generation first"
 	case g.Code == "key_invalid", g.Code == "bad_request", g.Code == "body_too_large":
 		return "correct the rows"
+	case g.Status == 429:
+		return "the server wants fewer at a time (--rate); " + runAgain
 	case g.bare:
 		return "a page or nothing was answered, as something in front of the API may; mend that, then " + runAgain
 	case g.Status == 401, g.Status == 403, g.Status == 407:
