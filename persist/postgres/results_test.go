@@ -1,0 +1,17 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+)
+
+func TestMarksInTransactions(t *testing.T) {
+	t.Parallel()
+	sqltest.MarksInTransactions(t, engine(t), func(err error) bool { return code(err) == "55P03" })
+}
+
+func TestDeliversInOrder(t *testing.T) {
+	t.Parallel()
+	sqltest.DeliversInOrder(t, engine(t))
+}
