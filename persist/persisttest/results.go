@@ -71,7 +71,12 @@ func resultMarks(k *check) {
 		return
 	}
 	held, ended := k.owed(j, record("a", "held"), true), k.owed(j, record("a", "ended"), false)
-	k.begin(j, record("a", "pending"))
+	pending := record("a", "pending")
+	pending.Results, pending.OwedFrom = true, epoch()
+	pending = k.begin(j, pending)
+	if ok, err := results.MarkDelivered(context.Background(), pending.ID, pending.Revision); ok || err != nil {
+		k.errorf("MarkDelivered of %q, pending: %t, %v; want false", pending.ID, ok, err)
+	}
 	q := persist.Query{Account: "a", Owed: true}
 	k.lists(j, q, []persist.Record{held, ended}, "what is owed")
 	k.delivered(results, j, held)

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		"fleet":  fleetWorker,
 		"caller": caller, "rolling": rollingWorker,
 
-		"listener": listener,
+		"listener": listener, "deliverer": deliverer,
 	})
 }
 

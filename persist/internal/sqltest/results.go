@@ -96,6 +96,59 @@ func MarksInTransactions(t *testing.T, e Engine, waited func(error) bool) {
 	}
 }
 
+// OwedByIndex checks that the index of owed results is enough for a listing of them, beside 2,500 ended records with nothing owed. multiply
+// makes these of the only row. condition is that of owed records, and analyze brings the server's statistics up to date.
+func OwedByIndex(t *testing.T, e Engine, multiply, condition, index, analyze string) {
+	j := e.Open(t, e.Address, time.Minute)
+	ended(t, j, Record("a", "ended"))
+	for _, s := range []string{multiply, analyze} {
+		if _, err := e.DB.Exec(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, most := range []int{0, 5} {
+		for i := range most {
+			owed(t, j, fmt.Sprint("owed ", i), false)
+		}
+		plan := e.plan(t, "SELECT intent FROM "+e.Records+" WHERE 1 = 1 AND (account = '' OR account >= '|' AND account < '}') AND "+condition+
+			" AND (seq > 0 OR seq IS NULL) ORDER BY seq LIMIT 256")
+		if !strings.Contains(plan, index) {
+			t.Errorf("with %d owed results the plan is\n%s\nwant the index %s", most, plan, index)
+		}
+	}
+	sweepable := 0
+	if err := e.DB.QueryRow("SELECT COUNT(*) FROM " + e.Records + " WHERE sweep_at > 0").Scan(&sweepable); err != nil || sweepable != 2501 {
+		t.Errorf("a sweep finds %d records in its index, error %v; want 2501, without the owed ones", sweepable, err)
+	}
+}
+
+// plan returns the server's plan of a query.
+func (e Engine) plan(t testing.TB, query string) (text string) {
+	t.Helper()
+	rows, err := e.DB.Query("EXPLAIN " + query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	columns, _ := rows.Columns()
+	for rows.Next() {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(sql.NullString)
+		}
+		if err := rows.Scan(values...); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values {
+			if columns[i] != "possible_keys" {
+				text += v.(*sql.NullString).String + " "
+			}
+		}
+		text += "\n"
+	}
+	return text
+}
+
 // told is the calls of OnResult in several clients.
 type told struct {
 	mu      sync.Mutex
