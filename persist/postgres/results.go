@@ -27,7 +27,7 @@ func MarkDeliveredSQL(ctx context.Context, tx *sql.Tx, id persist.ID, revision u
 
 // MarkDelivered marks the result given to oncehttp.Config.OnResult as delivered, inside a transaction of the caller's
 // own. The mark and the caller's business row are committed together, or neither is: the row is written exactly once.
-// id and revision are those of the record given to OnResult.
+// id and revision are those of the record given to OnResult. Over a sealed journal, id is the StoredID of seal.Sealer.
 // The tables must be in the database of the transaction.
 //
 // MarkDelivered comes before the business row. It reports false if the result is not owed any more at this revision:

@@ -1,16 +1,22 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/postgres"
+	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
 func TestMarksInTransactions(t *testing.T) {
@@ -55,6 +61,62 @@ func TestMarkInPgxTransaction(t *testing.T) {
 func TestDeliversInOrder(t *testing.T) {
 	t.Parallel()
 	sqltest.DeliversInOrder(t, engine(t))
+}
+
+// TestSealedResults: OnResult of a client on a sealed journal gets the opened record, and the mark in its transaction, by the stored ID, counts.
+func TestSealedResults(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	opts := migrated(t, db)
+	sealer, err := seal.New(seal.Config{Keys: []seal.Key{{ID: "a", Secret: bytes.Repeat([]byte("a"), 32)}}, HashKey: bytes.Repeat([]byte("h"), 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := sealer.Journal(t.Context(), open(t, server(t), opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string, 10)
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: sqltest.Loopback(), OnResult: func(ctx context.Context, rec persist.Record) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		mine, err := opts.MarkDeliveredSQL(ctx, tx, sealer.StoredID(rec.ID), rec.Revision)
+		if err == nil && mine {
+			got <- rec.Key + " " + rec.State.String() + " " + rec.Note
+			err = tx.Commit()
+		}
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	req, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:1/payments", strings.NewReader("{}"))
+	if err == nil {
+		err = client.Enqueue(req, "k")
+	}
+	if err == nil {
+		err = client.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened, Note: "by hand"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ended := make(chan error)
+	go func() { ended <- client.Run(ctx) }()
+	rec, err := client.Lookup(ctx, "k")
+	for ; err == nil && rec.Owed(); rec, err = client.Lookup(ctx, "k") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	stop()
+	<-ended
+	if want := "k settled by hand"; err != nil || len(got) != 1 || <-got != want {
+		t.Errorf("OnResult was called %d times more, error %v; want once, with %q", len(got), err, want)
+	}
 }
 
 // deliverer is the role of a process that is killed: see sqltest.KilledDeliveries. Args: server, schema, table, those of Deliver.
