@@ -78,6 +78,42 @@ func onlyDelivered(ctx context.Context, journal persist.Journal, rec *persist.Re
 	return true
 }
 
+// handover is a result that callers may take before its record is written. If a caller with OnResult has taken it by then, the record owes
+// nothing; else whoever is later marks it. A nil one is never taken.
+type handover struct {
+	mu    sync.Mutex
+	taken bool
+	owed  uint64 // result.owed; zero: it is not written
+}
+
+// take notes that a caller has the result. It returns result.owed if the record is written.
+func (h *handover) take() uint64 {
+	if h == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = true
+	return h.owed
+}
+
+func (h *handover) isTaken() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.taken
+}
+
+// isWritten notes result.owed of the written record, and reports whether it is to be marked since a caller has the result.
+func (h *handover) isWritten(owed uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.owed = owed
+	return h.taken && owed != 0
+}
+
 // deliveries are the deliveries of all clients of a journal in this process. The zero value is ready. It is safe for concurrent use.
 type deliveries struct {
 	mu    sync.Mutex

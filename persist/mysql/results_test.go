@@ -49,3 +49,8 @@ func TestKilledDeliveries(t *testing.T) {
 	}
 	sqltest.KilledDeliveries(t, e, server(t), config(t, name).FormatDSN(), name)
 }
+
+func TestResultOfDo(t *testing.T) {
+	t.Parallel()
+	sqltest.ResultOfDo(t, engine(t))
+}

@@ -139,3 +139,8 @@ func TestKilledDeliveries(t *testing.T) {
 	e := engine(t)
 	sqltest.KilledDeliveries(t, e, server(t), e.Records[:len(e.Records)-len(".record")])
 }
+
+func TestResultOfDo(t *testing.T) {
+	t.Parallel()
+	sqltest.ResultOfDo(t, engine(t))
+}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -212,5 +214,47 @@ func DeliversInOrder(t *testing.T, e Engine) {
 	defer h.mu.Unlock()
 	if want := []string{"held", "settled"}; !slices.Equal(h.states, want) || h.most != 1 {
 		t.Errorf("OnResult got %s, %d at once; want %s, 1 at once", strings.Join(h.states, ", "), h.most, strings.Join(want, ", "))
+	}
+}
+
+// ResultOfDo checks that a Do marks what it hands to its caller, also if the caller has the answer before the record says so.
+func ResultOfDo(t *testing.T, e Engine) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if strings.HasSuffix(req.URL.Path, "refused") {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusPaymentRequired)
+			_, _ = w.Write([]byte(`{"error":"declined"}`))
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer server.Close()
+	client, err := oncehttp.New(oncehttp.Config{Journal: e.Open(t, e.Address, 15*time.Second), Origins: Loopback(), OnResult: func(context.Context, persist.Record) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	for _, key := range []string{"confirmed", "refused", "again"} {
+		for range 2 {
+			req, err := http.NewRequest(http.MethodPost, server.URL+"/"+key, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.DoKey(req, oncehttp.Key(key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if key != "again" {
+				break
+			}
+		}
+		rec, err := client.Lookup(t.Context(), oncehttp.Key(key))
+		for end := time.Now().Add(10 * time.Second); err == nil && (!rec.State.Final() || rec.Owed()) && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			rec, err = client.Lookup(t.Context(), oncehttp.Key(key))
+		}
+		if err != nil || !rec.State.Final() || rec.Owed() {
+			t.Errorf("%s: after 10 s it is %v, owed %t, error %v; want final and not owed", key, rec.State, rec.Owed(), err)
+		}
 	}
 }
