@@ -151,8 +151,7 @@ type Config struct {
 	// result recorded by a Do that did not return is delivered after a minute. Before its delivery no Sweep or Prune changes the
 	// record. Several processes on one journal deliver each result one at a time (persist.SharedResults). MarkDelivered of
 	// persist/postgres and persist/mysql marks a result in the transaction of OnResult's own row, for exactly one effect.
-	// Errors: ErrConfig from New for a journal without persist.Results, as persist/redis. Zero: no result is
-	// delivered.
+	// Errors: ErrConfig from New for a journal without persist.Results. Zero: no result is delivered.
 	OnResult func(ctx context.Context, rec persist.Record) error
 	// Observe gets every step, in the goroutine of the step; it must return soon. Zero: none.
 	Observe func(context.Context, Event)

@@ -25,7 +25,7 @@ const (
 // checkResults refuses OnResult if the journal does not find the results owed.
 func (c *Config) checkResults() error {
 	if _, finds := persist.As[persist.Results](c.Journal); c.OnResult != nil && !finds {
-		return fmt.Errorf("OnResult is set, and a %T does not find the results that are owed (persist.Results); want a journal of persist/bolt, persist/memory, persist/postgres or persist/mysql, sealed or not", c.Journal)
+		return fmt.Errorf("OnResult is set, and a %T does not find the results that are owed (persist.Results); want one of this module, sealed or not", c.Journal)
 	}
 	return nil
 }
