@@ -149,8 +149,9 @@ type Config struct {
 	// second, then after pauses that double up to Retry.MaxPause, without end. After nil the result is marked as delivered. A process
 	// that dies before the mark is durable calls it again: it must be idempotent. ctx ends after Retry.AnswerTimeout, and with Run. A
 	// result recorded by a Do that did not return is delivered after a minute. Before its delivery no Sweep or Prune changes the
-	// record. Errors: ErrConfig from New for a journal without persist.Results, as those on servers, and for a sealed one. Zero: no
-	// result is delivered.
+	// record. Several processes on one journal deliver each result one at a time (persist.SharedResults). MarkDelivered of
+	// persist/postgres and persist/mysql marks a result in the transaction of OnResult's own row, for exactly one effect.
+	// Errors: ErrConfig from New for a journal without persist.Results. Zero: no result is delivered.
 	OnResult func(ctx context.Context, rec persist.Record) error
 	// Observe gets every step, in the goroutine of the step; it must return soon. Zero: none.
 	Observe func(context.Context, Event)

@@ -339,17 +339,6 @@ type Notifier interface {
 	Listen(ctx context.Context, heard func(err error)) error
 }
 
-// Results is a journal able to find the results owed to oncehttp.Config.OnResult (Query.Owed) without reading the other
-// records. It is optional: find it with [As].
-type Results interface {
-	// MarkDelivered clears Record.OwedFrom of the record with this ID if it is at this revision, and raises the revision. It
-	// reports whether it did: false if the record has changed since, owes nothing, or is not there.
-	//
-	// Visible to every later call at once. Durable as a MarkReported, or sooner. If a crash loses it, the result is owed again.
-	// Errors: ErrUncertain, ErrClosed, ErrCorrupt, the context's, or the journal's own.
-	MarkDelivered(ctx context.Context, id ID, revision uint64) (delivered bool, err error)
-}
-
 // Prober is a journal with records begun by others in transactions of their own. Get does not see these before the commit. It
 // is optional. Without a Prober, a record not found by Get is taken as absent.
 type Prober interface {

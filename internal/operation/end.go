@@ -66,6 +66,7 @@ type Meanwhile struct {
 	GivenUp bool // the call was given up, or is draining
 	Shown   bool // a caller of Transport waits, or has waited, for this call
 	KeyTold bool // an error may have told the key to a caller
+	Taken   bool // a caller with OnResult has the answer already: the end is not owed
 }
 
 // Writing returns the effect of the step Write.
@@ -155,7 +156,9 @@ func (d *Drive) MayAnswerFirst(now time.Time) bool {
 // Change returns the changes of the step Write. It may be asked for more than once; the last counts.
 func (d *Drive) Change(m Meanwhile, now time.Time) Change {
 	c := d.change(m, now)
-	c.OwedFrom = d.op.OwedAs(c.State, c.Hold, !d.given.Pass, now)
+	if !m.Taken {
+		c.OwedFrom = d.op.OwedAs(c.State, c.Hold, !d.given.Pass, now)
+	}
 	d.hold = c.Hold
 	return c
 }

@@ -13,15 +13,21 @@ import (
 const ResultGrace = time.Minute
 
 // OwedAs returns Record.OwedFrom for the write of a state, with the reason of a hold. called: a call writes it, and may hand it to its
-// caller. Each end and each new hold is owed, whoever writes it. The same hold again is owed as before. (Invariant 53.)
+// caller. Each end and each new hold is owed, whoever writes it. The same hold again is owed as before. An earlier state may be
+// handed to OnResult until o.OwedFrom (persist.SharedResults): the next one is not owed before, so that it comes after it. A pending
+// record keeps a later time for that. (Invariant 53.)
 func (o *Op) OwedAs(state persist.State, hold persist.HoldReason, called bool, now time.Time) time.Time {
+	from := now.Round(0)
+	if called {
+		from = from.Add(ResultGrace)
+	}
 	switch {
-	case !o.Results || state == persist.StatePending:
+	case !o.Results || state == persist.StatePending && !o.OwedFrom.After(now):
 		return time.Time{}
 	case state == persist.StateHeld && o.State == state && o.Hold == hold:
 		return o.OwedFrom
-	case called:
-		return now.Round(0).Add(ResultGrace)
+	case state == persist.StatePending || o.OwedFrom.After(from):
+		return o.OwedFrom
 	}
-	return now.Round(0)
+	return from
 }

@@ -15,6 +15,8 @@ func TestOwedAs(t *testing.T) {
 	earlier := now.Add(-time.Hour)
 	pending := operation.Op{Results: true}
 	held := operation.Op{Results: true, State: persist.StateHeld, Hold: persist.HoldExpired, OwedFrom: earlier}
+	underWay := held
+	underWay.OwedFrom = now.Add(time.Second)
 	delivered := held
 	delivered.OwedFrom = time.Time{}
 	for _, r := range []struct {
@@ -33,6 +35,9 @@ func TestOwedAs(t *testing.T) {
 		{"another hold", delivered, persist.StateHeld, persist.HoldUnclear, false, now},
 		{"the end of a hold", held, persist.StateSettled, "", false, now},
 		{"pending again", held, persist.StatePending, "", false, time.Time{}},
+		{"the end of a hold under delivery", underWay, persist.StateSettled, "", false, underWay.OwedFrom},
+		{"by a call", underWay, persist.StateConfirmed, "", true, now.Add(operation.ResultGrace)},
+		{"pending again, under delivery", underWay, persist.StatePending, "", false, underWay.OwedFrom},
 		{"begun without OnResult", operation.Op{}, persist.StateConfirmed, "", false, time.Time{}},
 	} {
 		if got := r.op.OwedAs(r.state, r.hold, r.called, now); !got.Equal(r.want) {

@@ -31,12 +31,17 @@ const answeredMost = 256
 func (d ending) answerFirst() *result {
 	write := d.journal.Finish // if Config.Observe panics, or ends the goroutine: then only the record has the answer
 	told := false
+	d.handed = &handover{}
 	defer func() {
-		if err := d.conclude(write); told {
+		err := d.conclude(write)
+		if owed := d.owed; d.handed.isWritten(owed) {
+			d.engine.markDelivered(d.call.Values(), d.rec.ID, owed)
+		}
+		if told {
 			d.engine.answered(&d.rec, err)
 		}
 	}()
-	res := d.finished(&result{answer: d.answered()})
+	res := d.finished(&result{answer: d.answered(), handed: d.handed})
 	d.call.Answer(res)
 	told = true
 	write = d.late.FinishLate

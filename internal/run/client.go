@@ -219,8 +219,10 @@ func (c *Client) stream(req *http.Request, opened bool) (*http.Response, error) 
 // response returns this caller's response or error of a finished call. It returns neither if another caller has the rest of a large
 // answer. Then the server has to be asked again.
 func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, joined bool) (*http.Response, error) {
-	if res.owed != 0 && c.cfg.OnResult != nil { // before the mark below, since it raises the revision
-		c.engine.markDelivered(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, res.owed)
+	if c.cfg.OnResult != nil { // before the mark below, since it raises the revision
+		if owed := max(res.owed, res.handed.take()); owed != 0 {
+			c.engine.markDelivered(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, owed)
+		}
 	}
 	if res.unreported {
 		c.engine.markReported(context.WithoutCancel(inflight.WithoutKey(req.Context())), id)

@@ -93,6 +93,7 @@ type run struct {
 	given    operation.Given // the drive's knowledge at its beginning
 	drive    operation.Drive
 	owed     uint64       // result.owed
+	handed   *handover    // result.handed
 	resolved bool         // its record says: it has ended, and its callers know how
 	watched  *known.Watch // over its key, freed by the run
 

@@ -189,10 +189,10 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 			}
 		}
 		_ = c.engine.clock.Notice(ctx, c.engine.host) // the undo may have taken a while
-		op := operation.OpOf(&rec, 0)
+		op, before := operation.OpOf(&rec, 0), rec
 		write(&rec, op.Abandoned())
 		rec.Finished, rec.Note = c.engine.now().Round(0), note
-		err = finishNow(ctx, &c.cfg, rec)
+		err = finishNow(ctx, &c.cfg, before, rec)
 		if err != nil && rec.Note != chosen.Note {
 			err = fmt.Errorf("the API has answered the undo, but that could not be recorded: %w", err)
 		}
@@ -258,7 +258,7 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 	if rec.Carrier == persist.CarrierSealed && (r.Note != "" || r.Answer != nil) {
 		return newError("settle", unclear(rec.Key), errSealedWords, ErrConfig)
 	}
-	now := e.now().Round(0)
+	now, before := e.now().Round(0), rec
 	op, status := operation.OpOf(&rec, 0), 0
 	if r.Answer != nil {
 		status = r.Answer.Status
@@ -273,18 +273,23 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 			rec.Answer = &a
 		}
 	}
-	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.cfg, rec) })
+	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.cfg, before, rec) })
 }
 
 // finishNow is Finish, durable on return: its success is told to a person. A generated key may have been told to the caller helped by
-// this person.
-func finishNow(ctx context.Context, cfg *Config, rec persist.Record) error {
+// this person. before is the record as it was read; a delivery of its hold since then does not stand in the way.
+func finishNow(ctx context.Context, cfg *Config, before, rec persist.Record) error {
 	rec.KeyTold = rec.Generated
-	op := operation.OpOf(&rec, 0)
-	rec.OwedFrom = op.OwedAs(rec.State, rec.HoldReason, false, rec.Finished)
 	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey)
-	if err := cfg.Journal.Finish(ctx, rec); err != nil {
-		return err
+	for tries := 0; ; tries++ {
+		op := operation.OpOf(&before, 0)
+		rec.Revision, rec.OwedFrom = before.Revision, op.OwedAs(rec.State, rec.HoldReason, false, rec.Finished)
+		err := cfg.Journal.Finish(ctx, rec)
+		if err == nil {
+			return cfg.Journal.Flush(ctx)
+		}
+		if !errors.Is(err, persist.ErrStale) || tries == 3 || !onlyDelivered(ctx, cfg.Journal, &before) {
+			return err
+		}
 	}
-	return cfg.Journal.Flush(ctx)
 }

@@ -203,6 +203,8 @@ type result struct {
 	unreported bool
 	// owed: the record's state at this revision is owed to Config.OnResult unless a caller gets this result; zero: nothing is owed.
 	owed uint64
+	// handed is set if the callers have this result before its record is written.
+	handed *handover
 }
 
 // release closes the unread rest of the answer, if no caller has taken it.

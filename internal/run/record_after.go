@@ -141,7 +141,7 @@ func (d ending) leaveUnfinished(now time.Time) error {
 // meanwhile returns the events during the drive.
 func (d ending) meanwhile() operation.Meanwhile {
 	_, shown := d.call.PlainHTTP()
-	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown}
+	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown, Taken: d.handed.isTaken()}
 }
 
 // changed returns the record with a change, and without a lease.

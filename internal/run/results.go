@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -18,12 +19,13 @@ const (
 	resultPoll     = 500 * time.Millisecond // between two looks for owed results, unless something tells of one
 	resultPauseMin = time.Second            // after a failed delivery; it doubles
 	resultsKept    = 1024                   // failed deliveries with a pause of their own
+	resultMargin   = 5 * time.Second        // after AnswerTimeout, until another process may deliver what this one has taken
 )
 
 // checkResults refuses OnResult if the journal does not find the results owed.
 func (c *Config) checkResults() error {
 	if _, finds := persist.As[persist.Results](c.Journal); c.OnResult != nil && !finds {
-		return fmt.Errorf("OnResult is set, and a %T does not find the results that are owed (persist.Results); want a journal of persist/bolt or persist/memory that is not sealed", c.Journal)
+		return fmt.Errorf("OnResult is set, and a %T does not find the results that are owed (persist.Results); want one of this module, sealed or not", c.Journal)
 	}
 	return nil
 }
@@ -51,12 +53,65 @@ func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error
 	}
 }
 
-// markDelivered notes that a caller has the result. If that fails, OnResult gets it, too.
-func (e *engine) markDelivered(ctx context.Context, id persist.ID, revision uint64) {
+// markDelivered notes that a caller or OnResult has the result, and reports whether it did. If that fails, OnResult gets it again.
+func (e *engine) markDelivered(ctx context.Context, id persist.ID, revision uint64) bool {
 	journal, _ := persist.As[persist.Results](e.journal)
-	if _, err := journal.MarkDelivered(ctx, id, revision); err != nil {
+	marked, err := journal.MarkDelivered(ctx, id, revision)
+	if err != nil {
 		e.cfg.log(ctx, slog.LevelError, "that a result was delivered could not be recorded; it is delivered again", id.Key, err)
 	}
+	return marked
+}
+
+// onlyDelivered reports whether a delivery is the only change of the record since it was read, and updates its revision and OwedFrom then.
+func onlyDelivered(ctx context.Context, journal persist.Journal, rec *persist.Record) bool {
+	now, err := journal.Get(ctx, rec.ID)
+	if err != nil || !rec.Results {
+		return false
+	}
+	as := *rec
+	as.Revision, as.OwedFrom = now.Revision, now.OwedFrom
+	if !reflect.DeepEqual(as, now) {
+		return false
+	}
+	rec.Revision, rec.OwedFrom = now.Revision, now.OwedFrom
+	return true
+}
+
+// handover is a result that callers may take before its record is written. If a caller with OnResult has taken it by then, the record owes
+// nothing; else whoever is later marks it. A nil one is never taken.
+type handover struct {
+	mu    sync.Mutex
+	taken bool
+	owed  uint64 // result.owed; zero: it is not written
+}
+
+// take notes that a caller has the result. It returns result.owed if the record is written.
+func (h *handover) take() uint64 {
+	if h == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = true
+	return h.owed
+}
+
+func (h *handover) isTaken() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.taken
+}
+
+// isWritten notes result.owed of the written record, and reports whether it is to be marked since a caller has the result.
+func (h *handover) isWritten(owed uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.owed = owed
+	return h.taken && owed != 0
 }
 
 // deliveries are the deliveries of all clients of a journal in this process. The zero value is ready. It is safe for concurrent use.
@@ -164,12 +219,59 @@ func (r *runner) deliver(ctx context.Context, id persist.ID) bool {
 		r.cfg.log(ctx, slog.LevelError, "a result is not delivered before its record is durable", id.Key, err)
 		return false
 	}
+	mine, err := r.engine.takeResult(ctx, &rec, r.cfg.Retry.AnswerTimeout+resultMargin)
+	if err != nil {
+		r.cfg.log(ctx, slog.LevelError, "a result could not be taken from the journal for its delivery", id.Key, err)
+	}
+	if err != nil || !mine {
+		return err == nil
+	}
+	delivered := false
+	defer func() { r.engine.releaseResult(context.WithoutCancel(ctx), &rec, delivered) }()
 	within, stop := context.WithTimeout(withAccountOf(ctx, &rec), r.cfg.Retry.AnswerTimeout)
 	defer stop()
 	if err := r.cfg.OnResult(within, rec.Clone()); err != nil {
 		r.cfg.log(ctx, slog.LevelWarn, "OnResult has failed; the result is delivered again", id.Key, sanitized(err))
 		return false
 	}
-	r.engine.markDelivered(context.WithoutCancel(ctx), id, rec.Revision)
+	delivered = true
 	return true
+}
+
+// takeResult keeps other processes from the delivery of a result for a while, if the journal is shared: they see it as owed from then on.
+// It reports whether no other was faster.
+func (e *engine) takeResult(ctx context.Context, rec *persist.Record, d time.Duration) (mine bool, err error) {
+	shared, is := persist.As[persist.SharedResults](e.journal)
+	if !is {
+		return true, nil
+	}
+	until := e.now().Round(0).Add(d)
+	mine, err = shared.Postpone(ctx, rec.ID, rec.Revision, until)
+	if mine {
+		rec.OwedFrom = until
+		rec.Revision++
+	}
+	return mine, err
+}
+
+// releaseResult ends a delivery: the state handed over is marked, if it was delivered. What is owed all the same, since it has changed
+// meanwhile or the delivery has failed, is owed from now on; this process waits for its pause before the next one.
+func (e *engine) releaseResult(ctx context.Context, rec *persist.Record, delivered bool) {
+	if delivered && e.markDelivered(ctx, rec.ID, rec.Revision) {
+		return
+	}
+	shared, is := persist.As[persist.SharedResults](e.journal)
+	for tries := 0; is && tries < 3; tries++ {
+		now, err := e.journal.Get(ctx, rec.ID)
+		if err != nil || !now.OwedFrom.Equal(rec.OwedFrom) {
+			return // taken by others, or delivered in a transaction of OnResult's own
+		}
+		from := e.now().Round(0)
+		if !delivered {
+			from = from.Add(resultPauseMin)
+		}
+		if done, err := shared.Postpone(ctx, rec.ID, now.Revision, from); done || err != nil {
+			return
+		}
+	}
 }

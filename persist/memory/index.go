@@ -14,8 +14,8 @@ func (e *entry) unresolved() bool {
 // owed reports whether a query for owed results selects the entry.
 func (e *entry) owed() bool { return !e.owedFrom.IsZero() && e.state != persist.StatePending }
 
-// owe enters a record into the index of owed results, or takes it out. The caller holds mu.
-func (j *Journal) owe(e *entry) {
+// noteOwed enters a record into the index of owed results, or takes it out. The caller holds mu.
+func (j *Journal) noteOwed(e *entry) {
 	if e.owed() {
 		j.owed[e] = struct{}{}
 		return

@@ -34,6 +34,16 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 
 // MarkDelivered implements [persist.Results].
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
+	return j.owe(ctx, id, revision, time.Time{})
+}
+
+// Postpone implements [persist.SharedResults].
+func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
+	return j.owe(ctx, id, revision, from)
+}
+
+// owe sets the time from which the record's result is owed, if it is owed at this revision; zero: it is delivered.
+func (j *Journal) owe(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -50,7 +60,7 @@ func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uin
 	if err != nil {
 		return false, err
 	}
-	rec.OwedFrom = time.Time{}
+	rec.OwedFrom = from
 	rec.Revision++
 	j.replace(e, &rec, codec.AppendProgress(nil, &rec, codec.Inline))
 	return true, nil

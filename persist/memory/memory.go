@@ -102,7 +102,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	j.byID[e.id] = e
 	j.order = append(j.order, e)
 	j.link(e)
-	j.owe(e)
+	j.noteOwed(e)
 	return rec, true, nil
 }
 
@@ -185,7 +185,7 @@ func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 	if was && !e.unresolved() {
 		j.unlink(e)
 	}
-	j.owe(e)
+	j.noteOwed(e)
 }
 
 // Assign implements [persist.Journal].

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		},
 		"order":  order,
 		"fleet":  fleetWorker,
-		"caller": caller,
+		"caller": caller, "deliverer": deliverer,
 	})
 }
 

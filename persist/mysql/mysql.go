@@ -101,7 +101,7 @@ func (o Options) checked() (Options, error) {
 }
 
 // Journal is a journal on MariaDB. It implements [persist.Journal], [persist.SendClaimer],
-// [persist.LateFinisher], [persist.Prober] and [persist.DueTimes]. Make one with Open.
+// [persist.LateFinisher], [persist.Prober], [persist.DueTimes] and [persist.SharedResults]. Make one with Open.
 //
 // A Journal not returned by Open is closed: the methods of a zero one return [persist.ErrClosed], those of a nil one
 // panic.
@@ -110,8 +110,9 @@ type Journal struct {
 }
 
 var (
-	_ persist.LateFinisher = (*Journal)(nil)
-	_ persist.Prober       = (*Journal)(nil)
+	_ persist.LateFinisher  = (*Journal)(nil)
+	_ persist.Prober        = (*Journal)(nil)
+	_ persist.SharedResults = (*Journal)(nil)
 )
 
 // FinishesLate implements [persist.LateFinisher].

@@ -47,7 +47,8 @@ func engine(t *testing.T) sqltest.Engine {
 			o.ReadOnly = true
 			return open(t, server(t), o)
 		},
-		Begin: opts.Begin,
+		Begin:         opts.Begin,
+		MarkDelivered: opts.MarkDelivered,
 	}
 }
 

@@ -56,6 +56,7 @@ func closeClosed(k *check) {
 	}
 	k.want(j.Flush(ctx), persist.ErrClosed, "Flush after Close")
 	k.want(j.MarkReported(ctx, r.ID), persist.ErrClosed, "MarkReported after Close")
+	k.closedResults(j, r)
 	_, err = j.Assign(ctx, r, "b")
 	k.want(err, persist.ErrClosed, "Assign after Close")
 	_, err = j.Secret(ctx)
@@ -183,5 +184,18 @@ func closeAttach(k *check) {
 			k.errorf("Attach gave %v, and created %d values; want one for all", v, created)
 			return
 		}
+	}
+}
+
+// closedResults checks the methods of persist.Results of a closed journal.
+func (k *check) closedResults(j persist.Journal, r persist.Record) {
+	ctx := context.Background()
+	if results, ok := persist.As[persist.Results](j); ok {
+		_, err := results.MarkDelivered(ctx, r.ID, r.Revision)
+		k.want(err, persist.ErrClosed, "MarkDelivered after Close")
+	}
+	if results, ok := persist.As[persist.SharedResults](j); ok {
+		_, err := results.Postpone(ctx, r.ID, r.Revision, epoch())
+		k.want(err, persist.ErrClosed, "Postpone after Close")
 	}
 }

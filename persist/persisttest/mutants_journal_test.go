@@ -242,6 +242,16 @@ func (o *opening) MarkDelivered(ctx context.Context, id persist.ID, revision uin
 	return o.s.MarkDelivered(ctx, id, revision)
 }
 
+func (o *opening) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
+	if err := o.closed("Postpone"); err != nil {
+		return false, err
+	}
+	if o.s.m.postpone != nil {
+		return o.s.m.postpone(o.s, ctx, id, revision, from)
+	}
+	return o.s.Postpone(ctx, id, revision, from)
+}
+
 func (o *opening) Assign(ctx context.Context, r persist.Record, account string) (persist.Record, error) {
 	if err := o.closed("Assign"); err != nil {
 		return persist.Record{}, err

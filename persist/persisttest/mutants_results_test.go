@@ -3,6 +3,7 @@ package persisttest_test
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -13,6 +14,28 @@ func mutantResultMarks() mutant {
 		deliver: func(s *store, ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 			now, _ := s.Get(ctx, id)
 			return s.MarkDelivered(ctx, id, max(revision, now.Revision))
+		},
+	}
+}
+
+// mutantResultPostpone: postpones a result at any revision.
+func mutantResultPostpone() mutant {
+	return mutant{
+		fails: []string{"results/postpone together"},
+		postpone: func(s *store, ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
+			now, _ := s.Get(ctx, id)
+			return s.Postpone(ctx, id, max(revision, now.Revision), from)
+		},
+	}
+}
+
+// mutantResultPostponeTogether: takes another's change of an end for its own.
+func mutantResultPostponeTogether() mutant {
+	return mutant{
+		postpone: func(s *store, ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
+			ok, err := s.Postpone(ctx, id, revision, from)
+			now, _ := s.Get(ctx, id)
+			return ok || now.State.Final() && now.Owed() && now.Revision == revision+1, err
 		},
 	}
 }

@@ -37,6 +37,7 @@ type mutant struct {
 	flush     func(s *store) error
 	attach    func(s *store, create func() any) any
 	deliver   func(s *store, ctx context.Context, id persist.ID, revision uint64) (bool, error)
+	postpone  func(s *store, ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error)
 	report    func(s *store, ctx context.Context, id persist.ID) error
 	assign    func(s *store, ctx context.Context, r persist.Record, account string) (persist.Record, error)
 	secret    func(s *store, ctx context.Context) ([]byte, error)

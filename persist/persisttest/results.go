@@ -2,6 +2,9 @@ package persisttest
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -12,6 +15,10 @@ func resultCases() []testCase {
 	return []testCase{
 		{name: "results/marks", run: resultMarks,
 			why: "the mark of an earlier state must not count for a later one"},
+		{name: "results/postpone", run: resultPostpone,
+			why: "two processes would hand one result to OnResult at once, or in the wrong order"},
+		{name: "results/postpone together", run: resultPostponeTogether,
+			why: "two processes would hand one result to OnResult at once"},
 		{name: "results/sweep", run: resultSweep,
 			why: "a result that was swept before its delivery is lost"},
 		{name: "results/reopen", run: resultReopen, durable: true,
@@ -64,7 +71,12 @@ func resultMarks(k *check) {
 		return
 	}
 	held, ended := k.owed(j, record("a", "held"), true), k.owed(j, record("a", "ended"), false)
-	k.begin(j, record("a", "pending"))
+	pending := record("a", "pending")
+	pending.Results, pending.OwedFrom = true, epoch()
+	pending = k.begin(j, pending)
+	if ok, err := results.MarkDelivered(context.Background(), pending.ID, pending.Revision); ok || err != nil {
+		k.errorf("MarkDelivered of %q, pending: %t, %v; want false", pending.ID, ok, err)
+	}
 	q := persist.Query{Account: "a", Owed: true}
 	k.lists(j, q, []persist.Record{held, ended}, "what is owed")
 	k.delivered(results, j, held)
@@ -76,22 +88,95 @@ func resultMarks(k *check) {
 	}
 }
 
+func resultPostpone(k *check) {
+	j := k.journal()
+	results, ok := persist.As[persist.SharedResults](j)
+	if !ok {
+		return
+	}
+	ctx, from := context.Background(), epoch().Add(time.Hour)
+	held, ended := k.owed(j, record("a", "held"), true), k.owed(j, record("a", "ended"), false)
+	pending := k.begin(j, record("a", "pending"))
+	for _, of := range []persist.Record{{ID: held.ID, Revision: held.Revision - 1}, {ID: held.ID, Revision: held.Revision + 1}, pending, record("a", "nobody")} {
+		if ok, err := results.Postpone(ctx, of.ID, of.Revision, from); ok || err != nil {
+			k.errorf("Postpone of %q at revision %d: %t, %v; want false", of.ID, of.Revision, ok, err)
+		}
+	}
+	for _, r := range []*persist.Record{&held, &ended} {
+		if ok, err := results.Postpone(ctx, r.ID, r.Revision, from); !ok || err != nil {
+			k.errorf("Postpone of %q: %t, %v; want true", r.ID, ok, err)
+		}
+		r.Revision, r.OwedFrom = r.Revision+1, from
+		k.holds(j, *r, "Postpone")
+	}
+	k.lists(j, persist.Query{Account: "a", Owed: true}, []persist.Record{held, ended}, "what is owed, postponed")
+	if ok, err := results.MarkDelivered(ctx, held.ID, held.Revision); !ok || err != nil {
+		k.errorf("MarkDelivered of %q, postponed: %t, %v; want true", held.ID, ok, err)
+	}
+	if ok, err := results.Postpone(ctx, held.ID, held.Revision+1, from); ok || err != nil {
+		k.errorf("Postpone of %q, delivered: %t, %v; want false", held.ID, ok, err)
+	}
+}
+
+func resultPostponeTogether(k *check) {
+	j := k.journal()
+	results, ok := persist.As[persist.SharedResults](j)
+	if !ok {
+		return
+	}
+	r := k.owed(j, record("a", "owed"), false)
+	const calls = 8
+	var took atomic.Int32
+	var all sync.WaitGroup
+	for i := range calls {
+		all.Go(func() {
+			ok, err := results.Postpone(context.Background(), r.ID, r.Revision, epoch().Add(time.Duration(i+1)*time.Hour))
+			if err != nil {
+				k.errorf("Postpone of %q beside others: %v", r.ID, err)
+			}
+			if ok {
+				took.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := took.Load(); n != 1 {
+		k.errorf("of %d calls of Postpone at once %d were true; want 1", calls, n)
+	}
+}
+
 func resultSweep(k *check) {
 	j := k.journal()
 	results, ok := persist.As[persist.Results](j)
 	if !ok {
 		return
 	}
-	r := k.owed(j, record("a", "owed"), false)
-	late := persist.Limits{Now: r.Finished.Add(1000 * time.Hour), Prune: true, KeepAnswer: time.Second}
+	ctx := context.Background()
+	for _, prune := range []bool{false, true} {
+		for _, postponed := range []bool{false, true} {
+			r := k.owed(j, record("a", fmt.Sprintf("owed, prune %t, postponed %t", prune, postponed)), false)
+			if shared, ok := persist.As[persist.SharedResults](j); ok && postponed {
+				if ok, err := shared.Postpone(ctx, r.ID, r.Revision, r.Finished); !ok || err != nil {
+					k.errorf("Postpone of %q: %t, %v; want true", r.ID, ok, err)
+				}
+				r.Revision++
+			}
+			k.sweepOwed(j, results, r, persist.Limits{Now: r.Finished.Add(1000 * time.Hour), Prune: prune, KeepAnswer: time.Second})
+		}
+	}
+}
+
+// sweepOwed checks that a Sweep changes the record after its delivery, and not before.
+func (k *check) sweepOwed(j persist.Journal, results persist.Results, r persist.Record, late persist.Limits) {
+	ctx := context.Background()
 	for want := range 2 {
-		if n, err := j.Sweep(context.Background(), late); n != want || err != nil {
-			k.errorf("a Sweep has changed %d, %v; want %d", n, err, want)
+		if n, err := j.Sweep(ctx, late); n != want || err != nil {
+			k.errorf("a Sweep of %q has changed %d, %v; want %d", r.ID, n, err, want)
 		}
 		if want > 0 {
 			break
 		}
-		if ok, err := results.MarkDelivered(context.Background(), r.ID, r.Revision); !ok || err != nil {
+		if ok, err := results.MarkDelivered(ctx, r.ID, r.Revision); !ok || err != nil {
 			k.errorf("MarkDelivered of %q: %t, %v; want true", r.ID, ok, err)
 		}
 	}

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		"fleet":  fleetWorker,
 		"caller": caller, "rolling": rollingWorker,
 
-		"listener": listener,
+		"listener": listener, "deliverer": deliverer,
 	})
 }
 
@@ -145,6 +145,29 @@ func TestOlderTables(t *testing.T) {
 	}
 	if after := shape(t, db, opts.Schema); after != before {
 		t.Errorf("there is\n%s\nwant\n%s", after, before)
+	}
+}
+
+// TestFirstTables: the tables of version 1, from before the first release, are refused with one line, and stay as they are.
+func TestFirstTables(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	opts := migrated(t, db)
+	if _, err := db.Exec("UPDATE " + opts.Schema + ".version SET version = 1, oldest = 1"); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"Open":    second(postgres.Open(t.Context(), server(t), opts)),
+		"Migrate": postgres.Migrate(t.Context(), server(t), opts),
+	} {
+		if !errors.Is(err, postgres.ErrSchema) || errors.Is(err, postgres.ErrNotMigrated) {
+			t.Errorf("%s: %v, want ErrSchema that Migrate does not end", name, err)
+		} else if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, opts.Schema+".version") || !strings.Contains(text, "another schema") {
+			t.Errorf("%s: %q, want one line that names the table and the way on", name, text)
+		}
+	}
+	if n := versions(t, db, opts.Schema); n != 1 {
+		t.Errorf("%d steps are noted, want 1", n)
 	}
 }
 

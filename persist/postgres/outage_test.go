@@ -32,7 +32,7 @@ func engine(t *testing.T) sqltest.Engine {
 			o.ReadOnly = true
 			return open(t, server(t), o)
 		},
-		Begin: opts.BeginSQL,
+		Begin: opts.BeginSQL, MarkDelivered: opts.MarkDeliveredSQL,
 	}
 }
 

@@ -27,6 +27,7 @@ const (
 	tombstones                // by Record.SweepAt: swept, under chosen keys
 	unreported                // by Record.SweepAt: swept, under generated keys
 	origins                   // by member, see origins.go: pending, by origin and account
+	owed                      // by number: with a result owed to OnResult
 
 	indexes
 )
@@ -34,7 +35,7 @@ const (
 // String returns the name of the key.
 func (i index) String() string {
 	return [indexes]string{
-		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported", "origins",
+		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported", "origins", "owed",
 	}[i]
 }
 

@@ -20,6 +20,7 @@ const (
 	flagGenerated = 1 << iota
 	flagUnreported
 	flagSwept
+	flagOwed // Record.Owed, for the index; the time is in the progress
 )
 
 // headSize is the length of a head without the owner of the lease.
@@ -63,6 +64,7 @@ func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	set(flagGenerated, rec.Generated)
 	set(flagUnreported, rec.Unreported)
 	set(flagSwept, rec.Swept)
+	set(flagOwed, rec.Owed())
 	head = binary.BigEndian.AppendUint64(head, b.numberOf(rec.Seq))
 	head = binary.BigEndian.AppendUint64(head, rec.Revision)
 	head = append(head, token[:]...)

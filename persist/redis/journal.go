@@ -18,21 +18,23 @@ import (
 )
 
 // format is the version of this package's layout. Open refuses any other. Programs from before the first release wrote
-// a number without a v.
+// the older ones.
 const (
-	format      = "v1"
+	format      = "v2"
+	firstFormat = "v1"
 	olderFormat = "1"
 )
 
 var (
-	_ persist.Journal      = (*Journal)(nil)
-	_ persist.Claimer      = (*Journal)(nil)
-	_ persist.LateFinisher = (*Journal)(nil)
-	_ persist.DueTimes     = (*Journal)(nil)
+	_ persist.Journal       = (*Journal)(nil)
+	_ persist.Claimer       = (*Journal)(nil)
+	_ persist.LateFinisher  = (*Journal)(nil)
+	_ persist.DueTimes      = (*Journal)(nil)
+	_ persist.SharedResults = (*Journal)(nil)
 )
 
 // Journal is a journal on Redis. It implements [persist.Journal], [persist.Claimer],
-// [persist.LateFinisher], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
+// [persist.LateFinisher], [persist.DueTimes], [persist.SharedResults] and [persist.Notifier]. Make one with Open.
 //
 // A Journal not returned by Open is closed: the methods of a zero one return [persist.ErrClosed], those of a nil one
 // panic.
@@ -117,7 +119,7 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	}
 	switch noted[0] {
 	case format:
-	case olderFormat:
+	case olderFormat, firstFormat:
 		return fmt.Errorf("%w: key %s: a program from before the first release made it; finish its operations with that program, and use another prefix", ErrLayout, place)
 	default:
 		return fmt.Errorf("%w: key %s: it has format %q, and this program reads %q; use a newer program", ErrLayout, place, noted[0], format)

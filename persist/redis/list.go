@@ -114,7 +114,9 @@ func (l *listing) bound(ctx context.Context) error {
 		return err
 	}
 	set := all
-	if l.q.AnyUnresolved {
+	if l.q.Owed {
+		set = owed
+	} else if l.q.AnyUnresolved {
 		set = unresolved
 	} else if len(l.q.States) > 0 && !slices.ContainsFunc(l.q.States, persist.State.Final) {
 		set = unfinished

@@ -45,6 +45,9 @@ func TestMutants(t *testing.T) {
 		"Renew of another's lease":                  {"renew", "and r.owner == owner", "", "claim/renew"},
 		"Renew of what is final":                    {"renew", "and r.state == 0", "", "claim/renew"},
 		"Renew does nothing":                        {"renew", "lease(r, owner, till, tillNano)", "", "claim/renew"},
+		"two postpone one result":                   {"owe", "or standing.revision ~= tonumber(revision)", "", "results/postpone together"},
+		"what is owed is not found":                 {"prelude", "list(owed, has(r, owedFlag), r.seq, r.id)", "", "results/marks"},
+		"a delivered record is never swept":         {"owe", "place(r, ended, over, '')", "", "results/sweep"},
 		"a sweep leaves the body of the request":    {"sweep", "redis.call('HDEL', records, 'b' .. id, 'a' .. id)", "", "sweep/large"},
 		"a sweep that counts what it has not done":  {"sweep", "changed = changed + 1", "changed = changed + 2", "sweep/max"},
 	}

@@ -76,7 +76,8 @@ type waking struct {
 const checkMax = 100
 
 // Journal returns j with all writes through it sealed. The result is a persist.Claimer if j is one, a persist.DueTimes
-// if j is one, and a persist.Notifier if j is all three. First Journal checks the oldest record and some of the
+// if j is one, and a persist.Notifier if j is all three. If j is a persist.DueTimes and a persist.Results, so is the
+// result; a persist.Claimer must be a persist.SharedResults for that. First Journal checks the oldest record and some of the
 // unfinished ones.
 //
 // Errors are persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer not made by New. It is
@@ -117,6 +118,9 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	claimer, claims := persist.As[persist.Claimer](j)
 	due, knows := persist.As[persist.DueTimes](j)
 	notifier, wakes := persist.As[persist.Notifier](j)
+	if owing := s.owing(j, sealed); owing != nil {
+		return owing, nil
+	}
 	switch {
 	case claims && knows && wakes:
 		return &waking{claimingTimes{claiming{sealed, claimer}, times{due, s}}, notifier}, nil
@@ -254,12 +258,12 @@ func (j *journal) change(rec persist.Record, write func(sealed persist.Record) e
 
 // MarkReported implements [persist.Journal].
 func (j *journal) MarkReported(ctx context.Context, id persist.ID) error {
-	return j.Journal.MarkReported(ctx, j.s.storedID(id))
+	return j.Journal.MarkReported(ctx, j.s.StoredID(id))
 }
 
 // Get implements [persist.Journal].
 func (j *journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
-	sealed, err := j.Journal.Get(ctx, j.s.storedID(id))
+	sealed, err := j.Journal.Get(ctx, j.s.StoredID(id))
 	if err != nil {
 		return persist.Record{}, err
 	}
@@ -272,7 +276,7 @@ func (j *journal) Probe(ctx context.Context, id persist.ID) (persist.Record, err
 	if !can {
 		return j.Get(ctx, id)
 	}
-	sealed, err := below.Probe(ctx, j.s.storedID(id))
+	sealed, err := below.Probe(ctx, j.s.StoredID(id))
 	if err != nil {
 		return persist.Record{}, err
 	}
@@ -410,7 +414,7 @@ func (j *claiming) Renew(ctx context.Context, owner string, lease time.Duration,
 	known := make(map[persist.ID]persist.ID, len(ids))
 	stored := make([]persist.ID, len(ids))
 	for i, id := range ids {
-		stored[i] = j.s.storedID(id)
+		stored[i] = j.s.StoredID(id)
 		known[stored[i]] = id
 	}
 	stored, now, err = j.below.Renew(ctx, owner, lease, stored)

@@ -71,7 +71,7 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 		return persist.Record{}, nil, fmt.Errorf("%w: %q is sealed already", persist.ErrInvalid, rec.Key)
 	}
 	sealed = *rec
-	sealed.ID = s.storedID(rec.ID)
+	sealed.ID = s.StoredID(rec.ID)
 	sealed.Method, sealed.Target = placeholder, ""
 	if !rec.ServerToken {
 		sealed.WireKey = sealed.Key
@@ -157,7 +157,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	if _, err := codec.DecodeIntent(plain, &was); err != nil {
 		return persist.Record{}, err
 	}
-	if stored := o.s.storedID(was.ID); stored != o.id && stored.Account == o.id.Account {
+	if stored := o.s.StoredID(was.ID); stored != o.id && stored.Account == o.id.Account {
 		return persist.Record{}, fmt.Errorf("%w: %q is the hash of a business key under another HashKey than the one that was given", persist.ErrSealed, o.id.Key)
 	}
 	same := was.Account == o.id.Account && was.Created.Equal(sealed.Created) && was.Window == sealed.Window

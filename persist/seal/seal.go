@@ -160,9 +160,12 @@ func (s *Sealer) stored(key string) string {
 	return base64.RawURLEncoding.EncodeToString(mac(s.hashKey, []byte(key)))
 }
 
-// storedID returns the ID in the form of the journal.
-func (s *Sealer) storedID(id persist.ID) persist.ID {
-	id.Key = s.stored(id.Key)
+// StoredID returns the ID of a record in the form of the journal below. MarkDelivered of persist/postgres and
+// persist/mysql takes it; without a HashKey, or a Sealer, it is the ID itself.
+func (s *Sealer) StoredID(id persist.ID) persist.ID {
+	if s != nil {
+		id.Key = s.stored(id.Key)
+	}
 	return id
 }
 

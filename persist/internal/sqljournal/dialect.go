@@ -63,6 +63,9 @@ type Dialect interface {
 	// Orphan returns the condition for unresolved records under generated keys, in the form answered by the engine
 	// from an index. With one, the condition selects those of one fingerprint, a parameter.
 	Orphan(one bool) string
+	// Owed returns the condition for records owed to OnResult (persist.Record.Owed), in the form answered by the engine
+	// from an index.
+	Owed() string
 	// Begin inserts the row in one statement, with a number of its own, unless its ID exists. It returns the standing
 	// row: row itself, with Seq set, or another's. A nil row means a race with another Begin, ended just now: call
 	// Begin again. The standing row, unless it is confirmed, is as safe as after Confirm.

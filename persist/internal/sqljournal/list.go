@@ -70,6 +70,9 @@ func (j *Journal) selecting(q *persist.Query) condition {
 	} else if q.AnyUnresolved {
 		c.and(j.d.Orphan(false))
 	}
+	if q.Owed {
+		c.and(j.d.Owed())
+	}
 	return c
 }
 
@@ -130,11 +133,11 @@ type listing struct {
 	seenAll bool            // there are no more
 }
 
-// short reports whether the query is for one key or for unresolved records. The result is nearly always one short
-// page, read from the index. Nobody goes on after it by number, so it needs no bound before it turns out to be
-// longer.
+// short reports whether the query is for one key, for unresolved records or for owed ones. The result is nearly always
+// one short page, read from the index. Nobody goes on after it by number, so it needs no bound before it turns out to
+// be longer.
 func (l *listing) short() bool {
-	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved
+	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved || l.q.Owed
 }
 
 // next reads the next page.

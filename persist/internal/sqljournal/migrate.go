@@ -23,12 +23,13 @@ var ErrNotMigrated = fmt.Errorf("%w", ErrSchema)
 
 // Step is one step of the schema.
 type Step struct {
-	Version    int      // of the schema after the step, from 1 on
+	Version    int      // of the schema after the step
 	Oldest     int      // the lowest version a program has to know to use the schema
 	Statements []string // each one statement, without its semicolon
 }
 
-// Steps reads the steps of a folder: files named VERSION_oldest_OLDEST.sql. Their statements end with a semicolon at
+// Steps reads the steps of a folder: files named VERSION_oldest_OLDEST.sql. The first makes all tables; those of an earlier
+// version are refused. Each later one has the next version. Their statements end with a semicolon at
 // the end of a line; the body of a function stands between two $$. names are the texts for {name} in the files.
 func Steps(files fs.FS, names map[string]string) ([]Step, error) {
 	paths, err := fs.Glob(files, "*/*.sql")
@@ -43,7 +44,7 @@ func Steps(files fs.FS, names map[string]string) ([]Step, error) {
 			return nil, err
 		}
 		version, oldest, err := stepName(path.Base(file))
-		if err != nil || version != i+1 {
+		if err != nil || i > 0 && version != steps[i-1].Version+1 {
 			return nil, fmt.Errorf("%s: step %d has a wrong name: %w", file, i+1, err)
 		}
 		step := Step{Version: version, Oldest: oldest}
@@ -141,7 +142,13 @@ func (s *Schema) Make(ctx context.Context, db Runner) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range s.Steps[min(version, len(s.Steps)):] {
+	if 0 < version && version < s.Steps[0].Version {
+		return s.tooOld(s.Table)
+	}
+	for _, step := range s.Steps {
+		if step.Version <= version {
+			continue
+		}
 		for _, statement := range s.statements(step) {
 			if _, err := db.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("step %d: %w", step.Version, err)
@@ -201,17 +208,24 @@ func (s *Schema) notOlder(ctx context.Context, db Runner) error {
 	if err := db.QueryRowContext(ctx, s.Older).Scan(&older); err != nil || !older {
 		return err
 	}
+	return s.tooOld(s.OlderTable)
+}
+
+// tooOld returns the error for the tables of a program from before the first release. table is one of them.
+func (s *Schema) tooOld(table string) error {
 	return fmt.Errorf("%w: table %s: a program from before the first release made these tables; finish its operations with that program, and migrate into another %s",
-		ErrSchema, s.OlderTable, s.Elsewhere)
+		ErrSchema, table, s.Elsewhere)
 }
 
 // fits returns an error if a program with these steps must not use a schema migrated to version. Programs from oldest
 // on may use that schema. Errors: ErrSchema, ErrNotMigrated.
 func (s *Schema) fits(version, oldest int) error {
-	known := len(s.Steps)
+	known := s.Steps[len(s.Steps)-1].Version
 	switch {
 	case version == 0:
 		return fmt.Errorf("%w: it has not been made; run the journal's Migrate first", ErrNotMigrated)
+	case version < s.Steps[0].Version:
+		return s.tooOld(s.Table)
 	case version < known:
 		return fmt.Errorf("%w: it is at version %d and this program needs version %d; run the journal's Migrate first", ErrNotMigrated, version, known)
 	case version > known && oldest > known:

@@ -56,7 +56,7 @@ type Row struct {
 	Fingerprint []byte        // of the request
 	Generated   int64         // 0 or 1, as the other flags
 	Created     int64         // nanoseconds since 1970, as the other times; 0: none
-	SweepAt     int64         // a time: persist.Record.SweepAt; the latest one if no Sweep changes the record
+	SweepAt     int64         // a time: persist.Record.SweepAt; the latest one if no Sweep changes the record. Negative: see sweepAt
 	Origin      []byte        // of the request
 	Needs       []byte        // the text of persist.Record.Needs, with the format of Intent and Progress at its start; null in a change: as it is
 	State       int64         // a persist.State
@@ -67,6 +67,7 @@ type Row struct {
 	LeaseOwner  []byte        // empty: nobody
 	LeaseUntil  int64         // a time
 	SendUntil   int64         // a time
+	OwedFrom    int64         // a time
 	Intent      []byte        // codec's, without the values in columns
 	Progress    []byte        // likewise
 	Body        []byte        // of the request; null if it is empty
@@ -85,7 +86,7 @@ func Columns() []Column {
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
 		{"fingerprint", 'b'}, {"generated", 'i'}, {"created", 'i'}, {"sweep_at", 'i'}, {"origin", 'b'}, {"needs", 'b'},
 		{"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'}, {"finished", 'i'},
-		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'},
+		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"owed_from", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'},
 	}
 }
 
@@ -109,7 +110,7 @@ func ColumnList(prefix string) string { return columnList(prefix) }
 func (r *Row) Fields() []any {
 	return []any{
 		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
-		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Intent, &r.Progress, &r.Body, &r.Answer,
+		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Intent, &r.Progress, &r.Body, &r.Answer,
 	}
 }
 
@@ -161,7 +162,7 @@ func newChange(rec *persist.Record) *Row {
 	}
 	row.Created, row.NextAttempt = nanoseconds(rec.Created), nanoseconds(rec.NextAttempt)
 	row.Finished, row.LeaseUntil, row.SendUntil = nanoseconds(rec.Finished), nanoseconds(rec.LeaseUntil), nanoseconds(rec.SendUntil)
-	row.Progress = encodeProgress(rec)
+	row.OwedFrom, row.Progress = nanoseconds(rec.OwedFrom), encodeProgress(rec)
 	return row
 }
 
@@ -190,7 +191,7 @@ func withoutColumns(rec *persist.Record) persist.Record {
 		rest.WireKey = ""
 	}
 	rest.ID, rest.Fingerprint, rest.Generated, rest.Origin = persist.ID{}, nil, false, ""
-	for _, t := range []*time.Time{&rest.Created, &rest.NextAttempt, &rest.Finished, &rest.LeaseUntil, &rest.SendUntil} {
+	for _, t := range []*time.Time{&rest.Created, &rest.NextAttempt, &rest.Finished, &rest.LeaseUntil, &rest.SendUntil, &rest.OwedFrom} {
 		if inRange(nanoseconds(*t)) {
 			*t = time.Time{}
 		}
@@ -282,7 +283,7 @@ func (r *Row) columns(rec *persist.Record) {
 	for _, t := range []struct {
 		column int64
 		to     *time.Time
-	}{{r.Created, &rec.Created}, {r.NextAttempt, &rec.NextAttempt}, {r.Finished, &rec.Finished}, {r.LeaseUntil, &rec.LeaseUntil}, {r.SendUntil, &rec.SendUntil}} {
+	}{{r.Created, &rec.Created}, {r.NextAttempt, &rec.NextAttempt}, {r.Finished, &rec.Finished}, {r.LeaseUntil, &rec.LeaseUntil}, {r.SendUntil, &rec.SendUntil}, {r.OwedFrom, &rec.OwedFrom}} {
 		if inRange(t.column) {
 			*t.to = instant(t.column)
 		}
@@ -330,16 +331,23 @@ func nanoseconds(t time.Time) int64 {
 	return max(t.UnixNano(), tooEarly)
 }
 
-// sweepAt returns SweepAt of a row.
+// sweepAt returns SweepAt of a row. While the end of the record is owed to OnResult, this is the time after the delivery, negated:
+// such a row is not in the range of a sweep, and the mark of the delivery needs no other data to put it there.
 func sweepAt(rec *persist.Record) int64 {
-	at, ever := rec.SweepAt()
+	delivered := *rec
+	delivered.OwedFrom = time.Time{}
+	at, ever := delivered.SweepAt()
+	n := nanoseconds(at)
 	switch {
 	case !rec.State.Final():
 		return 0
 	case !ever:
-		return tooLate
+		n = tooLate
 	}
-	return nanoseconds(at)
+	if rec.Owed() {
+		return -n
+	}
+	return n
 }
 
 // inRange reports whether a column has the exact time.

@@ -186,7 +186,7 @@ func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", 
 
 // sweptColumns are the columns read by a sweep: all but the bodies.
 const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, " +
-	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, intent, progress"
+	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, owed_from, intent, progress"
 
 // readSwept reads the rows of one step.
 func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list []Row, err error) {
@@ -198,7 +198,7 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	for rows.Next() {
 		var r Row
 		err := rows.Scan(&r.ID, &r.Seq, &r.Revision, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
-			&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.Intent, &r.Progress)
+			&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.OwedFrom, &r.Intent, &r.Progress)
 		if err != nil {
 			return nil, err
 		}

@@ -35,6 +35,8 @@ type Engine struct {
 	Reader func(t testing.TB) persist.Journal
 	// Begin begins a record in a transaction of DB.
 	Begin func(ctx context.Context, tx *sql.Tx, rec persist.Record) (persist.Record, bool, error)
+	// MarkDelivered marks a result in a transaction of DB.
+	MarkDelivered MarkFunc
 }
 
 // Record is a plain pending record.

@@ -1,10 +1,10 @@
 -- Every script begins with this. KEYS are the keys of one bucket, in the order of indexes in bucket.go.
-local records, clock, all, names, unfinished, due, unresolved, fingerprints, finished, expiring, tombstones, unreported, origins = unpack(KEYS)
+local records, clock, all, names, unfinished, due, unresolved, fingerprints, finished, expiring, tombstones, unreported, origins, owed = unpack(KEYS)
 
 -- The parts of a record are fields of one hash: a letter, and the record's id. 'h' is the head; it is laid out as in
 -- entry.go, and the owner of the lease follows. 'o' is the record's place in origins without the id. Scripts read no others.
 local layout = '>I8I8c16BBBi8I4c12c32i8I4c12I4'
-local generatedFlag, unreportedFlag, sweptFlag = 1, 2, 4
+local generatedFlag, unreportedFlag, sweptFlag, owedFlag = 1, 2, 4, 8
 
 local function parse(id, head)
   local r, at = { id = id }
@@ -113,6 +113,7 @@ local function place(r, ended, over, needs)
     redis.call('ZREM', due, r.id)
   end
   queue(r, needs)
+  list(owed, has(r, owedFlag), r.seq, r.id)
   if mine then
     list(unresolved, open or not told, r.seq, r.id)
     list(fingerprints, open or not told, 0, r.fingerprint .. r.id)
@@ -130,7 +131,7 @@ local function remove(r)
   local place = redis.call('HGET', records, 'o' .. r.id)
   if place then redis.call('ZREM', origins, place .. r.id) end
   redis.call('HDEL', records, 'h' .. r.id, 'i' .. r.id, 'p' .. r.id, 'b' .. r.id, 'a' .. r.id, 'o' .. r.id)
-  for _, set in ipairs({ all, names, unfinished, due, unresolved, finished, expiring, tombstones, unreported }) do
+  for _, set in ipairs({ all, names, unfinished, due, unresolved, finished, expiring, tombstones, unreported, owed }) do
     redis.call('ZREM', set, r.id)
   end
   redis.call('ZREM', fingerprints, r.fingerprint .. r.id)

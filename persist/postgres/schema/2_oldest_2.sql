@@ -1,4 +1,4 @@
--- Version 1 of the journal's schema.
+-- Version 2 of the journal's schema.
 
 -- Numbers order the records. CACHE 1 is the default and must stay: a number that a session
 -- keeps for later would come back in the wrong order.
@@ -11,7 +11,8 @@ CREATE TABLE {schema}.fact (
 );
 
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of
--- them one. Times are nanoseconds since 1970; 0 is no time. From sweep_at on a sweep may change the row. state: 0 pending, 1 held,
+-- them one. Times are nanoseconds since 1970; 0 is no time. From sweep_at on a sweep may change the row. It is negative
+-- while the end is owed to OnResult: its amount counts once that is delivered. From owed_from on the end or the hold is owed. state: 0 pending, 1 held,
 -- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned.
 CREATE TABLE {schema}.record (
   id           bytea    NOT NULL PRIMARY KEY,
@@ -34,6 +35,7 @@ CREATE TABLE {schema}.record (
   lease_owner  bytea    NOT NULL,
   lease_until  bigint   NOT NULL,
   send_until   bigint   NOT NULL,
+  owed_from    bigint   NOT NULL,
   intent       bytea    NOT NULL,
   progress     bytea    NOT NULL,
   body         bytea,
@@ -55,6 +57,8 @@ CREATE INDEX record_origin_idx ON {schema}.record (sha256(origin), needs, next_a
 
 CREATE INDEX record_orphan_idx ON {schema}.record (fingerprint) WHERE generated = 1 AND (unreported = 1 OR state < 2);
 
+CREATE INDEX record_owed_idx ON {schema}.record (seq) WHERE owed_from > 0 AND state > 0;
+
 CREATE INDEX record_sweep_idx ON {schema}.record (sweep_at, id) WHERE sweep_at > 0;
 
 -- One statement begins and changes several records, in one transaction. It is a function, so that a session plans its parts
@@ -75,17 +79,18 @@ BEGIN
   IF cardinality($2) > 0 THEN
     RETURN QUERY INSERT INTO {schema}.record (
       id, seq, revision, token, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, state,
-      unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, intent, progress, body, answer
+      unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, owed_from, intent, progress,
+      body, answer
     ) SELECT
       $2[1][i], nextval('{schema}.record_seq'), $3[2][i], $2[2][i], $2[3][i], $2[4][i], $2[5][i], $3[3][i], $3[4][i],
-      $3[5][i], $2[6][i], $2[7][i], $3[6][i], $3[7][i], $3[8][i], $3[9][i], $3[10][i], $2[8][i], $3[11][i], $3[12][i], $2[9][i],
+      $3[5][i], $2[6][i], $2[7][i], $3[6][i], $3[7][i], $3[8][i], $3[9][i], $3[10][i], $2[8][i], $3[11][i], $3[12][i], $3[13][i], $2[9][i],
       $2[10][i], $2[11][i], $2[12][i]
     FROM generate_series(1, array_length($2, 2)) AS i ON CONFLICT (id) DO NOTHING RETURNING token, seq;
   END IF;
   IF cardinality($4) > 0 THEN
     RETURN QUERY UPDATE {schema}.record r SET revision = r.revision + 1,
       token = $4[3][i], state = $5[4][i], unreported = $5[5][i], swept = $5[6][i], next_attempt = $5[7][i],
-      finished = $5[8][i], sweep_at = $5[9][i], lease_owner = $4[4][i], lease_until = $5[10][i], send_until = $5[11][i],
+      finished = $5[8][i], sweep_at = $5[9][i], lease_owner = $4[4][i], lease_until = $5[10][i], send_until = $5[11][i], owed_from = $5[12][i],
       progress = $4[5][i], answer = $4[6][i], needs = COALESCE($4[7][i], r.needs)
     FROM generate_series(1, array_length($4, 2)) AS i
     WHERE r.id = $4[1][i] AND r.revision = $5[2][i] AND r.state + 0 < 2 AND ($5[1][i] IS NULL OR r.seq = $5[1][i])

@@ -1,4 +1,4 @@
--- Version 1 of the journal's schema. Each statement can be made again, since no transaction
+-- Version 2 of the journal's schema. Each statement can be made again, since no transaction
 -- holds them together.
 
 -- Numbers order the records.
@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_fact (
 -- The keys record_ready and record_origin hold what is due in the order in which it is due, of all origins or of one with the same needs (what
 -- a client must have to act on it, a text that begins with the format of intent and progress): an
 -- origin may be longer than an entry of an index. record_sweep holds from when on a sweep may change a row, so that a sweep finds in the index
--- alone which it has to read: the rows lie in the order of their ids, which are hashes, and to look each up costs a page each.
+-- alone which it has to read: the rows lie in the order of their ids, which are hashes, and to look each up costs a page each. sweep_at is
+-- negative while the end is owed to OnResult: its amount counts once that is delivered. From owed_from on the end or the hold is owed.
 CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   id           BINARY(32) NOT NULL PRIMARY KEY,
   seq          BIGINT,
@@ -51,16 +52,19 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   lease_owner  MEDIUMBLOB NOT NULL,
   lease_until  BIGINT NOT NULL,
   send_until   BIGINT NOT NULL,
+  owed_from    BIGINT NOT NULL,
   intent       LONGBLOB NOT NULL,
   progress     LONGBLOB NOT NULL,
   body         LONGBLOB,
   answer       LONGBLOB,
   origin_hash  BINARY(32) AS (UNHEX(SHA2(origin, 256))) PERSISTENT,
   orphan       BINARY(32) AS (IF(generated = 1 AND (unreported = 1 OR state < 2), fingerprint, NULL)) PERSISTENT,
+  owed         TINYINT AS (IF(owed_from > 0 AND state > 0, 1, NULL)) PERSISTENT,
   KEY record_seq (seq),
   KEY record_open (state, seq),
   KEY record_ready (state, next_attempt, seq),
   KEY record_origin (state, origin_hash, needs, next_attempt, seq),
   KEY record_orphan (orphan, seq),
+  KEY record_owed (owed, seq),
   KEY record_sweep (sweep_at, id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;

@@ -1,0 +1,69 @@
+package sqljournal
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The SET clauses of the changes of a result owed to OnResult. The first needs the token, the second the new time and the token.
+const (
+	setDelivered = "owed_from = 0, sweep_at = ABS(sweep_at), revision = revision + 1, token = ?"
+	setPostponed = "owed_from = ?, revision = revision + 1, token = ?"
+)
+
+// ofOwed is the condition of such a change.
+const ofOwed = "id = ? AND revision = ? AND owed_from > 0 AND state > 0"
+
+// Delivered returns the SET clause and the condition of the mark of a delivered result, and their parameters.
+// Error: persist.ErrInvalid for the id or the revision of no record.
+func Delivered(id persist.ID, revision uint64) (set, where string, args []any, err error) {
+	if id.Key == "" || revision == 0 {
+		return "", "", nil, fmt.Errorf("%w: the result of key %q at revision %d; want ID and Revision of the record given to OnResult", persist.ErrInvalid, id.Key, revision)
+	}
+	return setDelivered, ofOwed, []any{NewToken(), RowID(id), number(revision)}, nil
+}
+
+// MarkDelivered implements [persist.Results]. It is durable on return.
+func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
+	if j == nil {
+		return false, errNotOpened
+	}
+	return j.changeOwed(ctx, &Row{ID: RowID(id), Revision: number(revision), Token: NewToken()}, setDelivered)
+}
+
+// Postpone implements [persist.SharedResults]. It is durable on return.
+func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
+	if j == nil {
+		return false, errNotOpened
+	}
+	return j.changeOwed(ctx, &Row{ID: RowID(id), Revision: number(revision), Token: NewToken()}, setPostponed, max(nanoseconds(from), tooEarly))
+}
+
+// changeOwed changes the row if its result is owed at its revision, and reports whether it did. values are the parameters of set before
+// the token.
+func (j *Journal) changeOwed(ctx context.Context, row *Row, set string, values ...any) (changed bool, err error) {
+	statement := j.d.Rebind(j.d.Update(set, ofOwed))
+	args := append(values, row.Token, row.ID, row.Revision)
+	err = j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, repeated bool) error {
+		n, err := exec(ctx, conn, statement, args)
+		if changed = n > 0; err != nil || changed || !repeated {
+			return err
+		}
+		now, err := j.stands(ctx, conn, row)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+			return nil
+		case err != nil:
+			return err
+		}
+		changed = now.Revision == row.Revision+1 && bytes.Equal(now.Token, row.Token)
+		return j.confirm(ctx, conn) // an earlier try of this call may have landed
+	})
+	return changed, err
+}

@@ -1,0 +1,243 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/testrun"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The two ways of a row of KilledDeliveries.
+const (
+	markedAfter  = "after"  // the row, then the mark of the client
+	markedInside = "inside" // the row and the mark are in one transaction
+)
+
+// deliverySteps are the steps at which a process dies, in their order.
+var deliverySteps = []string{
+	"after the Enqueue", "before the end", "after the end", "before the take", "after the take", "before the row",
+	"after the mark inside", "after the row inside", "after the row", "before the mark", "after the mark",
+}
+
+// dieAt kills this process, as kill -9 does, if it has come to its step.
+func dieAt(step, mine string) {
+	if step != mine {
+		return
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+// mortal is a journal that dies at a step.
+type mortal struct {
+	persist.Journal
+	results persist.SharedResults
+	step    string
+}
+
+// Unwrap shows the other abilities.
+func (m *mortal) Unwrap() persist.Journal { return m.Journal }
+
+// Finish implements [persist.Journal].
+func (m *mortal) Finish(ctx context.Context, rec persist.Record) error {
+	dieAt("before the end", m.step)
+	err := m.Journal.Finish(ctx, rec)
+	dieAt("after the end", m.step)
+	return err
+}
+
+// Postpone implements [persist.SharedResults].
+func (m *mortal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
+	dieAt("before the take", m.step)
+	ok, err := m.results.Postpone(ctx, id, revision, from)
+	dieAt("after the take", m.step)
+	return ok, err
+}
+
+// MarkDelivered implements [persist.Results].
+func (m *mortal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
+	dieAt("before the mark", m.step)
+	ok, err := m.results.MarkDelivered(ctx, id, revision)
+	dieAt("after the mark", m.step)
+	return ok, err
+}
+
+// Deliverer is a process of KilledDeliveries: its journal, and the database with the rows.
+type Deliverer struct {
+	Journal persist.Journal
+	DB      *sql.DB
+	Mark    MarkFunc // in a transaction of DB
+	Table   string   // of the rows
+}
+
+// client returns a client with an OnResult that writes a row. It dies at a step.
+func (d *Deliverer) client(account, way, step string) (*oncehttp.Client, error) {
+	results, _ := persist.As[persist.SharedResults](d.Journal)
+	return oncehttp.New(oncehttp.Config{
+		Journal: &mortal{d.Journal, results, step}, Account: account, Origins: Loopback(), Lease: time.Second,
+		Retry: oncehttp.Policy{
+			MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
+			MaxElapsed: 4 * time.Second, AttemptTimeout: 2 * time.Second, AnswerTimeout: 2 * time.Second, MaxRetryAfter: time.Second,
+		},
+		OnResult: func(ctx context.Context, rec persist.Record) error {
+			dieAt("before the row", step)
+			err := d.write(ctx, rec, account, way, step)
+			if err == nil {
+				dieAt("after the row", step)
+			}
+			return err
+		},
+	})
+}
+
+// write writes the row of a result, with its mark if way says so.
+func (d *Deliverer) write(ctx context.Context, rec persist.Record, account, way, step string) error {
+	tx, err := d.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if way == markedInside {
+		mine, err := d.Mark(ctx, tx, rec.ID, rec.Revision)
+		if err != nil || !mine {
+			return err
+		}
+		dieAt("after the mark inside", step)
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO "+d.Table+" VALUES ('"+account+" "+rec.State.String()+"')"); err != nil {
+		return err
+	}
+	if way == markedInside {
+		dieAt("after the row inside", step)
+	}
+	return tx.Commit()
+}
+
+// Deliver is the role of a process of KilledDeliveries: it enqueues an operation and runs the journal until it dies at a step. args
+// are the URL of the API, the account, the way and the step.
+func (d *Deliverer) Deliver(ctx context.Context, args []string) error {
+	client, err := d.client(args[1], args[2], args[3])
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequest(http.MethodPost, args[0]+"/payments", strings.NewReader("{}"))
+	if err == nil {
+		err = client.Enqueue(req, "k")
+	}
+	if err != nil {
+		return err
+	}
+	dieAt("after the Enqueue", args[3])
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	return fmt.Errorf("it is still alive, %w", errors.Join(client.Run(ctx), ctx.Err()))
+}
+
+// killing is one process of KilledDeliveries.
+type killing struct{ way, step string }
+
+func (k killing) account() string { return k.way + " " + k.step }
+
+// most is how often the row may be there at the end.
+func (k killing) most() int {
+	if k.way == markedAfter && slices.Index(deliverySteps, k.step) >= slices.Index(deliverySteps, "after the row") && k.step != "after the mark" {
+		return 2
+	}
+	return 1
+}
+
+// killings are the processes of KilledDeliveries: one for each step and way if all rounds are made, else one for each step.
+func killings() (all []killing) {
+	for i, step := range deliverySteps {
+		ways := []string{markedInside, markedAfter}
+		switch {
+		case strings.HasSuffix(step, markedInside):
+			ways = ways[:1]
+		case !testrun.Whole():
+			ways = ways[i%2:][:1]
+		}
+		for _, way := range ways {
+			all = append(all, killing{way, step})
+		}
+	}
+	return all
+}
+
+// deliveries makes the table of the rows of KilledDeliveries, and returns its name.
+func (e Engine) deliveries(t testing.TB) string {
+	t.Helper()
+	table := strings.TrimSuffix(strings.TrimSuffix(e.Records, "oncehttp_record"), "record") + "deliveries"
+	if _, err := e.DB.Exec("CREATE TABLE " + table + " (id VARCHAR(100) NOT NULL)"); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// KilledDeliveries kills processes at each step of the delivery of a result. The next process delivers it at least once, and exactly once if
+// row and mark are in one transaction; the operation is sent once. args are those of the role "deliverer", before the table and the arguments
+// of Deliver.
+func KilledDeliveries(t *testing.T, e Engine, args ...string) {
+	d := &Deliverer{Journal: e.Open(t, e.Address, 15*time.Second), DB: e.DB, Mark: e.MarkDelivered, Table: e.deliveries(t)}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
+	defer server.Close()
+	var all sync.WaitGroup
+	places := make(chan struct{}, 4)
+	for _, k := range killings() {
+		all.Go(func() {
+			places <- struct{}{}
+			out, err := Child(t.Context(), "deliverer", append(slices.Clone(args), d.Table, server.URL, k.account(), k.way, k.step)...).CombinedOutput()
+			<-places
+			if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.Exited() {
+				t.Errorf("%s: the process was not killed: %v\n%s", k.account(), err, out)
+				return
+			}
+			d.goesOn(t, k)
+		})
+	}
+	all.Wait()
+}
+
+// goesOn runs the next process until it has delivered the result, and checks the rows.
+func (d *Deliverer) goesOn(t *testing.T, k killing) {
+	client, err := d.client(k.account(), k.way, "")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 40*time.Second)
+	defer stop()
+	var run sync.WaitGroup
+	run.Go(func() { _ = client.Run(ctx) })
+	rec, err := client.Lookup(ctx, "k")
+	for ; err == nil && (rec.Owed() || !rec.State.Final()); rec, err = client.Lookup(ctx, "k") {
+		time.Sleep(50 * time.Millisecond)
+	}
+	stop()
+	run.Wait()
+	rows := 0
+	if err == nil {
+		err = d.DB.QueryRow("SELECT COUNT(*) FROM " + d.Table + " WHERE id = '" + k.account() + " confirmed'").Scan(&rows)
+	}
+	if err != nil || rows < 1 || rows > k.most() {
+		t.Errorf("%s: %d rows, error %v; want 1 to %d", k.account(), rows, err, k.most())
+	}
+}

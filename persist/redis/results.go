@@ -1,0 +1,41 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// MarkDelivered implements [persist.Results]. It is durable on return.
+func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
+	return j.owe(ctx, id, revision, time.Time{})
+}
+
+// Postpone implements [persist.SharedResults]. It is durable on return.
+func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
+	return j.owe(ctx, id, revision, from)
+}
+
+// owe sets the time from which the record's result is owed, if it is owed at this revision; zero: it is delivered. The
+// script compares the revision again.
+func (j *Journal) owe(ctx context.Context, id persist.ID, revision uint64, from time.Time) (done bool, err error) {
+	rec, err := j.Get(ctx, id)
+	if errors.Is(err, persist.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil || rec.Revision != revision || !rec.Owed() {
+		return false, err
+	}
+	rec.OwedFrom = from
+	b := j.of(idOf(id))
+	e := b.newEntry(&rec, revision+1)
+	ended, over := scores(&rec)
+	err = j.settle(ctx, func(ctx context.Context, _ bool) error {
+		word, _, err := j.run(ctx, j.scripts.owe, b, e.id, b.numberOf(rec.Seq), revision, e.head, e.progress, ended, over)
+		done = word == "done"
+		return err
+	})
+	return done && err == nil, err
+}
