@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -105,7 +104,6 @@ var rows struct {
 // TestMain writes the table, if it is wanted, once all bugs were found.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	debug.SetGCPercent(400) // much is made, and little is kept
 	code := m.Run()
 	if code == 0 && *writeTable != "" {
 		if err := table(*writeTable, rows.found); err != nil {
