@@ -26,7 +26,7 @@ func TestSuiteSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite(t, s, testrun.Some(persisttest.Names(), 3))
+	suite(t, s, testrun.Some(persisttest.Names(), 6))
 }
 
 // suite runs the suite or some of its cases, over a sealed journal if there is a sealer.
