@@ -19,7 +19,7 @@ const childVariable = "ONCEHTTP_TEST_CHILD"
 func Main(m *testing.M, roles map[string]func(ctx context.Context, args []string) error) {
 	role, rest, _ := strings.Cut(os.Getenv(childVariable), "\n")
 	if role == "" {
-		testrun.AtOnce(testrun.N(4, 3)) // they wait for the server
+		testrun.AtOnce(testrun.N(8, 3)) // they wait for the server
 		os.Exit(m.Run())
 	}
 	if err := roles[role](context.Background(), strings.Split(rest, "\n")); err != nil {
