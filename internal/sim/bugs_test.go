@@ -20,7 +20,7 @@ var (
 )
 
 // bugOperations is how many operations may pass until a bug is found. The table says after how many it was.
-var bugOperations = testrun.N(500, 150_000)
+var bugOperations = testrun.N(400, 150_000)
 
 // found is the first violation that a bug led to.
 type found struct {
