@@ -7,7 +7,6 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -20,9 +19,6 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/oncehttp/oncehttp/profile"
 )
-
-// Hundreds of small servers come and go: to collect after each hundred megabytes takes a third of the time.
-func init() { debug.SetGCPercent(400) }
 
 // releasing is the default profile with a word on server errors, which that one
 // leaves open: they are not stored. The mock does it so.
@@ -88,11 +84,11 @@ func beside[T any](all []T, do func(i int, one T)) {
 }
 
 // some is every fifth of them under the race detector, which makes each cost
-// several times the work, and where not all is tested.
+// several times the work, and every tenth where not all is tested.
 func some[T any](all []T) []T {
 	nth := thinning
 	if !testrun.Whole() {
-		nth = 5
+		nth = 10
 	}
 	var few []T
 	for i := 0; i < len(all); i += nth {

@@ -111,3 +111,27 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 }
+
+// TestByNameGivesCopies: whoever changes a profile changes no other copy of it, be it the first one or a later one.
+func TestByNameGivesCopies(t *testing.T) {
+	t.Parallel()
+	for _, name := range profile.Names() {
+		p, _ := profile.ByName(name)
+		want := p.Clone()
+		for range 2 {
+			p.Name = "changed"
+			for _, list := range [][]profile.Matcher{p.AlreadyDone, p.Duplicate, p.Mismatch, p.InProgress, p.Stored.Client} {
+				for i := range list {
+					list[i].Pointer = "/changed"
+					for k := range list[i].Status {
+						list[i].Status[k] = 999
+					}
+				}
+			}
+			clear(p.Sources)
+			if p, _ = profile.ByName(name); !reflect.DeepEqual(p, want) {
+				t.Errorf("%s: %+v, want %+v", name, p, want)
+			}
+		}
+	}
+}

@@ -19,7 +19,7 @@ func TestNeighbourReaders(t *testing.T) {
 	if _, err := seal.ReadFile(keys); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range testrun.Some([]struct {
+	for i, c := range testrun.Some([]struct {
 		name string
 		fill func(t *testing.T, journal, target string)
 		args []string // of each view
@@ -45,7 +45,7 @@ func TestNeighbourReaders(t *testing.T) {
 	}, 3) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			onShared(t, func(t *testing.T, journal string) {
+			inTurn(t, i, func(t *testing.T, journal string) {
 				s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 				c.fill(t, journal, s.URL)
 				for role, as := range readersOf(t, journal) {

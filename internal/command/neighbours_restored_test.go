@@ -2,9 +2,11 @@ package command_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	osexec "os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 )
 
 // busy is a server whose answers wait, and a journal with something on the wire to it.
@@ -41,6 +44,25 @@ func onShared(t *testing.T, test func(t *testing.T, journal string)) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		test(t, commandtest.OwnRedis(t, commandtest.Durable()...).Journal())
+	})
+}
+
+// inTurn runs the test of the n-th row as onShared does: on each server if [testrun.Whole], else on one of them, in turn.
+func inTurn(t *testing.T, n int, test func(t *testing.T, journal string)) {
+	if testrun.Whole() {
+		onShared(t, test)
+		return
+	}
+	names := slices.Sorted(maps.Keys(commandtest.Servers()))
+	if n %= len(names) + 1; n == len(names) {
+		t.Run("redis", func(t *testing.T) { test(t, commandtest.OwnRedis(t, commandtest.Durable()...).Journal()) })
+		return
+	}
+	t.Run(names[n], func(t *testing.T) {
+		s := commandtest.Servers()[names[n]]
+		journal := s.Database(t, s.URL(t))
+		commandtest.Run(t, "journal", "migrate", journal).Want(t, terminal.ExitOK)
+		test(t, journal)
 	})
 }
 
@@ -81,14 +103,18 @@ func TestNeighbourRestoredBeside(t *testing.T) {
 			return startChild(t, "journal", "resume", "w:1", "--journal", journal)
 		},
 	}
-	for who, start := range holders {
+	row := 0
+	for _, who := range slices.Sorted(maps.Keys(holders)) {
+		start := holders[who]
 		for _, end := range []string{"stops", "is killed", "is frozen"} {
 			if end != "stops" && who != "work" && who != "send of an account" {
 				continue
 			}
+			n := row
+			row++
 			t.Run(who+", "+end, func(t *testing.T) {
 				t.Parallel()
-				onShared(t, func(t *testing.T, journal string) {
+				inTurn(t, n, func(t *testing.T, journal string) {
 					restoredBeside(t, journal, end, func(target string) *osexec.Cmd { return start(t, journal, target) })
 				})
 			})

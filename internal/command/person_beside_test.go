@@ -266,7 +266,7 @@ func drained(t *testing.T, journal string) {
 // what is in doubt, again under its key.
 func TestTwoBatchesOfOneFile(t *testing.T) {
 	t.Parallel()
-	const n = 200
+	n := testrun.N(100, 200)
 	books := &ledger{sends: map[string]int{}, calm: true}
 	s := commandtest.Serve(t, books.ServeHTTP)
 	server := commandtest.Servers()["postgres"]

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +20,7 @@ var (
 )
 
 // bugOperations is how many operations may pass until a bug is found. The table says after how many it was.
-var bugOperations = testrun.N(500, 150_000)
+var bugOperations = testrun.N(400, 150_000)
 
 // found is the first violation that a bug led to.
 type found struct {
@@ -105,7 +104,6 @@ var rows struct {
 // TestMain writes the table, if it is wanted, once all bugs were found.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	debug.SetGCPercent(400) // much is made, and little is kept
 	code := m.Run()
 	if code == 0 && *writeTable != "" {
 		if err := table(*writeTable, rows.found); err != nil {

@@ -1,4 +1,5 @@
-// Package testrun decides how tests run: the number of their rounds, the number of tests at once, and the folder of their files.
+// Package testrun decides how tests run: the number of their rounds, the number of tests at once, the folder of their files, and when garbage
+// is collected.
 package testrun
 
 import (

@@ -19,7 +19,7 @@ import (
 // The long measurement of broken assumptions is
 //
 //	go test ./persist/bolt -run TestBrokenAssumptions -v -timeout 1h -args -measured 6000
-var measured = flag.Int("measured", testrun.N(15, 150), "how many images TestBrokenAssumptions makes for each assumption")
+var measured = flag.Int("measured", testrun.N(8, 150), "how many images TestBrokenAssumptions makes for each assumption")
 
 // assumption is one that doc.go names, and how it is broken. It is measured what that costs.
 type assumption struct {

@@ -199,7 +199,7 @@ func TestCrash(t *testing.T) {
 }
 
 func testCrashes(t *testing.T, moments []moment) {
-	for i := 1; i < len(moments); i += testrun.N(3, 1) {
+	for i := 1; i < len(moments); i += testrun.N(6, 1) {
 		before, after := moments[i-1], moments[i]
 		t.Run(after.what, func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,7 @@ func TestFaultAtEachCall(t *testing.T) {
 			m, r := newMatrix(), rand.New(rand.NewPCG(7, 35))
 			plain.cuts(t, dir, r, *images/80, m)
 			faults := faultsOf(plain.calls)
-			for n, fault := range testrun.Some(faults, 4) {
+			for n, fault := range testrun.Some(faults, 8) {
 				l := live(t, dir, start.Clone(), s.before, s.script, fault)
 				l.cuts(t, dir, r, *images/1000, m)
 				l.after.Evict(r, []float64{0, 0.5, 1}[n%3])

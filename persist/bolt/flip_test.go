@@ -47,7 +47,7 @@ func TestFlippedBit(t *testing.T) {
 				}
 			}
 			t.Logf("%d bits of %d bytes", flips, len(file))
-			if flips < testrun.N(35, 1000) {
+			if flips < testrun.N(18, 1000) {
 				t.Errorf("only %d bits were flipped", flips)
 			}
 		})
@@ -194,10 +194,10 @@ func heldBefore(path string, file []byte) ([]string, error) {
 }
 
 // telling reports whether a bit is one that the short run flips: all of the heads of
-// pages and of what the root page holds, and one of each 251 others; a thirteenth of these, where not all is tested.
+// pages and of what the root page holds, and one of each 251 others; one of each 59 of these, where not all is tested.
 func telling(file []byte, bit int) bool {
 	at := bit / 8 % pageSize
 	page := file[bit/8/pageSize*pageSize:][:pageSize]
 	root := len(page) > 0 && strings.Contains(string(page), "oncehttp")
-	return bit%testrun.N(29, 1) == 0 && (at < 48 || root && at < 480 || bit%251 == 0)
+	return bit%testrun.N(59, 1) == 0 && (at < 48 || root && at < 480 || bit%251 == 0)
 }

@@ -19,7 +19,7 @@ import (
 //
 // and one trace again is -args -trace NAME -round N.
 var (
-	images    = flag.Int("images", testrun.N(400, 5_000), "how many images of disks TestPowerCut opens")
+	images    = flag.Int("images", testrun.N(200, 5_000), "how many images of disks TestPowerCut opens")
 	onlyTrace = flag.String("trace", "", "the only trace that TestPowerCut plays")
 	onlyRound = flag.Int("round", 0, "the only round in which it plays it")
 )

@@ -34,7 +34,7 @@ func TestSuite(t *testing.T) {
 func TestSuiteTwoSyncs(t *testing.T) {
 	t.Parallel()
 	h := harness(bolt.WithBboltVersion(bolt.Options{}, "another"))
-	h.Cases = testrun.Some(persisttest.Names(), 3)
+	h.Cases = testrun.Some(persisttest.Names(), 6)
 	persisttest.Run(t, h)
 }
 
@@ -43,6 +43,6 @@ func TestSuiteTwoSyncs(t *testing.T) {
 func TestSuiteCollisions(t *testing.T) {
 	t.Parallel()
 	h := harness(bolt.WithHashMask(bolt.Options{}, 3<<40))
-	h.Cases = testrun.Some(persisttest.Names(), 3)
+	h.Cases = testrun.Some(persisttest.Names(), 6)
 	persisttest.Run(t, h)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	journal "github.com/oncehttp/oncehttp/persist/mysql"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
 )
@@ -16,7 +17,7 @@ func TestSuite(t *testing.T) {
 	url, db := server(t), pool(t, "")
 	var stores sync.Map // of journals, their options
 	persisttest.Run(t, persisttest.Harness{
-		Durable: true,
+		Durable: true, Cases: sqltest.Half(persisttest.Names(), 1),
 		Late: func(j persist.Journal, rec persist.Record) (func() error, error) {
 			opts, _ := stores.Load(j)
 			tx, err := db.Begin()

@@ -89,7 +89,7 @@ func TestMutants(t *testing.T) {
 			t.Errorf("no mutant shows that case %q can fail", name)
 		}
 	}
-	names := testrun.Some(slices.Sorted(maps.Keys(all)), 8)
+	names := testrun.Some(slices.Sorted(maps.Keys(all)), 16)
 	all["right"], all["right, alone"] = mutant{wakes: true}, mutant{alone: true}
 	for _, name := range append(names, "right", "right, alone") {
 		m := all[name]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
 	"github.com/oncehttp/oncehttp/persist/postgres"
 	"github.com/oncehttp/oncehttp/persist/seal"
@@ -16,7 +17,7 @@ import (
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	suite(t, nil, nil)
+	suite(t, nil, sqltest.Half(persisttest.Names(), 0))
 }
 
 // TestSuiteSealed runs the suite over a sealed journal, whose records Late seals itself.
@@ -26,7 +27,7 @@ func TestSuiteSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite(t, s, testrun.Some(persisttest.Names(), 3))
+	suite(t, s, testrun.Some(persisttest.Names(), 6))
 }
 
 // suite runs the suite or some of its cases, over a sealed journal if there is a sealer.

@@ -74,7 +74,7 @@ func TestCluster(t *testing.T) {
 	at := nodes[0].url() + "?addr=" + nodes[1].address
 	at = strings.Replace(at, nodes[0].address, "127.0.0.1:1", 1)
 	persisttest.Run(t, persisttest.Harness{
-		Cases:   testrun.Some(persisttest.Names(), 3),
+		Cases:   testrun.Some(persisttest.Names(), 6),
 		Durable: true,
 		New: func(string) (func() (persist.Journal, error), error) {
 			opts := redis.Options{Prefix: sqltest.Name(), KeepKey: redis.KeepForever, AllowVolatile: true}

@@ -47,6 +47,6 @@ func TestSuiteSealed(t *testing.T) {
 			return s.Journal(context.Background(), j)
 		}, err
 	}
-	h.Cases = testrun.Some(persisttest.Names(), 3)
+	h.Cases = testrun.Some(persisttest.Names(), 6)
 	persisttest.Run(t, h)
 }

@@ -139,7 +139,7 @@ func TestCompany(t *testing.T) {
 	case *onlyRow != "":
 		run = slices.DeleteFunc(run, func(c *cell) bool { return !strings.HasPrefix(c.name, *onlyRow) })
 	case !*whole:
-		run = testrun.Some(sample(run), 4)
+		run = testrun.Some(sample(run), 8)
 	}
 	t.Logf("%d of %d cells", len(run), len(cells()))
 	for _, c := range run {

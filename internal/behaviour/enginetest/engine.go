@@ -42,12 +42,12 @@ func AllEngines() []Engine {
 	return append(Engines(), Engine{"mysql", onMySQL, onServer}, Engine{"redis", onRedis, onServer})
 }
 
-// OnEach runs f as a parallel subtest on each engine. Unless [testrun.Whole], one in four rows of a table runs on the servers.
+// OnEach runs f as a parallel subtest on each engine. Unless [testrun.Whole], one in eight rows of a table runs on the servers.
 func OnEach(t *testing.T, engines []Engine, f func(t *testing.T, s Shared)) {
 	t.Helper()
-	fourth := !strings.Contains(t.Name(), "/") || crc32.ChecksumIEEE([]byte(t.Name()))%4 == 0
+	eighth := !strings.Contains(t.Name(), "/") || crc32.ChecksumIEEE([]byte(t.Name()))%8 == 0
 	for _, e := range engines {
-		if e.kind == onServer && !testrun.Whole() && !fourth {
+		if e.kind == onServer && !testrun.Whole() && !eighth {
 			continue
 		}
 		t.Run(e.Name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func TestGuests(t *testing.T) {
 	t.Parallel()
 	run := cells()
 	if !*whole {
-		run = testrun.Some(sample(run), 4)
+		run = testrun.Some(sample(run), 8)
 	}
 	t.Logf("%d of %d cells", len(run), len(cells()))
 	for _, c := range run {

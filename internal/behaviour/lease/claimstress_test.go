@@ -22,7 +22,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-var claimSeeds = flag.Int("claimseeds", testrun.N(30, 150), "random lives of TestClaimStress")
+var claimSeeds = flag.Int("claimseeds", testrun.N(15, 150), "random lives of TestClaimStress")
 
 // TestClaimStress is random lives of operations that claims mark as maybe sent, in two processes on one slow journal: Runs, of
 // which some are restarted, share them with calls that send, end or try them. It holds them to docs/invariants.md:

@@ -19,7 +19,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-var lateSeeds = flag.Int("lateseeds", testrun.N(20, 100), "random lives of TestLateStress")
+var lateSeeds = flag.Int("lateseeds", testrun.N(10, 100), "random lives of TestLateStress")
 
 // TestLateStress is random lives of operations whose answers are told before their records say so, in two processes on one slow
 // journal. Where a Do has told an answer, every later call of its process finds the operation ended, unless the journal has

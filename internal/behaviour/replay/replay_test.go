@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", testrun.N(200, 1000), "how many histories are replayed on each journal")
+	histories = flag.Int("histories", testrun.N(100, 1000), "how many histories are replayed on each journal")
 	seed      = flag.Uint64("seed", 1, "the seed of the first one")
 )
 

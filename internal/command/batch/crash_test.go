@@ -9,6 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 )
 
 // printedLines reads what was printed; a line that a kill cut off is none.
@@ -31,7 +32,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // every printed answer is the server's own.
 func TestBatchKilled(t *testing.T) {
 	t.Parallel()
-	const rows, kills = 1000, 30
+	rows, kills := testrun.N(400, 1000), testrun.N(12, 30)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -14,6 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 )
 
 // moody answers as its seed says, each key and attempt in its own way: every kind of answer that a batch may meet.
@@ -149,7 +150,7 @@ func cents(t *testing.T, text string) int {
 // currency: in the first run, in one that goes on, and in the journal.
 func TestTotalsAddUp(t *testing.T) {
 	t.Parallel()
-	for seed := range 12 {
+	for seed := range testrun.N(4, 12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(uint64(seed), 1))

@@ -22,7 +22,7 @@ func RunTests(m *testing.M) {
 	if os.Getenv(AsCommand) != "" {
 		command.Main()
 	}
-	testrun.AtOnce(testrun.N(8, 5)) // they wait for servers and for other processes
+	testrun.AtOnce(testrun.N(12, 5)) // they wait for servers and for other processes
 	testrun.InMemory()
 	// The tests see no configuration of the user.
 	dir, err := os.MkdirTemp("", "oncehttp-config")

@@ -15,7 +15,7 @@ var long = flag.Bool("long", false, "search within larger bounds")
 var most = flag.Int("most", 200_000_000, "the most states of a search")
 
 // until ends each search after that many states, without an error.
-var until = flag.Int("until", testrun.N(10_000, 1<<62), "end each search after that many states")
+var until = flag.Int("until", testrun.N(5_000, 1<<62), "end each search after that many states")
 
 // first lets the searches run one after the other, and ends them all with the first history that breaks an invariant.
 var first = flag.Bool("first", false, "end with the first history that breaks an invariant")

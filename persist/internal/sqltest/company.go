@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -44,7 +45,7 @@ type company struct {
 // the facts in a record, of the same request, of local settings, and of windows, keeping and pauses. open opens a new journal, and
 // then the same one anew.
 func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
-	for _, pair := range slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes(), companyOfKeys(), companyOfReaders(), companyOfActs()) {
+	for _, pair := range testrun.Some(slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes(), companyOfKeys(), companyOfReaders(), companyOfActs()), 3) {
 		t.Run(pair.name, func(t *testing.T) {
 			t.Parallel()
 			c := &company{T: t}

@@ -2,10 +2,14 @@ package sqltest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,7 +46,63 @@ func Missing(t testing.TB, err error) {
 	t.Skipf("nothing was tested: %v", err)
 }
 
-// StartOwn installs a server into a folder of its own and starts it on a free port.
+// installed are the folders that servers were installed into, by their commands. To install takes a second of CPU time, so each further
+// server has a copy.
+var installed struct {
+	sync.Mutex
+	dirs map[string]string
+}
+
+// removeInstalled removes what servers were copied from.
+func removeInstalled() {
+	installed.Lock()
+	defer installed.Unlock()
+	for _, dir := range installed.dirs {
+		_ = os.RemoveAll(filepath.Dir(dir)) // it is in the folder for temporary files
+	}
+}
+
+// install makes the folder of the server's data.
+func (s *OwnServer) install() error {
+	within := func(base string) (args []string) {
+		for _, arg := range s.Install {
+			args = append(args, strings.ReplaceAll(arg, filepath.Dir(s.Dir), base))
+		}
+		return args
+	}
+	key := strings.Join(within("BASE"), " ")
+	installed.Lock()
+	defer installed.Unlock()
+	if from := installed.dirs[key]; from != "" {
+		return output(exec.Command("cp", "-a", from, s.Dir)) // with its owner
+	}
+	base, err := os.MkdirTemp("", "oncehttp-installed-")
+	if err != nil {
+		return err
+	}
+	from := filepath.Join(base, "data")
+	if err := s.give(base); err != nil {
+		return err
+	}
+	if err := output(s.command(within(base))); err != nil {
+		return errors.Join(err, os.RemoveAll(base))
+	}
+	if installed.dirs == nil {
+		installed.dirs = map[string]string{}
+	}
+	installed.dirs[key] = from
+	return output(exec.Command("cp", "-a", from, s.Dir))
+}
+
+// output runs a command. Its error has what it printed.
+func output(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", cmd.Args[0], err, out)
+	}
+	return nil
+}
+
+// StartOwn starts a server on a free port, with a folder of its own.
 func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnServer {
 	t.Helper()
 	port := testport.Take(t)
@@ -56,8 +116,8 @@ func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnSer
 	if err := s.give(base); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := s.command(s.Install).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v: %s", s.Install[0], err, out)
+	if err := s.install(); err != nil {
+		t.Fatal(err)
 	}
 	s.start()
 	t.Cleanup(func() { s.end(s.Crash) })

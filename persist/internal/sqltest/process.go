@@ -19,8 +19,10 @@ const childVariable = "ONCEHTTP_TEST_CHILD"
 func Main(m *testing.M, roles map[string]func(ctx context.Context, args []string) error) {
 	role, rest, _ := strings.Cut(os.Getenv(childVariable), "\n")
 	if role == "" {
-		testrun.AtOnce(testrun.N(4, 3)) // they wait for the server
-		os.Exit(m.Run())
+		testrun.AtOnce(testrun.N(6, 3)) // they wait for the server
+		code := m.Run()
+		removeInstalled()
+		os.Exit(code)
 	}
 	if err := roles[role](context.Background(), strings.Split(rest, "\n")); err != nil {
 		fmt.Fprintln(os.Stderr, role+":", err)

@@ -4,6 +4,8 @@ package sqltest
 import (
 	"crypto/rand"
 	"encoding/hex"
+
+	"github.com/oncehttp/oncehttp/internal/testrun"
 )
 
 // Name returns a name that no other test uses: lower-case letters, digits and '_'.
@@ -15,3 +17,12 @@ func Name() string {
 
 // Loopback returns the Origins of clients that send to servers of their tests.
 func Loopback() []string { return []string{"http://127.0.0.1:*"} }
+
+// Half is every second case of the suite for journals, from the first or the second one on, and all of them if [testrun.Whole]. The two
+// journals in SQL share their code, and each case runs on one of them at least.
+func Half(cases []string, from int) []string {
+	if testrun.Whole() {
+		return cases
+	}
+	return testrun.Some(cases[from:], 2)
+}
