@@ -86,13 +86,13 @@ func (j *Journal) write(b *batch) (err error) {
 		if err := j.sync(); err != nil {
 			return j.uncertain(err)
 		}
-		if syncs == 2 {
-			syncs++
-		}
 	}
 	j.syncTook(time.Since(began))
 	j.bodies, j.about = s.bodies, about
-	_ = j.mark(s.txid) // a lost mark costs the next Open some time
+	_ = j.mark(s.txid)           // a lost mark costs the next Open some time
+	if syncs == 2 && j.ownSync { // bbolt's two, and ours
+		syncs++
+	}
 	j.count(tx.Stats(), syncs)
 	return nil
 }

@@ -19,7 +19,7 @@ func TestTallyMergesWhatIsSaidAlike(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	steps := ta.NextSteps("j.db", 1)
-	if len(steps) != 2 || steps[0] != "3 rejected (429): run the same command again" {
+	if len(steps) != 2 || steps[0] != "3 rejected (429): the server wants fewer at a time (--rate); run the same command again" {
 		t.Errorf("steps %q", steps)
 	}
 }
