@@ -124,12 +124,21 @@ func resultPostponeTogether(k *check) {
 	if !ok {
 		return
 	}
-	r := k.owed(j, record("a", "owed"), false)
+	// Many rounds: a journal that reads the record before it writes is found out only if two calls read before the first one writes.
+	for round := range 16 {
+		k.postponeAtOnce(results, k.owed(j, record("a", fmt.Sprint("owed ", round)), false))
+	}
+}
+
+// postponeAtOnce calls Postpone of one result in several goroutines at once. One call must be true.
+func (k *check) postponeAtOnce(results persist.SharedResults, r persist.Record) {
 	const calls = 8
 	var took atomic.Int32
 	var all sync.WaitGroup
+	start := make(chan struct{})
 	for i := range calls {
 		all.Go(func() {
+			<-start
 			ok, err := results.Postpone(context.Background(), r.ID, r.Revision, epoch().Add(time.Duration(i+1)*time.Hour))
 			if err != nil {
 				k.errorf("Postpone of %q beside others: %v", r.ID, err)
@@ -139,6 +148,7 @@ func resultPostponeTogether(k *check) {
 			}
 		})
 	}
+	close(start)
 	all.Wait()
 	if n := took.Load(); n != 1 {
 		k.errorf("of %d calls of Postpone at once %d were true; want 1", calls, n)
