@@ -19,8 +19,16 @@ var (
 	writeTable = flag.String("table", "", "write the table of bugs into this file")
 )
 
-// bugOperations is how many operations may pass until a bug is found. The table says after how many it was.
-var bugOperations = testrun.N(400, 150_000)
+// allOperations reports whether each bug has to be found: in whole rounds, and by the commands that build bugs.
+func allOperations() bool { return testrun.Whole() || *buildBugs || *findOne }
+
+// bugOperations returns how many operations may pass until a bug is found. The table says after how many it was.
+func bugOperations() int {
+	if allOperations() {
+		return 150_000
+	}
+	return 400
+}
 
 // found is the first violation that a bug led to.
 type found struct {
@@ -34,7 +42,7 @@ type found struct {
 func find(t *testing.T, bug Bug) found {
 	f := found{bug: bug}
 	done := 0
-	for seed := uint64(1); done < bugOperations; seed++ {
+	for seed := uint64(1); done < bugOperations(); seed++ {
 		if *findOne { // for who reads this of a process that a panic has ended
 			fmt.Fprintf(os.Stderr, "playing seed %d until %d operations\n", seed, done+100)
 		}
@@ -69,9 +77,9 @@ func TestBugs(t *testing.T) {
 			t.Run(string(bug), func(t *testing.T) {
 				t.Parallel()
 				f := find(t, bug)
-				if f.operations == 0 && !testrun.Whole() {
+				if f.operations == 0 && !allOperations() {
 					seldom.Add(1)
-					t.Logf("not found in %d operations", bugOperations)
+					t.Logf("not found in %d operations", bugOperations())
 					return
 				}
 				wantFound(t, f)
@@ -79,7 +87,7 @@ func TestBugs(t *testing.T) {
 		}
 	})
 	if n := int(seldom.Load()); 2*n > len(all) {
-		t.Errorf("%d of %d bugs were not found in %d operations, want half at most", n, len(all), bugOperations)
+		t.Errorf("%d of %d bugs were not found in %d operations, want half at most", n, len(all), bugOperations())
 	}
 }
 
@@ -87,7 +95,7 @@ func TestBugs(t *testing.T) {
 func wantFound(t *testing.T, f found) {
 	t.Helper()
 	if f.operations == 0 {
-		t.Errorf("%s: not found in %d operations", f.bug, bugOperations)
+		t.Errorf("%s: not found in %d operations", f.bug, bugOperations())
 		return
 	}
 	t.Logf("%s: found by seed %d after %d operations: %s", f.bug, f.seed, f.operations, f.what)
