@@ -341,10 +341,12 @@ func keepAlive(x *trial) {
 	var first *answer
 	for i := range 3 {
 		a := x.untilBy(func() *answer {
-			l.load(op, withLength)
-			l.note = yesNo(i == 0, "the first", "on the same connection")
-			l.write(0)
-			return l.receive()
+			return x.pastLimit(op, func() *answer {
+				l.load(op, withLength)
+				l.note = yesNo(i == 0, "the first", "on the same connection")
+				l.write(0)
+				return l.receive()
+			})
 		}, min(x.r.o.Settle, time.Second), false)
 		if i == 0 {
 			if first = a; !x.setup(a) {

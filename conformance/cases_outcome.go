@@ -201,6 +201,9 @@ func transientNotPinned(x *trial) {
 		}
 		x.pause(20 * time.Millisecond)
 		again := x.do(op, "the repeat")
+		for n := 1; n < putOffTries && again.status == status && x.pause(20*time.Millisecond); n++ { // it may only be put off
+			again = x.do(op, "the repeat")
+		}
 		if !x.countFailed(op, first, again) {
 			continue
 		}

@@ -3,6 +3,8 @@ package conformance
 import (
 	"net/http"
 	"time"
+
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // do sends one request on a fresh connection and reads the answer.
@@ -30,10 +32,27 @@ func (x *trial) pastLimit(op *operation, send func() *answer) *answer {
 			x.r.throttled.Add(1)
 		}
 		wait := x.limitWait(a)
+		if putOff := x.putOffWait(a); putOff > 0 && op.failing == 0 && n < putOffTries {
+			wait = putOff
+		}
 		if wait == 0 || op.failing == http.StatusTooManyRequests || n == limitedTries || !x.pause(wait) {
 			return a
 		}
 	}
+}
+
+// putOffTries is how often a request is sent at most that is put off each time: a key that stays put off is a fault.
+const putOffTries = 4
+
+// putOffWait is how long to wait after a 503. A right server may put off any request before it works on it. Zero: the answer is none, or
+// asks to wait longer than limitedWaitMax, or is the outcome in this API.
+func (x *trial) putOffWait(a *answer) time.Duration {
+	p := x.r.o.Profile
+	wait, _ := hint(p, a)
+	if a.status != http.StatusServiceUnavailable || a.replayed || wait > limitedWaitMax || matchesAny(p.InProgress, a) || p.Stored.ServerError == profile.Yes {
+		return 0
+	}
+	return max(wait, 20*time.Millisecond)
 }
 
 // limitWait is how long the limit that an answer comes from asks to wait. Zero: it comes from none, or it says nothing, or longer

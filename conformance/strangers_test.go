@@ -22,6 +22,7 @@ import (
 var (
 	strangersFlag = flag.Bool("strangers", false, "judge all servers of conformance/targets/strangers, and not only the examples")
 	strangerFlag  = flag.String("stranger", "", "judge only those whose name has this in it")
+	noCasesFlag   = flag.Bool("no-cases", false, "judge them by the search and by volume alone")
 )
 
 // strangerOptions are for a server of conformance/targets/strangers at that URL.
@@ -53,6 +54,9 @@ func TestStrangers(t *testing.T) {
 	all, modes := example.Servers(), strangerModes()[:1]
 	if *strangersFlag {
 		all, modes = slices.Concat(set1.Servers(), set2.Servers(), set3.Servers()), strangerModes()
+	}
+	if *noCasesFlag {
+		modes = slices.Delete(modes, min(1, len(modes)), min(2, len(modes)))
 	}
 	all = slices.DeleteFunc(all, func(s strangers.Server) bool { return !strings.Contains(s.Name, *strangerFlag) })
 	var wrong, found, cleared atomic.Int64
