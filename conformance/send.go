@@ -41,14 +41,17 @@ func (x *trial) pastLimit(op *operation, send func() *answer) *answer {
 	}
 }
 
-// putOffTries is how often a request is sent at most that is put off each time: a key that stays put off is a fault.
+// putOffTries is the number of sends of a request under a key that stays put off: this is a fault.
 const putOffTries = 4
 
-// putOffWait is how long to wait after a 503. A right server may put off any request before it works on it. Zero: the answer is none, or
-// asks to wait longer than limitedWaitMax, or is the outcome in this API.
+// putOffWait returns the wait after a 503. A right server may put off any request before its work. Zero: the answer has another status,
+// asks for a wait over limitedWaitMax, or is the outcome in this API.
 func (x *trial) putOffWait(a *answer) time.Duration {
 	p := x.r.o.Profile
-	wait, _ := hint(p, a)
+	wait, told := hint(p, a)
+	if !told {
+		wait = 100 * time.Millisecond
+	}
 	if a.status != http.StatusServiceUnavailable || a.replayed || wait > limitedWaitMax || matchesAny(p.InProgress, a) || p.Stored.ServerError == profile.Yes {
 		return 0
 	}

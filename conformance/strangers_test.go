@@ -88,3 +88,19 @@ func TestStrangers(t *testing.T) {
 	})
 	t.Logf("%d of %d broken servers found, %d of %d right ones cleared", found.Load(), wrong.Load(), cleared.Load(), int64(len(all))-wrong.Load())
 }
+
+// A right server may put off any request with 503, before its work: the cases send it again, and find nothing.
+func TestPutOff(t *testing.T) {
+	t.Parallel()
+	all := slices.DeleteFunc(slices.Concat(set1.Servers(), set3.Servers()), func(s strangers.Server) bool { return s.Name != "late-and-shy" && s.Name != "fifth-503" })
+	if len(all) != 2 {
+		t.Fatalf("%d servers put requests off, want 2", len(all))
+	}
+	virtually(t, all, func(t *testing.T, _ int, s strangers.Server) {
+		o := strangerOptions(serve(t, s.New()))
+		o.Skip = append([]string{"net/expect-continue"}, leftOpen...) // no 100 (Continue) comes before such a 503
+		if rep := run(t, o); len(faults(rep)) > 0 {
+			t.Errorf("%s: got findings %v\n%s", s.Name, faults(rep), text(rep))
+		}
+	})
+}

@@ -100,16 +100,6 @@ func (d *dialect) fact() string { return d.prefix + "oncehttp_fact" }
 // SelectFact implements sqljournal.Dialect.
 func (d *dialect) SelectFact() string { return "SELECT value FROM " + d.fact() + " WHERE name = ?" }
 
-// Size implements sqljournal.Dialect. A role sees the tables on which it has a right.
-func (d *dialect) Size() string {
-	database := "DATABASE()"
-	if d.prefix != "" {
-		database = "'" + strings.Trim(d.prefix, "`.") + "'"
-	}
-	return "SELECT CAST(COALESCE(SUM(data_length + index_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = " + database +
-		" AND table_name IN ('oncehttp_record', 'oncehttp_fact')"
-}
-
 // InsertFact implements sqljournal.Dialect.
 func (d *dialect) InsertFact() string {
 	return "INSERT IGNORE INTO " + d.fact() + " (name, value) VALUES (?, ?)"

@@ -106,11 +106,6 @@ func (d *dialect) Records() string { return d.table }
 // SelectFact implements sqljournal.Dialect.
 func (d *dialect) SelectFact() string { return "SELECT value FROM " + d.fact + " WHERE name = ?" }
 
-// Size implements sqljournal.Dialect. It needs no right but USAGE on the schema.
-func (d *dialect) Size() string {
-	return fmt.Sprintf("SELECT pg_total_relation_size('%s'::regclass) + pg_total_relation_size('%s'::regclass)", d.table, d.fact)
-}
-
 // InsertFact implements sqljournal.Dialect.
 func (d *dialect) InsertFact() string {
 	return "INSERT INTO " + d.fact + " (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"

@@ -55,25 +55,25 @@ func withinPatience(ctx context.Context, u *url.URL, open func(context.Context) 
 		j, err := open(ctx)
 		done <- opened{j, err}
 	}()
-	for looked := false; ; looked = true {
-		select {
-		case o := <-done:
-			if o.err != nil && !looked && (lostConnection(o.err) || errors.As(o.err, new(tls.RecordHeaderError))) {
-				return nil, cmp.Or(wrongListener(u), o.err)
-			}
-			return o.j, o.err
-		case <-time.After(openPatience):
+	select {
+	case o := <-done:
+		if o.err != nil && (lostConnection(o.err) || errors.As(o.err, new(tls.RecordHeaderError))) {
+			return nil, cmp.Or(wrongListener(u), o.err)
 		}
-		if wrong := wrongListener(u); wrong != nil {
-			cancel()
-			go func() {
-				if o := <-done; o.err == nil && o.j != nil {
-					_ = o.j.Close()
-				}
-			}()
-			return nil, wrong
-		}
+		return o.j, o.err
+	case <-time.After(openPatience):
 	}
+	if wrong := wrongListener(u); wrong != nil {
+		cancel()
+		go func() {
+			if o := <-done; o.err == nil && o.j != nil {
+				_ = o.j.Close()
+			}
+		}()
+		return nil, wrong
+	}
+	o := <-done // the server is of the right kind as far as can be seen, and slow: it is not asked again
+	return o.j, o.err
 }
 
 // wrongListener returns an error if the server at the URL's address is known to be of another kind; else nil. Of a URL with its address

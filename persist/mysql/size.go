@@ -1,0 +1,13 @@
+package mysql
+
+import "strings"
+
+// Size implements sqljournal.Dialect. A role sees the tables on which it has a right.
+func (d *dialect) Size() string {
+	database := "DATABASE()"
+	if d.prefix != "" {
+		database = "'" + strings.Trim(d.prefix, "`.") + "'"
+	}
+	return "SELECT CAST(COALESCE(SUM(data_length + index_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = " + database +
+		" AND table_name IN ('oncehttp_record', 'oncehttp_fact')"
+}
