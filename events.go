@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/run"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // EventKind is the kind of an Event.
@@ -12,10 +13,28 @@ type EventKind string
 
 // The events, in the order in which an operation meets them.
 const (
+	// EventNotBegun: a call ended with Err before it began an operation, or took one up: the request, its key or the setup
+	// is wrong, the client is closed, the journal failed, or another operation is in the way. Key may be empty.
+	EventNotBegun EventKind = "not begun"
+	// EventKeyRefused: like EventNotBegun, because no key can be formed of the request, or the profile takes no such key.
+	EventKeyRefused EventKind = "key refused"
+	// EventKeyReused: like EventNotBegun, because the key stands for another request (ErrKeyReused).
+	EventKeyReused EventKind = "key reused"
+	// EventEnqueued: an Enqueue has recorded its operation, or has marked an existing one to be sent. Prepare has no event.
+	EventEnqueued EventKind = "enqueued"
+	// EventJoined: a call waits for another one under way with its key. Call is the number of that call.
+	EventJoined EventKind = "joined"
+
 	EventBegun    EventKind = "begun"    // the operation is durable in the journal
 	EventAttempt  EventKind = "attempt"  // an attempt is about to be made
 	EventAnswered EventKind = "answered" // an attempt ended, with Status or Err
 	EventWaiting  EventKind = "waiting"  // another attempt follows after Wait
+
+	// EventLeaseLost: the call has lost the operation to another client. It sends nothing more. Err is the reason.
+	EventLeaseLost EventKind = "lease lost"
+	// EventHeld: the operation is held, now or again, for the reason in Hold. It comes after the record is written, and before the EventFinished.
+	EventHeld EventKind = "held"
+
 	EventFinished EventKind = "finished" // the call is over, with Outcome; a confirmed one may be recorded a moment later
 
 	// EventLeft: the call, or the pass, has given the operation back without an end, because its limiter is slow. A
@@ -24,6 +43,18 @@ const (
 	// EventRecorded: a Do was answered from the journal with Status; nothing was sent. It comes
 	// without EventBegun and EventFinished.
 	EventRecorded EventKind = "recorded"
+	// EventDelivered: Config.OnResult has returned nil for a result, and the journal has recorded that.
+	EventDelivered EventKind = "delivered"
+
+	// EventSettled, EventAbandoned, EventAssigned, EventRekeyed: the method of that name has changed the operation. The Key of
+	// an EventRekeyed is the old one.
+	EventSettled   EventKind = "settled"
+	EventAbandoned EventKind = "abandoned"
+	EventAssigned  EventKind = "assigned"
+	EventRekeyed   EventKind = "rekeyed"
+	// EventSwept: Sweep, Prune or Run has removed the bodies of, or pruned, Count operations; at zero there is no event. It has no Key.
+	EventSwept EventKind = "swept"
+
 	// EventBlocked: Resume or Run cannot go on with an operation; Err is the reason: an error of the journal or of
 	// Config.Reconcile, no decision of Config.Reconcile or, for a Resume, a missing setting as in EventUnserved. It
 	// comes again with each pass. Without a Key it is about the journal: a damaged record, or a failed sweep.
@@ -40,6 +71,20 @@ const (
 	EventPolling EventKind = "polling"
 )
 
+// Durations are the times of a call so far, by this process's own clock. What is in none of the parts is the client's own work.
+type Durations struct {
+	_ struct{}
+
+	// Whole is the time since the call began, of a pass since it took up the operation.
+	Whole time.Duration
+	// Journal is the part in which the call waited for the journal.
+	Journal time.Duration
+	// Wire is the part from the hand-over of requests to Config.Transport to the end of their answers, lookups included.
+	Wire time.Duration
+	// Waiting is the part in pauses between attempts, for Config.Limiter and for a turn.
+	Waiting time.Duration
+}
+
 // Event is one step of one operation, for metrics and traces. It contains no body and no query string, and of the
 // headers only those in Account.
 type Event struct {
@@ -49,6 +94,9 @@ type Event struct {
 	Kind EventKind
 	// Key is the operation's key; empty only of an event about the journal.
 	Key Key
+	// Call is the number of the call, or of one operation of a pass, within this client, from 1 on. All events of one have the
+	// same. Zero: the event is of none.
+	Call uint64
 	// Account is the operation's account, as in persist.Record.Account and for OfAccount; with Key it identifies the
 	// operation. Of several operations of one key all but the first have the headers that distinguish them
 	// (profile.Profile.AccountHeaders), with a digest of each value. Empty for an event about the journal, and for the
@@ -77,9 +125,18 @@ type Event struct {
 	// Outcome is the knowledge about the operation, in an EventAnswered, EventFinished or EventRecorded. OutcomeRefused in an
 	// EventFinished with a nil Err is final.
 	Outcome Outcome
+	// Source is the origin of the answer: in an EventAnswered or EventFinished the server or its replay, in an EventRecorded the
+	// journal. Zero: there is no answer.
+	Source Source
+	// Hold is the reason for which the operation is held, in an EventHeld, and in an EventFinished of a held one.
+	Hold persist.HoldReason
+	// Rule is the number of the invariant in docs/invariants.md that decided about the end or the hold. Zero: there is none to name.
+	Rule int
+	// Took are the times of the call so far.
+	Took Durations
 	// Wait is the time until the next attempt (EventWaiting), or between two looks of Run at the journal (EventPolling).
 	Wait time.Duration
-	// Count is the number of operations of an EventUnserved; 1000 means at least 1000.
+	// Count is the number of operations of an EventSwept, or of an EventUnserved; there 1000 means at least 1000.
 	Count int
 	// Oldest is the begin of the oldest of them.
 	Oldest time.Time
@@ -93,6 +150,7 @@ func eventOf(e run.Event) Event {
 	return Event{
 		Kind: EventKind(e.Kind), Key: Key(e.Key), Account: e.Account, Method: e.Method, Origin: e.Origin, Path: e.Path, Profile: e.Profile, Trace: e.Trace,
 		Attempt: e.Attempt, Sends: e.Sends, Resumed: e.Resumed, Status: e.Status, Outcome: Outcome(e.Outcome), Wait: e.Wait,
+		Call: e.Call, Source: Source(e.Source), Hold: e.Hold, Rule: e.Rule, Took: Durations{Whole: e.Took.Whole, Journal: e.Took.Journal, Wire: e.Took.Wire, Waiting: e.Took.Waiting},
 		Count: e.Count, Oldest: e.Oldest, Err: errorOf(e.Err),
 	}
 }

@@ -62,7 +62,7 @@ func set(t *testing.T, field reflect.Value, name string, n int) {
 		field.SetString(name)
 	case reflect.Bool:
 		field.SetBool(true)
-	case reflect.Int, reflect.Int64, reflect.Uint8:
+	case reflect.Int, reflect.Int64, reflect.Uint8, reflect.Uint64:
 		if field.CanInt() {
 			field.SetInt(int64(n))
 		} else {

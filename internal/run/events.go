@@ -14,17 +14,30 @@ type EventKind string
 
 // The kinds of events.
 const (
-	EventBegun     EventKind = "begun"
-	EventAttempt   EventKind = "attempt"
-	EventAnswered  EventKind = "answered"
-	EventWaiting   EventKind = "waiting"
-	EventFinished  EventKind = "finished"
-	EventRecorded  EventKind = "recorded"
-	EventBlocked   EventKind = "blocked"
-	EventUnserved  EventKind = "unserved"
-	EventListening EventKind = "listening"
-	EventPolling   EventKind = "polling"
-	EventLeft      EventKind = "left"
+	EventNotBegun   EventKind = "not begun"
+	EventKeyRefused EventKind = "key refused"
+	EventKeyReused  EventKind = "key reused"
+	EventEnqueued   EventKind = "enqueued"
+	EventJoined     EventKind = "joined"
+	EventLeaseLost  EventKind = "lease lost"
+	EventHeld       EventKind = "held"
+	EventDelivered  EventKind = "delivered"
+	EventSettled    EventKind = "settled"
+	EventAbandoned  EventKind = "abandoned"
+	EventAssigned   EventKind = "assigned"
+	EventRekeyed    EventKind = "rekeyed"
+	EventSwept      EventKind = "swept"
+	EventBegun      EventKind = "begun"
+	EventAttempt    EventKind = "attempt"
+	EventAnswered   EventKind = "answered"
+	EventWaiting    EventKind = "waiting"
+	EventFinished   EventKind = "finished"
+	EventRecorded   EventKind = "recorded"
+	EventBlocked    EventKind = "blocked"
+	EventUnserved   EventKind = "unserved"
+	EventListening  EventKind = "listening"
+	EventPolling    EventKind = "polling"
+	EventLeft       EventKind = "left"
 )
 
 // Event has the fields of oncehttp.Event, documented there.
@@ -42,11 +55,19 @@ type Event struct {
 	Resumed bool
 	Status  int
 	Outcome Outcome
+	Call    uint64
+	Source  Source
+	Hold    persist.HoldReason
+	Rule    int
+	Took    Durations
 	Wait    time.Duration
 	Count   int
 	Oldest  time.Time
 	Err     error
 }
+
+// Durations has the fields of oncehttp.Durations, documented there.
+type Durations struct{ Whole, Journal, Wire, Waiting time.Duration }
 
 // tell tells Config.Observe of one step of the run.
 func (r *run) tell(kind EventKind, change func(*Event)) {
