@@ -20,17 +20,18 @@ const (
 	EventKeyRefused EventKind = "key refused"
 	// EventKeyReused: like EventNotBegun, because the key stands for another request (ErrKeyReused).
 	EventKeyReused EventKind = "key reused"
-	// EventEnqueued: an Enqueue has recorded its operation, or has marked an existing one to be sent. Prepare has no event.
+	// EventEnqueued: an Enqueue has returned nil. Its operation is recorded or, with Resumed, stood already. Prepare has no event.
 	EventEnqueued EventKind = "enqueued"
 	// EventJoined: a call waits for another one under way with its key. Call is the number of that call.
 	EventJoined EventKind = "joined"
 
-	EventBegun    EventKind = "begun"    // the operation is durable in the journal
+	EventBegun    EventKind = "begun"    // the operation of a Do is durable in the journal
 	EventAttempt  EventKind = "attempt"  // an attempt is about to be made
 	EventAnswered EventKind = "answered" // an attempt ended, with Status or Err
 	EventWaiting  EventKind = "waiting"  // another attempt follows after Wait
 
-	// EventLeaseLost: the call has lost the operation to another client. It sends nothing more. Err is the reason.
+	// EventLeaseLost: the call has no lease any more: another client has the operation, or could have it. It sends nothing more. Err is
+	// the reason.
 	EventLeaseLost EventKind = "lease lost"
 	// EventHeld: the operation is held, now or again, for the reason in Hold. It comes after the record is written, and before the EventFinished.
 	EventHeld EventKind = "held"
@@ -43,7 +44,8 @@ const (
 	// EventRecorded: a Do was answered from the journal with Status; nothing was sent. It comes
 	// without EventBegun and EventFinished.
 	EventRecorded EventKind = "recorded"
-	// EventDelivered: Config.OnResult has returned nil for a result, and the journal has recorded that.
+	// EventDelivered: Config.OnResult has returned for a result, in the state that it got. With Err it is called again; without, the
+	// journal records that next. Call is zero.
 	EventDelivered EventKind = "delivered"
 
 	// EventSettled, EventAbandoned, EventAssigned, EventRekeyed: the method of that name has changed the operation. The Key of

@@ -13,6 +13,7 @@ import (
 // use; Run is called once.
 type Call[R any] struct {
 	table    *Table[R]
+	number   uint64
 	record   *persist.Record
 	previous *Call[R] // the call of the same operation, given up or answered and not over yet; nil if none
 	patience time.Duration
@@ -43,6 +44,9 @@ type Call[R any] struct {
 	ending   chan struct{} // of an answered call: closed when it is over; else nil
 	done     chan struct{}
 }
+
+// Number returns the number of the call in its table, from 1 on.
+func (c *Call[R]) Number() uint64 { return c.number }
 
 // Work returns the work of the call, to be waited for by others.
 func (c *Call[R]) Work() *Work { return &c.work }

@@ -6,6 +6,7 @@ package inflight
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -13,7 +14,8 @@ import (
 
 // Table holds the calls in flight by operation. [NewTable] makes one. It is safe for concurrent use.
 type Table[R any] struct {
-	release func(R) // see NewTable
+	release func(R)       // see NewTable
+	numbers atomic.Uint64 // of calls
 
 	mu     sync.Mutex
 	calls  map[persist.ID]*Call[R]
@@ -76,7 +78,7 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 		return caller, Joined
 	}
 	call := &Call[R]{
-		table: t, record: e.Record, previous: running, draining: e.Draining,
+		table: t, number: t.Number(), record: e.Record, previous: running, draining: e.Draining,
 		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, waits: running != nil, users: 1, done: make(chan struct{}),
 	}
 	call.work.parent, call.work.client = by, e.Client
@@ -107,6 +109,9 @@ func (c *Call[R]) admit(e Entry, by *Work) *Caller[R] {
 	c.users++
 	return caller
 }
+
+// Number returns a number for a call outside the table. No other call of the table has it.
+func (t *Table[R]) Number() uint64 { return t.numbers.Add(1) }
 
 // Running reports whether a call is under way with the operation. inDoubt is true if the operation was in doubt before, or
 // a caller has left that call unsure.

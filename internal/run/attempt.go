@@ -154,9 +154,7 @@ func (r *run) tellAnswered() {
 // answeredBy adds the result of a send to an event.
 func (r *run) answeredBy(e *Event) {
 	e.Err, e.Outcome = r.own.Err, r.known()
-	if r.own.Answer != nil {
-		e.Status = r.own.Answer.Head.StatusCode
-	}
+	e.answeredBy(r.own.Answer, r.drive.Proof().Replayed)
 }
 
 // checkLease returns an error if this client may no longer send the record. A final record has no lease.
@@ -164,7 +162,9 @@ func (r *run) checkLease(ctx context.Context) error {
 	if r.given.AskedAgain {
 		return nil
 	}
-	return r.leases.Check(ctx, r.rec.ID)
+	err := r.leases.Check(ctx, r.rec.ID)
+	r.tellLost(err)
+	return err
 }
 
 // noteOrigin notes if the origin takes connections, as shown by a request. If it does not, down is the earliest time of a new try.

@@ -128,6 +128,7 @@ type preparedRequest struct {
 	named       request.Named // the keys, account and scopes named by the call, as far as it could be read
 	secret      []byte        // the journal's, if the operation's owner is compared
 	left        *leftRecord   // the operation, while the limiter takes long; nil: it was not left
+	took        *stopwatch    // of the call
 	places      int           // how often its place was chosen by all records of its key
 }
 
@@ -166,13 +167,15 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 
 // operate is do for an operation.
 func (c *Client) operate(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
+	took := c.cfg.stopwatch()
 	op, err := c.read(req, key, plain)
 	ctx := inflight.WithoutKey(req.Context()) // a journal of a user's own may ask for something with it
 	if err != nil {
-		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
+		return nil, c.notBegun(ctx, took, op, c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err)))
 	}
-	if err := c.engine.place(ctx, op); err != nil {
-		return nil, c.engine.errorOfPlace(ctx, name, op, err)
+	op.took = took
+	if err := c.choosePlace(ctx, name, op, c.engine.place); err != nil {
+		return nil, err
 	}
 	for {
 		res, caller, err := c.run(ctx, name, op)
@@ -188,8 +191,8 @@ func (c *Client) operate(name string, req *http.Request, key keySource, plain bo
 		}
 		if res.elsewhere {
 			caller.Done()
-			if err := c.engine.choosePlace(req.Context(), op, nil); err != nil {
-				return nil, c.engine.errorOfPlace(req.Context(), name, op, err)
+			if err := c.choosePlace(ctx, name, op, c.engine.placeAnew); err != nil {
+				return nil, err
 			}
 			continue
 		}
@@ -201,6 +204,17 @@ func (c *Client) operate(name string, req *http.Request, key keySource, plain bo
 		}
 		op.named.Unnamed, op.named.Keyless = false, false // from now on an operation has its key, also a key made just now
 	}
+}
+
+// choosePlace chooses the place of an operation by a look at the journal. It returns the error of the call.
+func (c *Client) choosePlace(ctx context.Context, name string, op *preparedRequest, choose func(context.Context, *preparedRequest) error) error {
+	op.took.enter(&op.took.spent.Journal)
+	err := choose(ctx, op)
+	op.took.leave()
+	if err == nil {
+		return nil
+	}
+	return c.notBegun(ctx, op.took, op, c.engine.errorOfPlace(ctx, name, op, err))
 }
 
 // stream sends a request of Do if it is no operation. opened: it belongs to a Do of a client not closed.
@@ -239,8 +253,11 @@ func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, 
 // err is set if this caller gets no result.
 func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, *inflight.Caller[*result], error) {
 	for {
-		if err := c.mayBegin(ctx, name, op); err != nil {
-			return nil, nil, err
+		op.took.enter(&op.took.spent.Journal)
+		err := c.mayBegin(ctx, name, op)
+		op.took.leave()
+		if err != nil {
+			return nil, nil, c.notBegun(ctx, op.took, op, err)
 		}
 		running := underWay{op: op}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
@@ -249,15 +266,19 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		}, running.joins)
 		switch {
 		case arrival == inflight.Refused && running.elsewhere != nil:
-			if err := c.engine.choosePlace(ctx, op, running.elsewhere); err != nil {
-				return nil, nil, c.engine.errorOfPlace(ctx, name, op, err)
+			beside := func(ctx context.Context, op *preparedRequest) error {
+				return c.engine.choosePlace(ctx, op, running.elsewhere)
+			}
+			if err := c.choosePlace(ctx, name, op, beside); err != nil {
+				return nil, nil, err
 			}
 			continue
 		case arrival == inflight.Refused:
-			return nil, nil, c.engine.refusedBy(ctx, name, &running)
+			return nil, nil, c.notBegun(ctx, op.took, op, c.engine.refusedBy(ctx, name, &running))
 		case arrival == inflight.Circle:
-			return nil, nil, newError(name, unclear(op.keyInFlight()), inflight.ErrCircle, ErrInFlight)
+			return nil, nil, c.notBegun(ctx, op.took, op, newError(name, unclear(op.keyInFlight()), inflight.ErrCircle, ErrInFlight))
 		case arrival == inflight.Joined:
+			c.tellJoined(ctx, op, caller.Call().Number())
 			caller.Until(c.cutting)
 		case ctx.Done() == nil && c.engine.late == nil: // this caller stays until the call is over: it runs it on its own goroutine
 			c.visits.stay(doVisit)

@@ -66,6 +66,7 @@ type shared struct {
 
 // callers gives a run the needed facts about the callers waiting for it.
 type callers interface {
+	Number() uint64                     // of the call, for events
 	Work() *inflight.Work               // the call, for others about to wait for it
 	Values() context.Context            // the first caller's values; never ends
 	Context() context.Context           // the same, but ends when no caller waits any more
@@ -83,6 +84,8 @@ type callers interface {
 // goroutine uses it.
 type run struct {
 	*engine
+	journal     persist.Journal // the engine's, with the run's stopwatch
+	took        *stopwatch
 	call        callers
 	name        string // of the call, for errors
 	rec         persist.Record
@@ -94,6 +97,7 @@ type run struct {
 	drive    operation.Drive
 	owed     uint64       // result.owed
 	handed   *handover    // result.handed
+	lost     bool         // the loss of its lease was told
 	resolved bool         // its record says: it has ended, and its callers know how
 	watched  *known.Watch // over its key, freed by the run
 
@@ -128,29 +132,40 @@ type run struct {
 
 // do begins the operation, unless a record of it exists, and runs it. An existing record decides about the call instead.
 func (e *engine) do(call callers, name string, op *preparedRequest) *result {
-	if res := e.mayBegin(call.Values(), name, op); res != nil {
+	took := op.took.copy()
+	took.enter(&took.spent.Journal)
+	res := e.mayBegin(call.Values(), name, op)
+	if res != nil {
+		e.tellNotBegun(call, took, op, res.err)
 		return res
 	}
 	rec, created, err := e.begin(call.Values(), op)
+	took.leave()
 	if err != nil {
-		return &result{err: e.errorOfBegin(call.Values(), name, op, true, err)}
+		res := &result{err: e.errorOfBegin(call.Values(), name, op, true, err)}
+		e.tellNotBegun(call, took, op, res.err)
+		return res
 	}
-	r := &run{
-		engine: e, call: call, name: name, rec: rec, prof: op.prof, credentials: op.credentials, target: op.target,
-		given: operation.Given{Created: created}, turns: lanes.Free{}, returns: !op.rec.PlainHTTP && (!op.rec.Generated || op.rec.Business),
-	}
+	r := e.newRun(call, name, took)
+	r.rec, r.prof, r.credentials, r.target = rec, op.prof, op.credentials, op.target
+	r.given.Created, r.returns = created, !op.rec.PlainHTTP && (!op.rec.Generated || op.rec.Business)
 	op.left.goesOn(r)
 	if !created {
 		r.credentials = op.read.CredentialsFor(&rec)
 		if res := (existing{r}).resolve(op); res != nil {
 			if !res.elsewhere {
-				r.tellRecorded(res)
+				r.tellOpened(res)
 			}
 			return res
 		}
 	}
 	r.tell(EventBegun, nil)
 	return r.execute()
+}
+
+// newRun returns a run for a call of this name.
+func (e *engine) newRun(call callers, name string, took *stopwatch) *run {
+	return &run{engine: e, journal: took.timed(e.journal), took: took, call: call, name: name, turns: lanes.Free{}}
 }
 
 // begin begins the operation, stamped by the journal's clock, unless a record of it exists.
@@ -209,12 +224,12 @@ func (r *run) end() *result {
 // finished tells of the end of the run, and returns its result.
 func (r *run) finished(res *result) *result {
 	defer r.stillFree(res)
+	r.tellHeld()
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
 	change := func(e *Event) {
-		e.Outcome, e.Err = r.known(), res.err
-		if r.last.Answer != nil {
-			e.Status = r.last.Answer.Head.StatusCode
-		}
+		e.Outcome, e.Err, e.Rule = r.known(), res.err, r.rule()
+		e.answeredBy(r.last.Answer, r.drive.Proof().Replayed)
+		e.Hold = r.holds()
 	}
 	r.ends(EventFinished, change)
 	r.tell(EventFinished, change)
@@ -246,6 +261,7 @@ func (r *run) loop() {
 		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the drive has the bounds
 	}
 	_, err := loop.Do(&retryablehttp.Request{Request: r.loopRequest.WithContext(r.call.Context())})
+	r.took.leave()                                      // of a wait that was cut short
 	if err != nil && r.drive.Step() == operation.Wait { // the wait was cut short
 		r.gaveUp = r.stopCause()
 		r.drive.Waited(false)
@@ -284,6 +300,7 @@ func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { re
 // one. The result of the attempt is in r, and the loop gets an empty answer.
 func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 	if r.firstSeen {
+		r.took.leave()
 		r.stopWaiting()
 		if r.waitsLong() {
 			r.drive.Limited()
@@ -310,6 +327,7 @@ func (r *run) waits(context.Context, *http.Response, error) (again bool, err err
 	r.tell(EventWaiting, func(e *Event) { e.Wait = r.drive.Wait() })
 	draining := r.call.Draining() // it ends this wait, but not an attempt
 	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
+	r.took.enter(&r.took.spent.Waiting)
 	return true, nil
 }
 

@@ -23,40 +23,52 @@ func (c *Client) Enqueue(req *http.Request, key string) error {
 		return err
 	}
 	ctx := inflight.WithoutKey(req.Context())
+	op.took.enter(&op.took.spent.Journal)
+	created, err := c.enqueue(ctx, name, op)
+	op.took.leave()
+	if err != nil {
+		return c.notBegun(ctx, op.took, op, err)
+	}
+	c.tellEnqueued(ctx, op, created)
+	c.engine.wakeAll()
+	return nil
+}
+
+// enqueue records an operation to be sent, or promises the send of an existing one.
+func (c *Client) enqueue(ctx context.Context, name string, op *preparedRequest) (created bool, err error) {
 	for try := range enqueueTries {
 		rec, created, err := c.engine.beginRecord(ctx, *op.rec)
 		switch {
 		case err != nil:
-			return c.engine.errorOfBegin(ctx, name, op, false, err)
+			return false, c.engine.errorOfBegin(ctx, name, op, false, err)
 		case !created && rec.Sealed() != nil:
-			return journalError(name, &rec, rec.Sealed())
+			return false, journalError(name, &rec, rec.Sealed())
 		case !created && op.elsewhere(&rec):
-			if err := c.engine.choosePlace(req.Context(), op, nil); err != nil {
-				return c.engine.errorOfPlace(req.Context(), name, op, err)
+			if err := c.engine.placeAnew(ctx, op); err != nil {
+				return false, c.engine.errorOfPlace(ctx, name, op, err)
 			}
 			continue
 		case !created && op.strange(&rec):
-			return c.engine.strangerError(ctx, name, rec.ID, errOtherCredentials)
+			return false, c.engine.strangerError(ctx, name, rec.ID, errOtherCredentials)
 		case !created && op.read.Compare(&rec) != request.SameRequest:
 			if try == 0 && !rec.State.Final() && c.engine.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) == nil {
 				continue // a Do may have given an answer not yet in its record
 			}
-			return c.engine.notSame(context.WithoutCancel(ctx), name, &rec, op).err
+			return false, c.engine.notSame(context.WithoutCancel(ctx), name, &rec, op).err
 		case !created:
 			var res *result
 			if res, err = c.engine.promise(ctx, name, rec, op.rec); res != nil {
-				return res.err
+				return false, res.err
 			}
 		}
 		if err == nil {
-			c.engine.wakeAll()
-			return nil
+			return created, nil
 		}
 		if !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
-			return journalError(name, &rec, err)
+			return false, journalError(name, &rec, err)
 		}
 	}
-	return newError(name, unclear(op.rec.Key), errors.New("the operation changes all the time"))
+	return false, newError(name, unclear(op.rec.Key), errors.New("the operation changes all the time"))
 }
 
 // promise promises the send of an existing operation, by the terms of intent: operation.Promise decides. A result is a refusal; the error is
@@ -114,31 +126,45 @@ func (c *Client) prepare(name string, req *http.Request, key string) (*preparedR
 	if req == nil {
 		return nil, c.engine.noRequest(name, key)
 	}
+	took := c.cfg.stopwatch()
 	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true, queued: true}, false)
+	op.took = took
 	ctx := inflight.WithoutKey(req.Context())
 	if err != nil {
-		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
+		err = c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
+	} else {
+		took.enter(&took.spent.Journal)
+		err = c.mayEnqueue(ctx, name, op)
+		took.leave()
 	}
-	if err := c.engine.place(ctx, op); err != nil {
-		return nil, c.engine.errorOfPlace(ctx, name, op, err)
-	}
-	if c.draining.Err() != nil {
-		return nil, c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
-	}
-	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
-		return nil, err
-	}
-	if err := c.engine.checkWire(ctx, name, op); err != nil {
-		return nil, err
-	}
-	if err := c.cfg.lacksToBegin(op.rec, op.prof).Err(); err != nil {
-		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
-	}
-	if err := c.engine.clock.Sync(ctx, c.engine.host); err != nil {
-		return nil, c.engine.errorOfBegin(ctx, name, op, false, err)
+	if err != nil {
+		return nil, c.notBegun(ctx, took, op, err)
 	}
 	op.rec.Created = c.engine.now().Round(0)
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
 	op.rec.Enqueued = true
 	return op, nil
+}
+
+// mayEnqueue chooses the place of an operation. It returns an error if the operation must not be enqueued, or the journal fails.
+func (c *Client) mayEnqueue(ctx context.Context, name string, op *preparedRequest) error {
+	if err := c.engine.place(ctx, op); err != nil {
+		return c.engine.errorOfPlace(ctx, name, op, err)
+	}
+	if c.draining.Err() != nil {
+		return c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
+	}
+	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
+		return err
+	}
+	if err := c.engine.checkWire(ctx, name, op); err != nil {
+		return err
+	}
+	if err := c.cfg.lacksToBegin(op.rec, op.prof).Err(); err != nil {
+		return c.engine.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
+	}
+	if err := c.engine.clock.Sync(ctx, c.engine.host); err != nil {
+		return c.engine.errorOfBegin(ctx, name, op, false, err)
+	}
+	return nil
 }

@@ -2,10 +2,12 @@ package run
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -83,29 +85,152 @@ func (r *run) tell(kind EventKind, change func(*Event)) {
 
 // event returns an event of the run, as it stands.
 func (r *run) event(kind EventKind, change func(*Event)) Event {
-	e := Event{
-		Kind: kind, Key: r.rec.Key, Account: r.rec.Account, Method: r.rec.Method, Origin: r.rec.Origin, Path: request.Path(r.rec.Target),
-		Profile: r.rec.Profile, Trace: r.rec.Trace, Attempt: r.drive.Attempts(), Sends: r.sends(), Resumed: !r.given.Created,
-	}
+	e := eventOf(kind, &r.rec, r.call.Number(), r.took)
+	e.Attempt, e.Sends, e.Resumed = r.drive.Attempts(), r.sends(), !r.given.Created
 	if change != nil {
 		change(&e)
 	}
 	return e
 }
 
+// answeredBy adds an answer to an event; nil changes nothing.
+func (e *Event) answeredBy(a *wire.Answer, replayed bool) {
+	if a == nil {
+		return
+	}
+	e.Status, e.Source = a.Head.StatusCode, SourceServer
+	if replayed {
+		e.Source = SourceReplay
+	}
+}
+
 // tellRecorded tells of an answer from the journal, if res is one.
 func (r *run) tellRecorded(res *result) {
 	if a := res.answer; a != nil {
-		r.tell(EventRecorded, func(e *Event) { e.Outcome, e.Status = a.result.Outcome, a.status })
+		r.tell(EventRecorded, func(e *Event) { e.Outcome, e.Status, e.Source = a.result.Outcome, a.status, SourceJournal })
+	}
+}
+
+// tellOpened tells of the end of a call on an existing record, without a drive.
+func (r *run) tellOpened(res *result) {
+	if res.err != nil {
+		r.tell(notBegunKind(res.err), func(e *Event) { e.Err, e.Hold = res.err, r.holds() })
+		return
+	}
+	r.tellRecorded(res)
+}
+
+// holds returns the reason of the record's hold; "" if it is not held.
+func (r *run) holds() persist.HoldReason {
+	if r.rec.State != persist.StateHeld {
+		return ""
+	}
+	return r.rec.HoldReason
+}
+
+// tellHeld tells of a hold written by the run, if there is one.
+func (r *run) tellHeld() {
+	if hold := r.holds(); hold != "" {
+		r.tell(EventHeld, func(e *Event) { e.Hold, e.Rule = hold, r.rule() })
+	}
+}
+
+// tellLost tells, once, of the loss of the run's lease. err is the result of a check of it.
+func (r *run) tellLost(err error) {
+	if err == nil || r.lost {
+		return
+	}
+	r.lost = true
+	r.tell(EventLeaseLost, func(e *Event) { e.Err, e.Rule = err, ruleOfLeases })
+}
+
+// tellNotBegun tells of a call's error before it has a record.
+func (e *engine) tellNotBegun(call callers, took *stopwatch, op *preparedRequest, err error) {
+	if e.cfg.Observe == nil {
+		return
+	}
+	work := call.Work()
+	work.Visit()
+	defer work.Return()
+	e.cfg.observe(call.Values(), notBegun(op, call.Number(), took, err))
+}
+
+// notBegun tells Config.Observe of an error of a call before it has a place among the calls under way. It returns the error.
+func (c *Client) notBegun(ctx context.Context, took *stopwatch, op *preparedRequest, err error) error {
+	if c.cfg.Observe != nil {
+		c.cfg.observe(context.WithoutCancel(ctx), notBegun(op, c.engine.shared.calls.Number(), took, err))
+	}
+	return err
+}
+
+// notBegun returns the event of a call that began nothing. The key is that of the error: it names none that nobody may use.
+func notBegun(op *preparedRequest, call uint64, took *stopwatch, err error) Event {
+	e := Event{Call: call, Took: took.read()}
+	if op != nil && op.rec != nil {
+		e = eventOf("", op.rec, call, took)
+	}
+	e.Kind, e.Key, e.Resumed, e.Err = notBegunKind(err), "", false, err
+	if said := (*Error)(nil); errors.As(err, &said) {
+		e.Key = said.Key
+	}
+	return e
+}
+
+// notBegunKind returns the kind of the event for the error of a call that began nothing.
+func notBegunKind(err error) EventKind {
+	switch {
+	case errors.Is(err, ErrKeyReused):
+		return EventKeyReused
+	case errors.Is(err, ErrNoKey), errors.Is(err, ErrKeyInvalid):
+		return EventKeyRefused
+	}
+	return EventNotBegun
+}
+
+// tellJoined tells of a call that waits for another one.
+func (c *Client) tellJoined(ctx context.Context, op *preparedRequest, call uint64) {
+	if c.cfg.Observe != nil {
+		e := eventOf(EventJoined, op.rec, call, op.took)
+		e.Resumed = false
+		c.cfg.observe(context.WithoutCancel(ctx), e)
+	}
+}
+
+// tellEnqueued tells of an Enqueue.
+func (c *Client) tellEnqueued(ctx context.Context, op *preparedRequest, created bool) {
+	if c.cfg.Observe != nil {
+		e := eventOf(EventEnqueued, op.rec, c.engine.shared.calls.Number(), op.took)
+		e.Resumed = !created
+		c.cfg.observe(context.WithoutCancel(ctx), e)
+	}
+}
+
+// tellDelivered tells of a call of Config.OnResult.
+func (r *runner) tellDelivered(ctx context.Context, rec *persist.Record, err error) {
+	e := eventOf(EventDelivered, rec, 0, &unasked)
+	e.Outcome, e.Err = OutcomeOf(rec), err
+	if rec.State == persist.StateHeld {
+		e.Hold = rec.HoldReason
+	}
+	r.cfg.observe(ctx, e)
+}
+
+// acts are the events of the acts of people, by the names of their calls.
+var acts = map[string]EventKind{"settle": EventSettled, "abandon": EventAbandoned, "assign": EventAssigned, rekeyName: EventRekeyed}
+
+// eventOf returns an event on an operation begun earlier.
+func eventOf(kind EventKind, rec *persist.Record, call uint64, took *stopwatch) Event {
+	return Event{
+		Kind: kind, Call: call, Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
+		Profile: rec.Profile, Trace: rec.Trace, Resumed: true, Took: took.read(),
 	}
 }
 
 // blocked tells Config.Observe of err: a pass cannot go on with rec because of it. With an empty rec, err is the journal's.
 func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
-	c.observe(ctx, Event{
-		Kind: EventBlocked, Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
-		Profile: rec.Profile, Trace: rec.Trace, Resumed: true, Err: err,
-	})
+	e := eventOf(EventBlocked, rec, 0, &unasked)
+	e.Err = err
+	c.observe(ctx, e)
 }
 
 // observe tells Config.Observe of an event outside a run, if Config.Observe is set. A crash of Config.Observe is logged.

@@ -61,6 +61,9 @@ func (c *Client) holding(ctx context.Context, name string, rec persist.Record, d
 	if panicked := call.Panicked(); panicked != nil {
 		panic(panicked)
 	}
+	if kind, acts := acts[name]; acts && err == nil {
+		c.cfg.observe(ctx, eventOf(kind, &rec, call.Number(), c.cfg.stopwatch()))
+	}
 	return err
 }
 

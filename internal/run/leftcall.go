@@ -23,6 +23,7 @@ type leftRecord struct {
 	why     error           // given in that error if the operation was never sent, or the last send was refused
 	spent   operation.Spent // of the call's bounds
 	started time.Time       // the call's first drive
+	took    *stopwatch      // of the call
 }
 
 // same reports whether nobody has had the record since.
@@ -101,7 +102,7 @@ func (r *run) leaveBetween() *result {
 
 // leftWith returns the result of a call after leaving its operation.
 func (r *run) leftWith(left *leftRecord) *result {
-	left.rec, left.created, left.turn, left.started = r.rec, r.given.Created, r.turn, r.started
+	left.rec, left.created, left.turn, left.started, left.took = r.rec, r.given.Created, r.turn, r.started, r.took
 	if left.spent = r.given.Spent; left.failed != nil {
 		left.spent = r.drive.Spent()
 	}
@@ -111,7 +112,9 @@ func (r *run) leftWith(left *leftRecord) *result {
 // awaitLimiter waits for the turn of a call without its operation, until its context ends or the client is closed. It returns the error of the
 // call if it goes on no more.
 func (c *Client) awaitLimiter(ctx context.Context, name string, op *preparedRequest, left *leftRecord) error {
-	op.left = left
+	op.left, op.took = left, left.took
+	op.took.enter(&op.took.spent.Waiting)
+	defer op.took.leave()
 	t := left.turn
 	for _, end := range []context.Context{ctx, c.draining} {
 		defer context.AfterFunc(end, func() { t.stop(context.Cause(end)) })()

@@ -29,6 +29,11 @@ func (e *engine) place(ctx context.Context, op *preparedRequest) error {
 	return e.choosePlace(ctx, op, nil)
 }
 
+// placeAnew is choosePlace beside no call under way.
+func (e *engine) placeAnew(ctx context.Context, op *preparedRequest) error {
+	return e.choosePlace(ctx, op, nil)
+}
+
 // choosePlace gives the operation the place of its record, or for its begin, by all records of its key in its account. Parameter running
 // is one run by a call of this process, possibly without a record yet; nil: there is none. Errors: as place.
 func (e *engine) choosePlace(ctx context.Context, op *preparedRequest, running *persist.Record) error {

@@ -305,6 +305,7 @@ func (x existing) adopt() *result {
 	case operation.IsLate:
 		x.drive = operation.Overdue(op, x.cfg.drives, x.givenNow())
 		_ = ending(x).conclude(x.journal.Finish)
+		x.tellHeld()
 		return ending(x).result()
 	case operation.MarkedBy:
 		return nil

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
-	"github.com/oncehttp/oncehttp/internal/lanes"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -250,7 +249,8 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	if err := k.cut(&held); err != nil {
 		return old, err
 	}
-	asks := &run{engine: k.engine, turns: lanes.Free{}, call: k.call, rec: held, prof: prof}
+	asks := k.newRun(k.call, rekeyName, &unasked)
+	asks.rec, asks.prof = held, prof
 	finding, sent := askByReference(asks, get, target)
 	asks.noteOrigin(sent)
 	sent.Drain()

@@ -231,10 +231,13 @@ func (r *runner) deliver(ctx context.Context, id persist.ID) bool {
 	within, stop := context.WithTimeout(withAccountOf(ctx, &rec), r.cfg.Retry.AnswerTimeout)
 	defer stop()
 	if err := r.cfg.OnResult(within, rec.Clone()); err != nil {
-		r.cfg.log(ctx, slog.LevelWarn, "OnResult has failed; the result is delivered again", id.Key, sanitized(err))
+		err = sanitized(err)
+		r.cfg.log(ctx, slog.LevelWarn, "OnResult has failed; the result is delivered again", id.Key, err)
+		r.tellDelivered(ctx, &rec, err)
 		return false
 	}
 	delivered = true
+	r.tellDelivered(ctx, &rec, nil)
 	return true
 }
 

@@ -154,7 +154,9 @@ func (p *pass) run(call callers, listed *persist.Record, t *turn, stack *[]byte)
 func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
 	const name = "resume"
 	e := p.c.engine
-	r := &run{engine: e, call: call, name: name, given: operation.Given{Pass: true, StopIfDown: p.silent}, fair: p.lanes != nil, turns: p.turns(), turn: t, leaves: true, returns: true, stack: stack}
+	r := e.newRun(call, name, e.cfg.stopwatch())
+	r.given.Pass, r.given.StopIfDown = true, p.silent
+	r.fair, r.turns, r.turn, r.leaves, r.returns, r.stack = p.lanes != nil, p.turns(), t, true, true, stack
 	rec := &r.rec
 	err := p.current(call.Values(), listed, rec)
 	r.token = t.tokenLeft(rec)
@@ -310,7 +312,7 @@ func reconcile(r *run) (res *result, took bool) {
 	if said.Answer != nil {
 		a.status, a.header, a.body = said.Answer.Status, said.Answer.Header, said.Answer.Body
 	}
-	r.tell(EventFinished, func(e *Event) { e.Outcome, e.Status = a.result.Outcome, a.status })
+	r.tell(EventFinished, func(e *Event) { e.Outcome, e.Status, e.Rule = a.result.Outcome, a.status, ruleOfPeople })
 	return &result{answer: a}, true
 }
 

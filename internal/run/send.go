@@ -138,6 +138,8 @@ func (r *run) Admit(ctx context.Context, hop bool) error {
 		ctx = within
 	}
 	// The turn may never come, if those in their turn are in a function of the user.
+	r.took.enter(&r.took.spent.Waiting)
+	defer r.took.leave()
 	err := r.visiting(func() error {
 		if err := r.limit(ctx); err != nil {
 			return err

@@ -46,6 +46,11 @@ func (c *Client) sweep(ctx context.Context, name string, limits func() (persist.
 		return 0, err
 	}
 	total := 0
+	defer func() {
+		if total > 0 {
+			c.cfg.observe(ctx, Event{Kind: EventSwept, Count: total})
+		}
+	}()
 	for {
 		l.Now = c.engine.now()
 		n, err := c.cfg.Journal.Sweep(ctx, l)

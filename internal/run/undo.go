@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/oncehttp/oncehttp/internal/lanes"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
@@ -40,7 +39,8 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 	if err != nil {
 		return rec, "", err
 	}
-	r := &run{engine: e, turns: lanes.Free{}, call: call, rec: held, prof: prof}
+	r := e.newRun(call, "abandon", &unasked)
+	r.rec, r.prof = held, prof
 	sent := askToUndo(call.Context(), r, ask, target)
 	defer sent.Drain()
 	if sent.Answer == nil {

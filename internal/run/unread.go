@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/oncehttp/oncehttp/internal/lanes"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
@@ -68,7 +67,8 @@ func (c *Client) endAllUnread(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			x := existing{&run{engine: c.engine, turns: lanes.Free{}, call: call, name: "run", rec: now, given: operation.Given{Pass: true}}}
+			x := existing{c.engine.newRun(call, "run", c.cfg.stopwatch())}
+			x.rec, x.given.Pass = now, true
 			if res := x.endUnread(); res != nil {
 				x.tellRecorded(res)
 				return res.err

@@ -17,7 +17,11 @@ var guestsWithContext = map[string]func(cfg *oncehttp.Config, visit func(context
 		cfg.Authorize = func(req *http.Request) error { return visit(req.Context()) }
 	},
 	"Observe": func(cfg *oncehttp.Config, visit func(context.Context) error) {
-		cfg.Observe = func(ctx context.Context, _ oncehttp.Event) { _ = visit(ctx) }
+		cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
+			if e.Kind != oncehttp.EventEnqueued { // no operation is under way then
+				_ = visit(ctx)
+			}
+		}
 	},
 	"Limiter": func(cfg *oncehttp.Config, visit func(context.Context) error) {
 		cfg.Limiter = func(string) oncehttp.Limiter { return clienttest.LimiterFunc(visit) }

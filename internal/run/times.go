@@ -1,0 +1,119 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// stopwatch adds up the times of one call, for events. One goroutine uses it at a time. If nobody gets events, it measures nothing.
+type stopwatch struct {
+	asked bool
+	began time.Time
+	spent Durations      // without Whole
+	in    *time.Duration // the part under way, one of spent; nil: the client's own work
+	since time.Time      // the begin of that part
+}
+
+// unasked is the stopwatch of all calls of clients without Observe and Instrument.
+var unasked stopwatch
+
+// stopwatch starts the stopwatch of a call.
+func (c *Config) stopwatch() *stopwatch {
+	if c.Observe == nil && c.Instrument == nil {
+		return &unasked
+	}
+	return &stopwatch{asked: true, began: time.Now()}
+}
+
+// copy returns a stopwatch that goes on from here. The first one can still be used.
+func (w *stopwatch) copy() *stopwatch {
+	if !w.asked {
+		return w
+	}
+	return &stopwatch{asked: true, began: w.began, spent: w.spent}
+}
+
+// enter begins a part: the address of a field of spent. A part under way ends.
+func (w *stopwatch) enter(part *time.Duration) {
+	if w.asked {
+		w.leave()
+		w.in, w.since = part, time.Now()
+	}
+}
+
+// leave ends the part under way, if there is one.
+func (w *stopwatch) leave() {
+	if w.in != nil {
+		*w.in += time.Since(w.since)
+		w.in = nil
+	}
+}
+
+// read returns the times so far, with the part under way.
+func (w *stopwatch) read() Durations {
+	if !w.asked {
+		return Durations{}
+	}
+	in := w.in
+	w.leave()
+	if in != nil {
+		w.in, w.since = in, time.Now()
+	}
+	d := w.spent
+	d.Whole = time.Since(w.began)
+	return d
+}
+
+// timed returns the journal for the calls of one run: their time counts as the journal's.
+func (w *stopwatch) timed(j persist.Journal) persist.Journal {
+	if !w.asked {
+		return j
+	}
+	return timedJournal{j, w}
+}
+
+// timedJournal is a journal with a stopwatch. It times the calls of a run.
+type timedJournal struct {
+	persist.Journal
+	took *stopwatch
+}
+
+// asking begins the time of a call of the journal.
+func (j timedJournal) asking() { j.took.enter(&j.took.spent.Journal) }
+
+// Get implements persist.Journal.
+func (j timedJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	j.asking()
+	defer j.took.leave()
+	return j.Journal.Get(ctx, id)
+}
+
+// Update implements persist.Journal.
+func (j timedJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	j.asking()
+	defer j.took.leave()
+	return j.Journal.Update(ctx, rec)
+}
+
+// Finish implements persist.Journal.
+func (j timedJournal) Finish(ctx context.Context, rec persist.Record) error {
+	j.asking()
+	defer j.took.leave()
+	return j.Journal.Finish(ctx, rec)
+}
+
+// Forget implements persist.Journal.
+func (j timedJournal) Forget(ctx context.Context, rec persist.Record) error {
+	j.asking()
+	defer j.took.leave()
+	return j.Journal.Forget(ctx, rec)
+}
+
+// Flush implements persist.Journal.
+func (j timedJournal) Flush(ctx context.Context) error {
+	j.asking()
+	defer j.took.leave()
+	return j.Journal.Flush(ctx)
+}
