@@ -259,8 +259,13 @@ func errorCodes() []struct {
 
 func errorOf(err error) *LineError {
 	code := "no_answer"
-	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 {
-		code = "not_sent"
+	if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
+		switch {
+		case e.Answer != nil:
+			code = httpCode(e.Answer.Status)
+		case e.Sends == 0:
+			code = "not_sent"
+		}
 	}
 	for _, c := range errorCodes() {
 		if errors.Is(err, c.is) {
@@ -270,6 +275,9 @@ func errorOf(err error) *LineError {
 	}
 	return &LineError{Code: code, Message: words.OneLine(err)}
 }
+
+// httpCode returns the code of an answer that has none of its own.
+func httpCode(status int) string { return fmt.Sprintf("http_%d", status) }
 
 // errorOfAnswer returns the code and message of an error answer. They are the first found in the places usual for APIs in a JSON body
 // (RFC 9457's type and detail among them), else the status.
@@ -288,7 +296,7 @@ func errorOfAnswer(status int, body []byte) *LineError {
 		Message: first("/error/message", "/message", "/detail", "/refusalReason", "/error_description", "/title"),
 	}
 	if e.Code == "" {
-		e.Code = fmt.Sprintf("http_%d", status)
+		e.Code = httpCode(status)
 	}
 	if e.Message == "" {
 		e.Message = strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -109,5 +110,19 @@ func TestDeclinedEverywhere(t *testing.T) {
 	}
 	if got := commandtest.Run(t, "send", "POST", s.URL, "-d", "refused", "--declined", "/resultCode=Refused", "--journal", commandtest.JournalIn(t)).Want(t, terminal.ExitRefused); got.Out != `{"resultCode":"Refused"}` {
 		t.Errorf("send: stdout %q", got.Out)
+	}
+}
+
+// TestCodeOfAnUnknownOutcome: the code says which answer left the outcome open, or that there was none.
+func TestCodeOfAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]*oncehttp.Error{
+		"http_500":  {Sends: 6, Answer: &persist.Answer{Status: 500}},
+		"no_answer": {Sends: 6},
+		"not_sent":  {},
+	} {
+		if line := results.Failed("k", err); line.Error.Code != want {
+			t.Errorf("%v: code %q; want %q", err, line.Error.Code, want)
+		}
 	}
 }
