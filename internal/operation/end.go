@@ -67,6 +67,8 @@ type Meanwhile struct {
 	Shown   bool // a caller of Transport waits, or has waited, for this call
 	KeyTold bool // an error may have told the key to a caller
 	Taken   bool // a caller with OnResult has the answer already: the end is not owed
+	// Delivers is the time in which a pass hands the state to its own OnResult; zero: whoever finds it does.
+	Delivers time.Duration
 }
 
 // Writing returns the effect of the step Write.
@@ -157,7 +159,11 @@ func (d *Drive) MayAnswerFirst(now time.Time) bool {
 func (d *Drive) Change(m Meanwhile, now time.Time) Change {
 	c := d.change(m, now)
 	if !m.Taken {
-		c.OwedFrom = d.op.OwedAs(c.State, c.Hold, !d.given.Pass, now)
+		grace := ResultGrace
+		if d.given.Pass {
+			grace = m.Delivers
+		}
+		c.OwedFrom = d.op.OwedAs(c.State, c.Hold, grace, now)
 	}
 	d.hold = c.Hold
 	return c

@@ -12,15 +12,12 @@ import (
 // its caller has left.
 const ResultGrace = time.Minute
 
-// OwedAs returns Record.OwedFrom for the write of a state, with the reason of a hold. called: a call writes it, and may hand it to its
-// caller. Each end and each new hold is owed, whoever writes it. The same hold again is owed as before. An earlier state may be
+// OwedAs returns Record.OwedFrom for the write of a state, with the reason of a hold. grace is the time in which the writer hands it
+// over by itself: to its caller, or to its own OnResult. Each end and each new hold is owed, whoever writes it. The same hold again is owed as before. An earlier state may be
 // handed to OnResult until o.OwedFrom (persist.SharedResults): the next one is not owed before, so that it comes after it. A pending
 // record keeps a later time for that. (Invariant 53.)
-func (o *Op) OwedAs(state persist.State, hold persist.HoldReason, called bool, now time.Time) time.Time {
-	from := now.Round(0)
-	if called {
-		from = from.Add(ResultGrace)
-	}
+func (o *Op) OwedAs(state persist.State, hold persist.HoldReason, grace time.Duration, now time.Time) time.Time {
+	from := now.Round(0).Add(grace)
 	switch {
 	case !o.Results || state == persist.StatePending && !o.OwedFrom.After(now):
 		return time.Time{}

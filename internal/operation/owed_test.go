@@ -20,27 +20,29 @@ func TestOwedAs(t *testing.T) {
 	delivered := held
 	delivered.OwedFrom = time.Time{}
 	for _, r := range []struct {
-		name   string
-		op     operation.Op
-		state  persist.State
-		hold   persist.HoldReason
-		called bool
-		want   time.Time
+		name  string
+		op    operation.Op
+		state persist.State
+		hold  persist.HoldReason
+		grace time.Duration
+		want  time.Time
 	}{
-		{"an end by a pass", pending, persist.StateConfirmed, "", false, now},
-		{"an end by a call", pending, persist.StateConfirmed, "", true, now.Add(operation.ResultGrace)},
-		{"a new hold", pending, persist.StateHeld, persist.HoldExpired, false, now},
-		{"the same hold, owed", held, persist.StateHeld, persist.HoldExpired, false, earlier},
-		{"the same hold, delivered", delivered, persist.StateHeld, persist.HoldExpired, false, time.Time{}},
-		{"another hold", delivered, persist.StateHeld, persist.HoldUnclear, false, now},
-		{"the end of a hold", held, persist.StateSettled, "", false, now},
-		{"pending again", held, persist.StatePending, "", false, time.Time{}},
-		{"the end of a hold under delivery", underWay, persist.StateSettled, "", false, underWay.OwedFrom},
-		{"by a call", underWay, persist.StateConfirmed, "", true, now.Add(operation.ResultGrace)},
-		{"pending again, under delivery", underWay, persist.StatePending, "", false, underWay.OwedFrom},
-		{"begun without OnResult", operation.Op{}, persist.StateConfirmed, "", false, time.Time{}},
+		{"an end by a pass", pending, persist.StateConfirmed, "", 0, now},
+		{"an end by a call", pending, persist.StateConfirmed, "", operation.ResultGrace, now.Add(operation.ResultGrace)},
+		{"an end by a pass that delivers", pending, persist.StateConfirmed, "", time.Second, now.Add(time.Second)},
+		{"of a hold under delivery by others", underWay, persist.StateConfirmed, "", time.Millisecond, underWay.OwedFrom},
+		{"a new hold", pending, persist.StateHeld, persist.HoldExpired, 0, now},
+		{"the same hold, owed", held, persist.StateHeld, persist.HoldExpired, 0, earlier},
+		{"the same hold, delivered", delivered, persist.StateHeld, persist.HoldExpired, 0, time.Time{}},
+		{"another hold", delivered, persist.StateHeld, persist.HoldUnclear, 0, now},
+		{"the end of a hold", held, persist.StateSettled, "", 0, now},
+		{"pending again", held, persist.StatePending, "", 0, time.Time{}},
+		{"the end of a hold under delivery", underWay, persist.StateSettled, "", 0, underWay.OwedFrom},
+		{"by a call", underWay, persist.StateConfirmed, "", operation.ResultGrace, now.Add(operation.ResultGrace)},
+		{"pending again, under delivery", underWay, persist.StatePending, "", 0, underWay.OwedFrom},
+		{"begun without OnResult", operation.Op{}, persist.StateConfirmed, "", 0, time.Time{}},
 	} {
-		if got := r.op.OwedAs(r.state, r.hold, r.called, now); !got.Equal(r.want) {
+		if got := r.op.OwedAs(r.state, r.hold, r.grace, now); !got.Equal(r.want) {
 			t.Errorf("%s: owed from %v; want %v", r.name, got, r.want)
 		}
 	}

@@ -283,7 +283,7 @@ func finishNow(ctx context.Context, cfg *Config, before, rec persist.Record) err
 	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey)
 	for tries := 0; ; tries++ {
 		op := operation.OpOf(&before, 0)
-		rec.Revision, rec.OwedFrom = before.Revision, op.OwedAs(rec.State, rec.HoldReason, false, rec.Finished)
+		rec.Revision, rec.OwedFrom = before.Revision, op.OwedAs(rec.State, rec.HoldReason, 0, rec.Finished)
 		err := cfg.Journal.Finish(ctx, rec)
 		if err == nil {
 			return cfg.Journal.Flush(ctx)

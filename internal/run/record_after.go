@@ -141,7 +141,7 @@ func (d ending) leaveUnfinished(now time.Time) error {
 // meanwhile returns the events during the drive.
 func (d ending) meanwhile() operation.Meanwhile {
 	_, shown := d.call.PlainHTTP()
-	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown, Taken: d.handed.isTaken()}
+	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown, Taken: d.handed.isTaken(), Delivers: d.delivers()}
 }
 
 // changed returns the record with a change, and without a lease.
@@ -196,6 +196,7 @@ func (d ending) result() *result {
 // leave is the last act of a run. over is false if a function of the Config panicked, or ended the goroutine: then nobody gets the run's
 // answer. From here on its operation counts for callers without a key, unless it is resolved.
 func (r *run) leave(over bool) {
+	r.noDelivery()
 	if !over {
 		r.ends(EventLeft, func(e *Event) { e.Err = errCrashed })
 		r.last.Drain()

@@ -40,15 +40,22 @@ func owedAt(rec *persist.Record) uint64 {
 
 // noteOwed notes the result made owed by the step Write.
 func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error) {
+	defer d.noDelivery()
+	owedFrom := written.OwedFrom
 	switch {
 	case err != nil || w == operation.Forget:
 		return
 	case w == operation.LeaveOpen || w == operation.LeaveUnsent:
-		d.owed = owedAt(&d.rec)
+		d.owed, owedFrom = owedAt(&d.rec), d.rec.OwedFrom
 	case written.Owed():
 		d.owed = written.Revision + 1 // by the Finish
 	}
-	if d.owed != 0 {
+	switch {
+	case d.owed == 0:
+	case d.delivery && owedFrom.After(d.now()):
+		d.delivery = false
+		d.ownResults.queue <- ownResult{d.rec.ID, d.owed}
+	default:
 		d.owes()
 	}
 }
@@ -165,12 +172,21 @@ func (r *runner) deliverAll(ctx context.Context) {
 	var underWay sync.WaitGroup
 	defer underWay.Wait()
 	places := make(chan struct{}, resultsAtOnce)
-	for ctx.Err() == nil && r.draining.Err() == nil {
-		r.cfg.guard(ctx, "a listing of owed results has crashed", func() { r.deliverOwed(ctx, places, &underWay) })
+	own, end := r.engine.ownResults.deliver()
+	defer end(func(result ownResult) { r.engine.freeResult(context.WithoutCancel(ctx), result) })
+	for list := true; ctx.Err() == nil && r.draining.Err() == nil; {
+		if list {
+			r.cfg.guard(ctx, "a listing of owed results has crashed", func() { r.deliverOwed(ctx, places, &underWay) })
+		}
+		list = true
 		select {
 		case <-ctx.Done():
 		case <-r.draining.Done():
 		case <-r.owed:
+		case result := <-own:
+			r.engine.ownResults.drop()
+			r.begin(ctx, result.id, result.revision, places, &underWay)
+			list = false
 		case <-time.After(resultPoll):
 		}
 	}
@@ -188,38 +204,59 @@ func (r *runner) deliverOwed(ctx context.Context, places chan struct{}, underWay
 				r.cfg.log(ctx, slog.LevelError, "owed results could not be listed", "", err)
 			}
 			return
-		case rec.OwedFrom.After(e.now()) || !e.shared.results.begin(rec.ID, e.now()):
+		case rec.OwedFrom.After(e.now()):
 			continue
 		}
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-		case <-r.draining.Done():
-		}
-		if ctx.Err() != nil || r.draining.Err() != nil {
-			e.shared.results.end(rec.ID, false, e.now(), 0)
+		if !r.begin(ctx, rec.ID, 0, places, underWay) {
 			return
 		}
-		underWay.Go(func() {
-			defer func() { <-places }()
-			failed := true
-			defer func() { e.shared.results.end(rec.ID, failed, e.now(), r.cfg.Retry.MaxPause) }()
-			r.cfg.guard(ctx, "a result could not be delivered", func() { failed = !r.deliver(ctx, rec.ID) })
-		})
 	}
 }
 
-// deliver hands the record's present state to OnResult if the state is owed, and marks it. It returns false if it is to be tried again.
-func (r *runner) deliver(ctx context.Context, id persist.ID) bool {
+// begin starts a delivery of one operation's result, once a place is free, unless one is under way. own is the revision of a result written by this
+// client for its own OnResult; zero: it was found. It returns false if the deliveries end.
+func (r *runner) begin(ctx context.Context, id persist.ID, own uint64, places chan struct{}, underWay *sync.WaitGroup) bool {
+	e := r.engine
+	if !e.shared.results.begin(id, e.now()) {
+		return true
+	}
+	select {
+	case places <- struct{}{}:
+	case <-ctx.Done():
+	case <-r.draining.Done():
+	}
+	if ctx.Err() != nil || r.draining.Err() != nil {
+		e.shared.results.end(id, false, e.now(), 0)
+		return false
+	}
+	underWay.Go(func() {
+		defer func() { <-places }()
+		failed := true
+		defer func() { e.shared.results.end(id, failed, e.now(), r.cfg.Retry.MaxPause) }()
+		r.cfg.guard(ctx, "a result could not be delivered", func() { failed = !r.deliver(ctx, id, own) })
+	})
+	return true
+}
+
+// deliver hands the record's present state to OnResult if the state is owed, and marks it. own is as for begin: until OwedFrom no other
+// process delivers such a result. It returns false if it is to be tried again.
+func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 	rec, err := r.engine.journal.Get(ctx, id)
-	if err != nil || !rec.Owed() || rec.OwedFrom.After(r.engine.now()) {
-		return true // the next listing has the results owed then
+	if err != nil || !rec.Owed() {
+		return true
+	}
+	now := r.engine.now()
+	mine := own != 0 && rec.Revision == own && !rec.OwedFrom.Before(now.Add(r.cfg.Retry.AnswerTimeout))
+	if !mine && rec.OwedFrom.After(now) {
+		return true // a later listing has it
 	}
 	if err := r.engine.journal.Flush(ctx); err != nil {
 		r.cfg.log(ctx, slog.LevelError, "a result is not delivered before its record is durable", id.Key, err)
 		return false
 	}
-	mine, err := r.engine.takeResult(ctx, &rec, r.cfg.Retry.AnswerTimeout+resultMargin)
+	if !mine {
+		mine, err = r.engine.takeResult(ctx, &rec, r.cfg.Retry.AnswerTimeout+resultMargin)
+	}
 	if err != nil {
 		r.cfg.log(ctx, slog.LevelError, "a result could not be taken from the journal for its delivery", id.Key, err)
 	}

@@ -149,6 +149,13 @@ func (d *Deliverer) Deliver(ctx context.Context, args []string) error {
 	dieAt("after the Enqueue", args[3])
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
+	if strings.HasSuffix(args[3], "the take") { // a Run takes the results of others only
+		for _, err := range client.Resume(ctx) {
+			if err != nil {
+				return err
+			}
+		}
+	}
 	return fmt.Errorf("it is still alive, %w", errors.Join(client.Run(ctx), ctx.Err()))
 }
 
