@@ -161,7 +161,7 @@ func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 			return res
 		}
 	}
-	r.tell(EventBegun, nil)
+	r.tellStep(EventBegun)
 	return r.execute()
 }
 
@@ -228,13 +228,13 @@ func (r *run) finished(res *result) *result {
 	defer r.stillFree(res)
 	r.tellHeld()
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
-	change := func(e *Event) {
-		e.Outcome, e.Err, e.Rule = r.known(), res.err, r.rule()
+	if r.heard() || r.endSpan != nil {
+		e := r.event(EventFinished)
+		e.Outcome, e.Err, e.Rule, e.Hold = r.known(), res.err, r.rule(), r.holds()
 		e.answeredBy(r.last.Answer, r.drive.Proof().Replayed)
-		e.Hold = r.holds()
+		r.ends(e)
+		r.tell(e)
 	}
-	r.ends(EventFinished, change)
-	r.tell(EventFinished, change)
 	r.logEnd(res)
 	return res
 }
@@ -326,7 +326,11 @@ func (r *run) waits(context.Context, *http.Response, error) (again bool, err err
 	if !r.drive.KeepsAnswer() {
 		r.last.Drain()
 	}
-	r.tell(EventWaiting, func(e *Event) { e.Wait = r.drive.Wait() })
+	if r.heard() {
+		e := r.event(EventWaiting)
+		e.Wait = r.drive.Wait()
+		r.tell(e)
+	}
 	draining := r.call.Draining() // it ends this wait, but not an attempt
 	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
 	r.took.enter(&r.took.spent.Waiting)

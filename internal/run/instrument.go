@@ -83,28 +83,26 @@ func (r *run) calm(f func()) {
 // begins tells Config.Instrument of the run, if it is set.
 func (r *run) begins() {
 	if r.cfg.Instrument != nil {
-		r.endSpan = r.instrument(r.call.Context(), r.cfg.Instrument.Operation, r.event(EventBegun, nil))
+		r.endSpan = r.instrument(r.call.Context(), r.cfg.Instrument.Operation, r.event(EventBegun))
 	}
 }
 
 // ends tells Config.Instrument of the end of the run, once.
-func (r *run) ends(kind EventKind, change func(*Event)) {
+func (r *run) ends(e Event) {
 	if end := r.endSpan; end != nil {
 		r.endSpan = nil
-		e := r.event(kind, change)
 		r.calm(func() { end(e) })
 	}
 }
 
 // tellLeft tells of a run after it has given its operation back without an end.
 func (r *run) tellLeft(res *result) {
-	change := func(e *Event) {
-		if e.Err = errLimited; res.err != nil {
-			e.Err = res.err
-		}
+	e := r.event(EventLeft)
+	if e.Err = errLimited; res.err != nil {
+		e.Err = res.err
 	}
-	r.ends(EventLeft, change)
-	r.tell(EventLeft, change)
+	r.ends(e)
+	r.tell(e)
 }
 
 // errCrashed is the error of a run, or of an attempt, broken off by the user's code: it panicked, or it ended its goroutine.
@@ -118,15 +116,16 @@ func (r *run) sendOnce() {
 	}
 	call, sent := r.call, false
 	ctx := &attemptContext{call.Context(), r.attemptNow(), true}
-	end := r.instrument(ctx, r.cfg.Instrument.Attempt, r.event(EventAttempt, nil))
+	end := r.instrument(ctx, r.cfg.Instrument.Attempt, r.event(EventAttempt))
 	defer func() {
 		r.call = call
 		if end == nil {
 			return
 		}
-		e := r.event(EventAnswered, r.answeredBy)
+		e := r.eventAnswered()
 		if !sent {
-			e = r.event(EventAnswered, func(e *Event) { e.Err = errCrashed })
+			e = r.event(EventAnswered)
+			e.Err = errCrashed
 		}
 		r.calm(func() { end(e) })
 	}()

@@ -198,7 +198,9 @@ func (d ending) result() *result {
 func (r *run) leave(over bool) {
 	r.noDelivery()
 	if !over {
-		r.ends(EventLeft, func(e *Event) { e.Err = errCrashed })
+		e := r.event(EventLeft)
+		e.Err = errCrashed
+		r.ends(e)
 		r.last.Drain()
 	}
 	if !r.resolved {
