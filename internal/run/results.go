@@ -16,7 +16,10 @@ import (
 
 const (
 	resultsAtOnce  = 4                      // deliveries of one Run under way
-	resultPoll     = 500 * time.Millisecond // between two looks for owed results, unless something tells of one
+	resultPoll     = 500 * time.Millisecond // between two looks for owed results, at least
+	resultPollMost = 30 * time.Second       // and at most
+	resultCost     = 20                     // a look takes at most such a part of the time
+	resultsNoted   = 1024                   // results known to be owed without a look
 	resultPauseMin = time.Second            // after a failed delivery; it doubles
 	resultsKept    = 1024                   // failed deliveries with a pause of their own
 	resultMargin   = 5 * time.Second        // after AnswerTimeout, until another process may deliver what this one has taken
@@ -49,6 +52,7 @@ func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error
 		d.owed = written.Revision + 1 // by the Finish
 	}
 	if d.owed != 0 {
+		d.shared.results.note(d.rec.ID)
 		d.owes()
 	}
 }
@@ -118,6 +122,32 @@ func (h *handover) isWritten(owed uint64) bool {
 type deliveries struct {
 	mu    sync.Mutex
 	known map[persist.ID]*delivery // under way, or failed
+	noted map[persist.ID]bool      // owed since the last look, resultsNoted at most
+}
+
+// note notes that a result may be owed. If too many are noted, the next look finds it.
+func (d *deliveries) note(id persist.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.noted == nil {
+		d.noted = map[persist.ID]bool{}
+	}
+	if len(d.noted) < resultsNoted {
+		d.noted[id] = true
+	}
+}
+
+// take returns the noted results of the accounts selected by q, and notes them no longer.
+func (d *deliveries) take(q persist.Query) (ids []persist.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id := range d.noted {
+		if q.Match(&persist.Record{ID: id, Seq: 1}) {
+			ids = append(ids, id)
+			delete(d.noted, id)
+		}
+	}
+	return ids
 }
 
 // delivery is the delivery of one operation's results.
@@ -160,53 +190,93 @@ func (d *deliveries) end(id persist.ID, failed bool, now time.Time, most time.Du
 	of.failures++
 }
 
+// delivering are the deliveries of one Run.
+type delivering struct {
+	*runner
+	places   chan struct{} // one for each delivery under way
+	underWay sync.WaitGroup
+	waited   time.Duration // for places, during a look
+}
+
 // deliverAll delivers results until ctx ends or the client drains, and returns when the last delivery is over.
 func (r *runner) deliverAll(ctx context.Context) {
-	var underWay sync.WaitGroup
-	defer underWay.Wait()
-	places := make(chan struct{}, resultsAtOnce)
+	d := &delivering{runner: r, places: make(chan struct{}, resultsAtOnce)}
+	defer d.underWay.Wait()
 	for ctx.Err() == nil && r.draining.Err() == nil {
-		r.cfg.guard(ctx, "a listing of owed results has crashed", func() { r.deliverOwed(ctx, places, &underWay) })
+		began := time.Now()
+		d.waited = 0
+		r.cfg.guard(ctx, "a listing of owed results has crashed", func() { d.look(ctx) })
+		took := time.Since(began) - d.waited
+		d.untilLook(ctx, min(max(resultPoll, resultCost*took), resultPollMost))
+	}
+}
+
+// untilLook waits until the next look, and delivers what this process makes owed meanwhile. It returns sooner if ctx ends or the client drains.
+func (d *delivering) untilLook(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-		case <-r.draining.Done():
-		case <-r.owed:
-		case <-time.After(resultPoll):
+			return
+		case <-d.draining.Done():
+			return
+		case <-timer.C:
+			return
+		case <-d.owed:
+		}
+		d.cfg.guard(ctx, "the deliveries of new results have crashed", func() {
+			for _, id := range d.engine.shared.results.take(persist.Query{Account: d.account(ctx)}) {
+				if !d.start(ctx, id) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// look starts a delivery of each result owed and due, as places become free.
+func (d *delivering) look(ctx context.Context) {
+	e := d.engine
+	for rec, err := range e.journal.List(ctx, persist.Query{Account: d.account(ctx), Owed: true}) {
+		switch {
+		case persist.OfOneRecord(err): // a pass tells of it
+		case err != nil:
+			if ctx.Err() == nil && d.draining.Err() == nil {
+				d.cfg.log(ctx, slog.LevelError, "owed results could not be listed", "", err)
+			}
+			return
+		case rec.OwedFrom.After(e.now()):
+		case !d.start(ctx, rec.ID):
+			return
 		}
 	}
 }
 
-// deliverOwed starts a delivery of each result owed and due, as places become free.
-func (r *runner) deliverOwed(ctx context.Context, places chan struct{}, underWay *sync.WaitGroup) {
-	e := r.engine
-	for rec, err := range e.journal.List(ctx, persist.Query{Account: r.account(ctx), Owed: true}) {
-		switch {
-		case persist.OfOneRecord(err): // a pass tells of it
-			continue
-		case err != nil:
-			if ctx.Err() == nil && r.draining.Err() == nil {
-				r.cfg.log(ctx, slog.LevelError, "owed results could not be listed", "", err)
-			}
-			return
-		case rec.OwedFrom.After(e.now()) || !e.shared.results.begin(rec.ID, e.now()):
-			continue
-		}
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-		case <-r.draining.Done():
-		}
-		if ctx.Err() != nil || r.draining.Err() != nil {
-			e.shared.results.end(rec.ID, false, e.now(), 0)
-			return
-		}
-		underWay.Go(func() {
-			defer func() { <-places }()
-			failed := true
-			defer func() { e.shared.results.end(rec.ID, failed, e.now(), r.cfg.Retry.MaxPause) }()
-			r.cfg.guard(ctx, "a result could not be delivered", func() { failed = !r.deliver(ctx, rec.ID) })
-		})
+// start starts the delivery of a result in a place, unless one is under way or pauses. It returns false if ctx has ended or the client drains.
+func (d *delivering) start(ctx context.Context, id persist.ID) bool {
+	e := d.engine
+	if !e.shared.results.begin(id, e.now()) {
+		return true
 	}
+	began := time.Now()
+	select {
+	case d.places <- struct{}{}:
+	case <-ctx.Done():
+	case <-d.draining.Done():
+	}
+	d.waited += time.Since(began)
+	if ctx.Err() != nil || d.draining.Err() != nil {
+		e.shared.results.end(id, false, e.now(), 0)
+		return false
+	}
+	d.underWay.Go(func() {
+		defer func() { <-d.places }()
+		failed := true
+		defer func() { e.shared.results.end(id, failed, e.now(), d.cfg.Retry.MaxPause) }()
+		d.cfg.guard(ctx, "a result could not be delivered", func() { failed = !d.deliver(ctx, id) })
+	})
+	return true
 }
 
 // deliver hands the record's present state to OnResult if the state is owed, and marks it. It returns false if it is to be tried again.
