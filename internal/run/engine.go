@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -40,7 +41,7 @@ type engine struct {
 	aside         known.Aside      // operations not sendable now by this client alone
 	wake          func()           // tells Run of this client: something may be due
 	owes          func()           // likewise: a result may be owed
-	ownResults    ownResults       // of the Runs of this client
+	delivering    atomic.Int32     // Runs that deliver results
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil
@@ -97,7 +98,6 @@ type run struct {
 	given    operation.Given // the drive's knowledge at its beginning
 	drive    operation.Drive
 	owed     uint64       // result.owed
-	delivery bool         // a place among the own results is reserved for it
 	handed   *handover    // result.handed
 	lost     bool         // the loss of its lease was told
 	resolved bool         // its record says: it has ended, and its callers know how

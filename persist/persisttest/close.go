@@ -71,6 +71,10 @@ func closeClosed(k *check) {
 		_, err := d.DueTimes(ctx, persist.Query{})
 		k.want(err, persist.ErrClosed, "DueTimes after Close")
 	}
+	if c, ok := persist.As[persist.Counter](j); ok {
+		_, err := c.Count(ctx)
+		k.want(err, persist.ErrClosed, "Count after Close")
+	}
 	if c, ok := persist.As[persist.Claimer](j); ok {
 		_, err := c.Now(ctx)
 		k.want(err, persist.ErrClosed, "Now after Close")
