@@ -39,7 +39,7 @@ func (c *cache[K, V]) of(key K) V {
 	return v
 }
 
-// with returns a new slice: values that are shared, and one more.
-func with[T any](shared []T, more T) []T {
-	return append(shared[:len(shared):len(shared)], more)
+// with returns a new slice: values that others have, too, and one more.
+func with[T any](common []T, more T) []T {
+	return append(common[:len(common):len(common)], more)
 }

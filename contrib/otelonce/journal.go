@@ -3,6 +3,7 @@ package otelonce
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -42,8 +43,16 @@ func (i *Instrument) Register(counts func(context.Context) (Counts, error), attr
 			return err
 		}
 		o.ObserveInt64(unfinished, int64(now.Pending), more, metric.WithAttributes(attribute.String("oncehttp.state", "pending")))
-		for reason, n := range now.Held {
+		held := func(reason persist.HoldReason, n int) {
 			o.ObserveInt64(unfinished, int64(n), more, metric.WithAttributes(attribute.String("oncehttp.state", "held"), attribute.String("oncehttp.hold_reason", string(reason))))
+		}
+		for _, reason := range reasons {
+			held(reason, now.Held[reason])
+		}
+		for reason, n := range now.Held {
+			if !slices.Contains(reasons, reason) { // of a newer version
+				held(reason, n)
+			}
 		}
 		old := 0.0
 		if !now.Oldest.IsZero() {

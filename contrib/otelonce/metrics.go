@@ -65,6 +65,30 @@ func (m *instruments) make(meter metric.Meter) error {
 	return errors.Join(append(failed, err)...)
 }
 
+// reasons are all reasons for a hold.
+var reasons = []persist.HoldReason{
+	persist.HoldExpired, persist.HoldStoredError, persist.HoldRedirected, persist.HoldUnclear, persist.HoldUnread, persist.HoldNoKey, persist.HoldDuplicate,
+	persist.HoldMismatch, persist.HoldRestored, persist.HoldUndo, persist.HoldRekey, persist.HoldRekeyHeld, persist.HoldCaller,
+}
+
+// counted are the kinds of events in oncehttp.events. The other metrics have the others.
+var counted = []oncehttp.EventKind{
+	oncehttp.EventNotBegun, oncehttp.EventKeyRefused, oncehttp.EventKeyReused, oncehttp.EventEnqueued, oncehttp.EventJoined, oncehttp.EventRecorded, oncehttp.EventDelivered,
+	oncehttp.EventSettled, oncehttp.EventAbandoned, oncehttp.EventAssigned, oncehttp.EventRekeyed, oncehttp.EventSwept, oncehttp.EventBlocked, oncehttp.EventUnserved,
+	oncehttp.EventListening, oncehttp.EventPolling,
+}
+
+// begin adds zero to each counter: Prometheus sees an increase only in a series that is there before it.
+func (m *instruments) begin(ctx context.Context) {
+	m.losses.Add(ctx, 0)
+	for _, reason := range reasons {
+		m.holds.Add(ctx, 0, m.reasons.of(reason)...)
+	}
+	for _, kind := range counted {
+		m.events.Add(ctx, 0, m.kinds.of(kind)...)
+	}
+}
+
 // set returns the option of a series. It is made once and used often.
 func set(attributes ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(attributes...))

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -79,11 +84,14 @@ func collect(t *testing.T, reader *sdkmetric.ManualReader) (all []series) {
 	return all
 }
 
-// wantSeries compares all series, in the order of their text.
+// wantSeries compares all series, in the order of their text. Counters at zero are left out.
 func wantSeries(t *testing.T, reader *sdkmetric.ManualReader, want ...string) {
 	t.Helper()
 	var got []string
 	for _, s := range collect(t, reader) {
+		if s.kind == "counter" && s.value == "0" {
+			continue
+		}
 		got = append(got, fmt.Sprintf("%s{%s} %s", s.Name, s.attributes.Encoded(attribute.DefaultEncoder()), s.value))
 	}
 	slices.Sort(got)
@@ -216,11 +224,21 @@ func TestRegister(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSeries(t, reader, "oncehttp.operation.unfinished{journal=a,oncehttp.state=pending} 0", "oncehttp.operation.oldest_age{journal=a} 0")
-	now = Counts{Pending: 3, Held: map[persist.HoldReason]int{persist.HoldUnclear: 2, persist.HoldExpired: 1}, Oldest: time.Now().Add(time.Hour)} // by another machine's clock
-	wantSeries(t, reader, "oncehttp.operation.unfinished{journal=a,oncehttp.state=pending} 3",
-		"oncehttp.operation.unfinished{journal=a,oncehttp.hold_reason=unclear,oncehttp.state=held} 2",
-		"oncehttp.operation.unfinished{journal=a,oncehttp.hold_reason=expired,oncehttp.state=held} 1", "oncehttp.operation.oldest_age{journal=a} 0")
+	want := func(age string, pending int, held map[persist.HoldReason]int) {
+		t.Helper()
+		all := []string{"oncehttp.operation.oldest_age{journal=a} " + age, fmt.Sprintf("oncehttp.operation.unfinished{journal=a,oncehttp.state=pending} %d", pending)}
+		counts := maps.Clone(held)
+		for _, reason := range constants(t, "../../persist/hold.go", "HoldReason") {
+			counts[persist.HoldReason(reason)] += 0 // each known one has a series
+		}
+		for reason, n := range counts {
+			all = append(all, fmt.Sprintf("oncehttp.operation.unfinished{journal=a,oncehttp.hold_reason=%s,oncehttp.state=held} %d", reason, n))
+		}
+		wantSeries(t, reader, all...)
+	}
+	want("0", 0, map[persist.HoldReason]int{})
+	now = Counts{Pending: 3, Held: map[persist.HoldReason]int{persist.HoldUnclear: 2, persist.HoldExpired: 1, "a new one": 4}, Oldest: time.Now().Add(time.Hour)} // by another machine's clock
+	want("0", 3, now.Held)
 	now.Oldest = time.Now().Add(-time.Hour)
 	for _, s := range collect(t, reader) {
 		if s.Name == "oncehttp.operation.oldest_age" && !strings.HasPrefix(s.value, "3600.") {
@@ -304,10 +322,17 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	all.Wait()
+	histograms := 0
 	for _, s := range collect(t, reader) {
-		if !strings.HasPrefix(s.value, "400 of ") {
-			t.Errorf("%s: %s", s.Name, s.value)
+		if s.kind == "histogram" {
+			histograms++
+			if !strings.HasPrefix(s.value, "400 of ") {
+				t.Errorf("%s: %s", s.Name, s.value)
+			}
 		}
+	}
+	if histograms != 5 {
+		t.Errorf("%d histograms", histograms)
 	}
 }
 
@@ -346,5 +371,65 @@ func TestBadMeter(t *testing.T) {
 	t.Parallel()
 	if _, err := New(WithMeterProvider(badMeters{sdkmetric.NewMeterProvider()})); err == nil || !strings.Contains(err.Error(), "no counters here") {
 		t.Error(err)
+	}
+}
+
+// constants returns the values of a type's constants in a file.
+func constants(t *testing.T, name, of string) (values []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, is := n.(*ast.ValueSpec)
+		if !is || len(spec.Values) != 1 {
+			return true
+		}
+		typed, is := spec.Type.(*ast.Ident)
+		literal, value := spec.Values[0].(*ast.BasicLit)
+		if is && value && typed.Name == of {
+			text, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, text)
+		}
+		return true
+	})
+	return values
+}
+
+// TestZeros: a new Instrument has each series of its counters at zero: for each reason, and for each kind of event that Observe counts there. The
+// source says which there are.
+func TestZeros(t *testing.T) {
+	t.Parallel()
+	inst, reader := meter(t)
+	zeros := map[string]bool{}
+	for _, s := range collect(t, reader) {
+		zeros[fmt.Sprintf("%s{%s} %s", s.Name, s.attributes.Encoded(attribute.DefaultEncoder()), s.value)] = true
+	}
+	for _, kind := range constants(t, "../../events.go", "EventKind") {
+		inst.Observe(t.Context(), oncehttp.Event{Kind: oncehttp.EventKind(kind), Hold: persist.HoldUndo})
+	}
+	want := []string{"oncehttp.lease.losses{} 0"}
+	for _, reason := range constants(t, "../../persist/hold.go", "HoldReason") {
+		want = append(want, "oncehttp.operation.holds{oncehttp.hold_reason="+reason+"} 0")
+	}
+	for _, s := range collect(t, reader) {
+		if kind, found := s.attributes.Value("oncehttp.event"); found {
+			want = append(want, "oncehttp.events{oncehttp.event="+kind.String()+"} 0")
+			if s.value != "1" {
+				t.Errorf("%s is counted %s times", kind.String(), s.value)
+			}
+		}
+	}
+	if len(want) != 1+13+16 || len(zeros) != len(want) {
+		t.Errorf("%d series, want %d", len(zeros), len(want))
+	}
+	for _, w := range want {
+		if !zeros[w] {
+			t.Errorf("no %s", w)
+		}
 	}
 }

@@ -75,7 +75,7 @@ func WithSpanNameFormatter(name func(usual string, begins oncehttp.Event) string
 
 // WithMetricAttributesFn sets the function that returns more attributes of the metrics. It gets the event that is counted, or the
 // event of the end of a run or an attempt. An attribute of its own name replaces one of this package. Each different value is a time series of
-// its own: return no key, account or path.
+// its own: return no key, account or path. Series of counters begin with their first event then, else with zero in New.
 func WithMetricAttributesFn(more func(oncehttp.Event) []attribute.KeyValue) Option {
 	return func(i *Instrument) { i.more = more }
 }
@@ -92,14 +92,14 @@ type Instrument struct {
 	tracer    trace.Tracer
 	meter     metric.Meter
 	measured  instruments
-	beginning *cache[beginning, []trace.SpanStartOption]
+	beginning *cache[beginning, shared]
 }
 
 var _ oncehttp.Instrument = (*Instrument)(nil)
 
 // New returns an Instrument. The error says which option is wrong, or is the meter's.
 func New(options ...Option) (*Instrument, error) {
-	i := &Instrument{attempts: true, beginning: newCache(startOptions)}
+	i := &Instrument{attempts: true, beginning: newCache(sharedOf)}
 	for _, option := range options {
 		if option == nil {
 			return nil, errors.New("otelonce: an Option is nil")
@@ -118,6 +118,9 @@ func New(options ...Option) (*Instrument, error) {
 	i.tracer, i.meter = i.tracers.Tracer(scope), i.meters.Meter(scope)
 	if err := i.measured.make(i.meter); err != nil {
 		return nil, fmt.Errorf("otelonce: %w", err)
+	}
+	if i.more == nil {
+		i.measured.begin(context.Background())
 	}
 	return i, nil
 }

@@ -24,26 +24,33 @@ type beginning struct {
 	method, origin, profile string
 }
 
-// startOptions returns those options.
-func startOptions(b beginning) []trace.SpanStartOption {
+// shared is those options, and their attributes.
+type shared struct {
+	attributes []attribute.KeyValue
+	options    []trace.SpanStartOption
+}
+
+// sharedOf returns those options.
+func sharedOf(b beginning) shared {
 	method := knownMethod(b.method)
 	attributes := append(addressOf(b.origin), attribute.String("http.request.method", method))
 	if method != b.method {
 		attributes = append(attributes, attribute.String("http.request.method_original", b.method))
 	}
-	if b.attempt {
-		return []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...)}
+	kind := trace.SpanKindClient
+	if !b.attempt {
+		kind = trace.SpanKindInternal
+		attributes = append(attributes, attribute.Bool("oncehttp.resumed", b.resumed))
+		if b.profile != "" {
+			attributes = append(attributes, attribute.String("oncehttp.profile", b.profile))
+		}
 	}
-	attributes = append(attributes, attribute.Bool("oncehttp.resumed", b.resumed))
-	if b.profile != "" {
-		attributes = append(attributes, attribute.String("oncehttp.profile", b.profile))
-	}
-	return []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(attributes...)}
+	return shared{attributes, []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attributes...)}}
 }
 
 // startOperation starts the span of a run.
 func (i *Instrument) startOperation(ctx context.Context, begins oncehttp.Event) (context.Context, trace.Span) {
-	options := i.beginning.of(beginning{resumed: begins.Resumed, method: begins.Method, origin: begins.Origin, profile: begins.Profile})
+	options := i.beginning.of(beginning{resumed: begins.Resumed, method: begins.Method, origin: begins.Origin, profile: begins.Profile}).options
 	if begins.Resumed && begins.Trace != "" {
 		if link := recorded(begins.Trace); link.IsValid() {
 			options = with(options, trace.SpanStartOption(trace.WithLinks(trace.Link{SpanContext: link})))
@@ -54,17 +61,17 @@ func (i *Instrument) startOperation(ctx context.Context, begins oncehttp.Event) 
 
 // startAttempt starts the span of an attempt.
 func (i *Instrument) startAttempt(ctx context.Context, begins oncehttp.Event) (context.Context, trace.Span) {
-	options := i.beginning.of(beginning{attempt: true, method: begins.Method, origin: begins.Origin})
-	own := make([]attribute.KeyValue, 1, 2)
-	own[0] = attribute.String("url.full", begins.Origin+begins.Path)
+	common := i.beginning.of(beginning{attempt: true, method: begins.Method, origin: begins.Origin})
+	all := append(make([]attribute.KeyValue, 0, len(common.attributes)+2), common.attributes...)
+	all = append(all, attribute.String("url.full", begins.Origin+begins.Path))
 	if attempt, found := oncehttp.AttemptFromContext(ctx); found && attempt.SendsBefore > 0 {
-		own = append(own, attribute.Int("http.request.resend_count", attempt.SendsBefore))
+		all = append(all, attribute.Int("http.request.resend_count", attempt.SendsBefore))
 	}
 	name := begins.Method
 	if knownMethod(name) != name {
 		name = "HTTP"
 	}
-	return i.start(ctx, name, begins, with(options, trace.SpanStartOption(trace.WithAttributes(own...))))
+	return i.start(ctx, name, begins, []trace.SpanStartOption{common.options[0], trace.WithAttributes(all...)})
 }
 
 // start starts a span, with the operation's key if the span is recorded: a digest is not made in vain.
