@@ -165,7 +165,7 @@ func TestMetrics(t *testing.T) {
 	wantSeries(t, reader, played(",z.keyed=true")...)
 }
 
-// TestMetricsOfOddEnds: a run that left, an unknown method, an origin without a port or that is none, and attempts that are not ours to measure.
+// TestMetricsOfOddEnds: a run that left, an unknown method, an origin without a port or that is none, an attempt without a connection, and attempts that are not ours to measure.
 func TestMetricsOfOddEnds(t *testing.T) {
 	t.Parallel()
 	inst, reader := meter(t)
@@ -173,7 +173,12 @@ func TestMetricsOfOddEnds(t *testing.T) {
 	end(oncehttp.Event{Kind: oncehttp.EventLeft, Origin: "://", Err: errors.New("the limiter is slow")})
 	_, end = inst.Attempt(t.Context(), oncehttp.Event{Kind: oncehttp.EventAttempt, Method: "BREW", Origin: "https://h"})
 	end(oncehttp.Event{Kind: oncehttp.EventAnswered, Method: "BREW", Origin: "https://h", Sends: 1, Status: 201})
+	_, end = inst.Attempt(t.Context(), oncehttp.Event{Kind: oncehttp.EventAttempt, Method: "PUT", Origin: "https://h"})
+	unsent := oncehttp.Event{Kind: oncehttp.EventAnswered, Method: "PUT", Origin: "https://h", Err: errors.New("no connection")}
+	unsent.Took.Wire = time.Second
+	end(unsent)
 	wantSeries(t, reader,
+		"http.client.request.duration{error.type=_OTHER,http.request.method=PUT,server.address=h} 1 of 1",
 		"oncehttp.operation.duration{oncehttp.outcome=left} 1 of 0", "oncehttp.operation.sends{} 1 of 0",
 		"oncehttp.operation.waiting.duration{} 1 of 0", "oncehttp.operation.journal.duration{} 1 of 0",
 		"http.client.request.duration{http.request.method=_OTHER,http.response.status_code=201,server.address=h} 1 of 0",
@@ -351,6 +356,23 @@ func TestCache(t *testing.T) {
 	if len(*c.kept.Load()) != cacheSize || made != cacheSize+20 {
 		t.Errorf("%d values are kept, %d were made", len(*c.kept.Load()), made)
 	}
+}
+
+// TestCacheConcurrent: callers that make values at once get their own. The race detector sees one that writes what another reads.
+func TestCacheConcurrent(t *testing.T) {
+	t.Parallel()
+	c := newCache(func(n int) int { return 2 * n })
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for n := range 100 {
+				if got := c.of(n); got != 2*n {
+					t.Error(n, got)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // badMeters is a provider of meters that make no counters.
