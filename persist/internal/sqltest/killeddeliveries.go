@@ -150,10 +150,16 @@ func (d *Deliverer) Deliver(ctx context.Context, args []string) error {
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
 	if strings.HasSuffix(args[3], "the take") { // a Run takes the results of others only
-		for _, err := range client.Resume(ctx) {
-			if err != nil {
-				return err
+		rec, err := client.Lookup(ctx, "k")
+		for ; err == nil && !rec.State.Final(); rec, err = client.Lookup(ctx, "k") {
+			for _, err := range client.Resume(ctx) {
+				if err != nil {
+					return err
+				}
 			}
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("it is still alive, %w", errors.Join(client.Run(ctx), ctx.Err()))
