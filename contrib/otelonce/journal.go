@@ -2,7 +2,7 @@ package otelonce
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,19 +12,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Counts are the unfinished operations of a journal.
-type Counts struct {
-	Pending int
-	Held    map[persist.HoldReason]int
-	Oldest  time.Time // begin of the oldest of them; zero: there is none
-}
-
-// Register makes gauges of a journal's counts: oncehttp.operation.unfinished and oncehttp.operation.oldest_age. Each collection of the meter's
-// reader calls the function once; its error goes to that reader, and the gauges are then left out. The attributes distinguish journals from each
-// other, if there are several. Unregister the result before the journal is closed.
-func (i *Instrument) Register(counts func(context.Context) (Counts, error), attributes ...attribute.KeyValue) (metric.Registration, error) {
-	if counts == nil {
-		return nil, errors.New("otelonce: Register got no function")
+// Register makes gauges of a journal's counts, of all accounts: oncehttp.operation.unfinished and oncehttp.operation.oldest_age. Each collection of the
+// meter's reader asks the journal once (persist.Counter); an error goes to that reader, and the gauges are then left out. The attributes distinguish
+// journals from each other, if there are several. Unregister the result before the journal is closed.
+// Errors: the journal is nil or cannot count, or the meter's.
+func (i *Instrument) Register(j persist.Journal, attributes ...attribute.KeyValue) (metric.Registration, error) {
+	counter, counts := persist.As[persist.Counter](j)
+	if !counts {
+		return nil, fmt.Errorf("otelonce: a %T does not count its unfinished operations (persist.Counter)", j)
 	}
 	unfinished, err := i.meter.Int64ObservableGauge("oncehttp.operation.unfinished", metric.WithUnit("{operation}"),
 		metric.WithDescription("Operations in the journal that are pending or held, by reason."))
@@ -38,7 +33,7 @@ func (i *Instrument) Register(counts func(context.Context) (Counts, error), attr
 	}
 	more := metric.WithAttributes(attributes...)
 	return i.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		now, err := counts(ctx)
+		now, err := counter.Count(ctx)
 		if err != nil {
 			return err
 		}

@@ -66,14 +66,11 @@ func (m *instruments) make(meter metric.Meter) error {
 }
 
 // reasons are all reasons for a hold.
-var reasons = []persist.HoldReason{
-	persist.HoldExpired, persist.HoldStoredError, persist.HoldRedirected, persist.HoldUnclear, persist.HoldUnread, persist.HoldNoKey, persist.HoldDuplicate,
-	persist.HoldMismatch, persist.HoldRestored, persist.HoldUndo, persist.HoldRekey, persist.HoldRekeyHeld, persist.HoldCaller,
-}
+var reasons = persist.HoldReasons()
 
 // counted are the kinds of events in oncehttp.events. The other metrics have the others.
 var counted = []oncehttp.EventKind{
-	oncehttp.EventNotBegun, oncehttp.EventKeyRefused, oncehttp.EventKeyReused, oncehttp.EventEnqueued, oncehttp.EventJoined, oncehttp.EventRecorded, oncehttp.EventDelivered,
+	oncehttp.EventNotBegun, oncehttp.EventKeyRefused, oncehttp.EventKeyReused, oncehttp.EventEnqueued, oncehttp.EventJoined, oncehttp.EventRecorded, oncehttp.EventDelivered, oncehttp.EventUndelivered,
 	oncehttp.EventSettled, oncehttp.EventAbandoned, oncehttp.EventAssigned, oncehttp.EventRekeyed, oncehttp.EventSwept, oncehttp.EventBlocked, oncehttp.EventUnserved,
 	oncehttp.EventListening, oncehttp.EventPolling,
 }

@@ -216,16 +216,26 @@ func TestMetricsOfLives(t *testing.T) {
 	}
 }
 
+// counting is a journal that counts.
+type counting struct {
+	persist.Journal
+	count func() (persist.Counts, error)
+}
+
+func (c counting) Count(context.Context) (persist.Counts, error) { return c.count() }
+
 // TestRegister: the gauges of a journal's counts, an error of them, and the end.
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	inst, reader := meter(t)
-	if _, err := inst.Register(nil); err == nil {
-		t.Error("no function is taken")
+	for _, none := range []persist.Journal{nil, struct{ persist.Journal }{}} {
+		if _, err := inst.Register(none); err == nil {
+			t.Errorf("a %T is taken", none)
+		}
 	}
-	var now Counts
+	var now persist.Counts
 	var fails error
-	registered, err := inst.Register(func(context.Context) (Counts, error) { return now, fails }, attribute.String("journal", "a"))
+	registered, err := inst.Register(counting{count: func() (persist.Counts, error) { return now, fails }}, attribute.String("journal", "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +252,7 @@ func TestRegister(t *testing.T) {
 		wantSeries(t, reader, all...)
 	}
 	want("0", 0, map[persist.HoldReason]int{})
-	now = Counts{Pending: 3, Held: map[persist.HoldReason]int{persist.HoldUnclear: 2, persist.HoldExpired: 1, "a new one": 4}, Oldest: time.Now().Add(time.Hour)} // by another machine's clock
+	now = persist.Counts{Pending: 3, Held: map[persist.HoldReason]int{persist.HoldUnclear: 2, persist.HoldExpired: 1, "a new one": 4}, Oldest: time.Now().Add(time.Hour)} // by another machine's clock
 	want("0", 3, now.Held)
 	now.Oldest = time.Now().Add(-time.Hour)
 	for _, s := range collect(t, reader) {
@@ -289,9 +299,9 @@ func TestListed(t *testing.T) {
 	made := map[string]string{}
 	inst, reader := meter(t)
 	play(t.Context(), inst)
-	if _, err := inst.Register(func(context.Context) (Counts, error) {
-		return Counts{Held: map[persist.HoldReason]int{persist.HoldUndo: 1}}, nil
-	}); err != nil {
+	if _, err := inst.Register(counting{count: func() (persist.Counts, error) {
+		return persist.Counts{Held: map[persist.HoldReason]int{persist.HoldUndo: 1}}, nil
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	keys := map[string][]string{}
@@ -446,7 +456,7 @@ func TestZeros(t *testing.T) {
 			}
 		}
 	}
-	if len(want) != 1+13+16 || len(zeros) != len(want) {
+	if len(want) != 1+13+17 || len(zeros) != len(want) {
 		t.Errorf("%d series, want %d", len(zeros), len(want))
 	}
 	for _, w := range want {

@@ -34,7 +34,6 @@ type app struct {
 	gauges  metric.Registration
 
 	workers metric.Int64UpDownCounter // loops of Run
-	failed  metric.Int64Counter       // results that could not be written
 
 	mu     sync.Mutex
 	orders map[string]string // state of each payment by order, in place of a table
@@ -63,7 +62,7 @@ func newApp(file, api string, log *slog.Logger) (*app, error) {
 		Retry:      oncehttp.Policy{MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: time.Second}, // quick, as this is a demonstration
 	})
 	if err == nil {
-		a.gauges, err = inst.Register(a.counts)
+		a.gauges, err = inst.Register(a.journal)
 	}
 	if err != nil {
 		return nil, errors.Join(err, a.close())
@@ -71,17 +70,10 @@ func newApp(file, api string, log *slog.Logger) (*app, error) {
 	return a, nil
 }
 
-// makeMetrics makes the two metrics of the application itself.
-func (a *app) makeMetrics() error {
-	meter := otel.Meter(scope)
-	var err, other error
-	a.workers, err = meter.Int64UpDownCounter("payments.workers", metric.WithUnit("{worker}"), metric.WithDescription("Loops of Run under way."))
-	a.failed, other = meter.Int64Counter("payments.results.failed", metric.WithUnit("{result}"), metric.WithDescription("Results that could not be written."))
-	if err := errors.Join(err, other); err != nil {
-		return err
-	}
-	a.failed.Add(context.Background(), 0) // the series is there before the first failure, so that an increase shows
-	return nil
+// makeMetrics makes the metric of the application itself.
+func (a *app) makeMetrics() (err error) {
+	a.workers, err = otel.Meter(scope).Int64UpDownCounter("payments.workers", metric.WithUnit("{worker}"), metric.WithDescription("Loops of Run under way."))
+	return err
 }
 
 // ServeHTTP takes an order: POST /orders with {"id":"7","amount":4200}. It answers 202 once the payment is durable.
@@ -117,36 +109,12 @@ func (a *app) work(ctx context.Context) error {
 	return a.client.Run(ctx)
 }
 
-// result writes the result of a payment. An error is counted, and the result comes again.
-func (a *app) result(ctx context.Context, rec persist.Record) (err error) {
-	defer func() {
-		if err != nil {
-			a.failed.Add(ctx, 1)
-		}
-	}()
+// result writes the result of a payment. After an error the result comes again.
+func (a *app) result(_ context.Context, rec persist.Record) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.orders[rec.Key] = rec.State.String() // UPDATE orders SET payment = … WHERE key = …
 	return nil
-}
-
-// counts counts the unfinished operations for the gauges. It reads each of them, which suits some thousands.
-func (a *app) counts(ctx context.Context) (otelonce.Counts, error) {
-	now := otelonce.Counts{Held: map[persist.HoldReason]int{}}
-	for rec, err := range a.client.Unfinished(ctx) {
-		if err != nil {
-			return now, err
-		}
-		if rec.State == persist.StateHeld {
-			now.Held[rec.HoldReason]++
-		} else {
-			now.Pending++
-		}
-		if now.Oldest.IsZero() || rec.Created.Before(now.Oldest) {
-			now.Oldest = rec.Created
-		}
-	}
-	return now, nil
 }
 
 // close ends the gauges, the client and the journal, in this order.

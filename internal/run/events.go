@@ -16,30 +16,31 @@ type EventKind string
 
 // The kinds of events.
 const (
-	EventNotBegun   EventKind = "not begun"
-	EventKeyRefused EventKind = "key refused"
-	EventKeyReused  EventKind = "key reused"
-	EventEnqueued   EventKind = "enqueued"
-	EventJoined     EventKind = "joined"
-	EventLeaseLost  EventKind = "lease lost"
-	EventHeld       EventKind = "held"
-	EventDelivered  EventKind = "delivered"
-	EventSettled    EventKind = "settled"
-	EventAbandoned  EventKind = "abandoned"
-	EventAssigned   EventKind = "assigned"
-	EventRekeyed    EventKind = "rekeyed"
-	EventSwept      EventKind = "swept"
-	EventBegun      EventKind = "begun"
-	EventAttempt    EventKind = "attempt"
-	EventAnswered   EventKind = "answered"
-	EventWaiting    EventKind = "waiting"
-	EventFinished   EventKind = "finished"
-	EventRecorded   EventKind = "recorded"
-	EventBlocked    EventKind = "blocked"
-	EventUnserved   EventKind = "unserved"
-	EventListening  EventKind = "listening"
-	EventPolling    EventKind = "polling"
-	EventLeft       EventKind = "left"
+	EventNotBegun    EventKind = "not begun"
+	EventKeyRefused  EventKind = "key refused"
+	EventKeyReused   EventKind = "key reused"
+	EventEnqueued    EventKind = "enqueued"
+	EventJoined      EventKind = "joined"
+	EventLeaseLost   EventKind = "lease lost"
+	EventHeld        EventKind = "held"
+	EventDelivered   EventKind = "delivered"
+	EventUndelivered EventKind = "undelivered"
+	EventSettled     EventKind = "settled"
+	EventAbandoned   EventKind = "abandoned"
+	EventAssigned    EventKind = "assigned"
+	EventRekeyed     EventKind = "rekeyed"
+	EventSwept       EventKind = "swept"
+	EventBegun       EventKind = "begun"
+	EventAttempt     EventKind = "attempt"
+	EventAnswered    EventKind = "answered"
+	EventWaiting     EventKind = "waiting"
+	EventFinished    EventKind = "finished"
+	EventRecorded    EventKind = "recorded"
+	EventBlocked     EventKind = "blocked"
+	EventUnserved    EventKind = "unserved"
+	EventListening   EventKind = "listening"
+	EventPolling     EventKind = "polling"
+	EventLeft        EventKind = "left"
 )
 
 // Event has the fields of oncehttp.Event, documented there.
@@ -223,9 +224,13 @@ func (c *Client) tellEnqueued(ctx context.Context, op *preparedRequest, created 
 	}
 }
 
-// tellDelivered tells of a call of Config.OnResult.
+// tellDelivered tells of a call of Config.OnResult, and its error.
 func (r *runner) tellDelivered(ctx context.Context, rec *persist.Record, err error) {
-	e := eventOf(EventDelivered, rec, 0, &unasked)
+	kind := EventDelivered
+	if err != nil {
+		kind = EventUndelivered
+	}
+	e := eventOf(kind, rec, 0, &unasked)
 	e.Outcome, e.Err = OutcomeOf(rec), err
 	if rec.State == persist.StateHeld {
 		e.Hold = rec.HoldReason
