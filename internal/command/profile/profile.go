@@ -42,7 +42,7 @@ slash in it, or that ends in .json.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE:    settings.NeedsCommand,
 	}
-	cmd.AddCommand(listCommand(s), showCommand(s), newCommand(s))
+	cmd.AddCommand(listCommand(s), showCommand(s), newCommand(s), driftCommand(s))
 	return cmd
 }
 
