@@ -39,7 +39,8 @@ with their indexes, or of its keys, as the server counts them (MariaDB seconds l
 
 For cron and monitoring: with --fail-over, --fail-held and --fail-pending the status is
 6 where they find something, which is said in a line on stderr; --quiet prints nothing
-else, and without a selection reads no record where the journal has the numbers. --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
+else, and without a selection reads no record where the journal has the numbers.
+--prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
 		Example: `  oncehttp journal stats --journal payments.db
   oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json
   oncehttp journal stats --journal payments.db --quiet --fail-held 0 --prometheus /var/lib/node/oncehttp.prom`,
