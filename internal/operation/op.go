@@ -85,6 +85,19 @@ func (o *Op) sendableUntil(marked bool) time.Time {
 	return o.SendBefore
 }
 
+// DueAgain returns the due time of an operation given back now without a drive, and tried again at again: not sooner than before, and not later than
+// the end of the time for sends. Then it is held, and somebody is told. After that end the pause counts: who gives it back could not hold it.
+// (Invariant 28.)
+func (o *Op) DueAgain(again, now time.Time) time.Time {
+	if until := o.sendableUntil(o.MaybeSent); until.After(now) && again.After(until) {
+		again = until
+	}
+	if again.After(o.NextAttempt) {
+		return again
+	}
+	return o.NextAttempt
+}
+
 // pause returns the time to wait after a failed drive. until is the end of the time for sends. The pause is at most half of the rest of that time:
 // the last hours are used. (Invariants 16 and 28.)
 func (o *Op) pause(attempts int, now, until time.Time) time.Duration {

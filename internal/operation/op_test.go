@@ -110,3 +110,28 @@ func TestSendableUntil(t *testing.T) {
 		t.Errorf("sent: %v, want %v", got, want)
 	}
 }
+
+// TestDueAgain: an operation given back is not due sooner than before, and not later than the end of the time for sends, while that lies ahead.
+func TestDueAgain(t *testing.T) {
+	t.Parallel()
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	for name, c := range map[string]struct {
+		sendBefore, next, again, want int64
+		marked                        bool // then the end is at 3510
+	}{
+		"after a pause":               {5000, 0, 1030, 1030, false},
+		"not sooner than before":      {5000, 1100, 1030, 1100, false},
+		"at the end":                  {1020, 0, 1030, 1020, false},
+		"after the end, with a pause": {900, 0, 1030, 1030, false},
+		"at the end of the window":    {0, 0, 3600, 3510, true},
+	} {
+		op := Op{FirstSent: at(0), Window: time.Hour, MaybeSent: c.marked, NextAttempt: at(c.next), SendBefore: at(c.sendBefore)}
+		if got := op.DueAgain(at(c.again), at(1000)); !got.Equal(at(c.want)) {
+			t.Errorf("%s: due at %v; want %v", name, got.Unix(), c.want)
+		}
+	}
+	free := Op{NextAttempt: at(0)}
+	if got := free.DueAgain(at(1030), at(1000)); !got.Equal(at(1030)) {
+		t.Errorf("without an end: %v", got)
+	}
+}

@@ -61,9 +61,8 @@ func (e *engine) release(ctx context.Context, rec persist.Record, again time.Tim
 	if rec.LeaseOwner != e.owner || rec.State.Final() {
 		return nil
 	}
-	if again = again.Round(0); again.After(rec.NextAttempt) {
-		rec.NextAttempt = again
-	}
+	op := operation.OpOf(&rec, 0)
+	rec.NextAttempt = op.DueAgain(again.Round(0), e.now())
 	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
 	_, err := e.journal.Update(context.WithoutCancel(ctx), rec)
 	return err
