@@ -274,11 +274,11 @@ func reconcileOf(f func(context.Context, persist.Record) (Resolution, error)) fu
 }
 
 // observeOf converts Config.Observe for package run; nil stays nil.
-func observeOf(f func(context.Context, Event)) func(context.Context, run.Event) {
+func observeOf(f func(context.Context, Event)) func(context.Context, *run.Event) {
 	if f == nil {
 		return nil
 	}
-	return func(ctx context.Context, e run.Event) { f(ctx, eventOf(e)) }
+	return func(ctx context.Context, e *run.Event) { f(ctx, eventOf(e)) }
 }
 
 // limiterOf converts Config.Limiter for package run; nil stays nil.

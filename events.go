@@ -149,7 +149,7 @@ type Event struct {
 }
 
 // eventOf converts an event of package run.
-func eventOf(e run.Event) Event {
+func eventOf(e *run.Event) Event {
 	return Event{
 		Kind: EventKind(e.Kind), Key: Key(e.Key), Account: e.Account, Method: e.Method, Origin: e.Origin, Path: e.Path, Profile: e.Profile, Trace: e.Trace,
 		Attempt: e.Attempt, Sends: e.Sends, Resumed: e.Resumed, Status: e.Status, Outcome: Outcome(e.Outcome), Wait: e.Wait,
@@ -195,13 +195,13 @@ func instrumentOf(i Instrument) run.Instrument {
 type instrumentInside struct{ of Instrument }
 
 // Operation implements run.Instrument.
-func (i instrumentInside) Operation(ctx context.Context, begins run.Event) (context.Context, func(run.Event)) {
+func (i instrumentInside) Operation(ctx context.Context, begins *run.Event) (context.Context, func(*run.Event)) {
 	within, end := i.of.Operation(ctx, eventOf(begins))
 	return within, endInside(end)
 }
 
 // Attempt implements run.Instrument.
-func (i instrumentInside) Attempt(ctx context.Context, begins run.Event) (context.Context, func(run.Event)) {
+func (i instrumentInside) Attempt(ctx context.Context, begins *run.Event) (context.Context, func(*run.Event)) {
 	within, end := i.of.Attempt(ctx, eventOf(begins))
 	return within, endInside(end)
 }
@@ -210,11 +210,11 @@ func (i instrumentInside) Attempt(ctx context.Context, begins run.Event) (contex
 func (i instrumentInside) Of() any { return i.of }
 
 // endInside converts the function of an end for package run; nil stays nil.
-func endInside(end func(Event)) func(run.Event) {
+func endInside(end func(Event)) func(*run.Event) {
 	if end == nil {
 		return nil
 	}
-	return func(ends run.Event) { end(eventOf(ends)) }
+	return func(ends *run.Event) { end(eventOf(ends)) }
 }
 
 // Attempt says which send of which operation a request is.

@@ -127,7 +127,7 @@ func TestEachFieldIsHandedOn(t *testing.T) {
 
 	cause := errors.New("a cause")
 	event := filled[run.Event](t, map[string]any{"Err": cause})
-	sameFields(t, eventOf(event), event)
+	sameFields(t, eventOf(&event), event)
 	result := filled[run.Result](t, nil)
 	sameFields(t, resultOf(result), result)
 	failed := filled[run.Error](t, map[string]any{"Cause": cause, "Last": cause, "Said": run.Said{}})

@@ -154,7 +154,7 @@ func (r *run) tellAnswered() {
 }
 
 // eventAnswered returns the event of the result of a send.
-func (r *run) eventAnswered() Event {
+func (r *run) eventAnswered() *Event {
 	e := r.event(EventAnswered)
 	e.Err, e.Outcome = r.own.Err, r.known()
 	e.answeredBy(r.own.Answer, r.drive.Proof().Replayed)

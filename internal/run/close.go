@@ -182,7 +182,7 @@ func (c *Config) countVisits(v *visits) {
 		}
 	}
 	if f := c.Observe; f != nil {
-		c.Observe = func(ctx context.Context, e Event) {
+		c.Observe = func(ctx context.Context, e *Event) {
 			v.begin("Config.Observe")
 			defer v.end("Config.Observe")
 			f(ctx, e)

@@ -45,7 +45,7 @@ type Config struct {
 	OriginAllowed                   func(origin string) bool
 	Reconcile                       func(context.Context, persist.Record) (Resolution, error)
 	OnResult                        func(context.Context, persist.Record) error
-	Observe                         func(context.Context, Event)
+	Observe                         func(context.Context, *Event)
 	Instrument                      Instrument
 	Logger                          *slog.Logger
 	KeepHeader                      func(name string) bool

@@ -117,12 +117,13 @@ type run struct {
 	started   time.Time // of the call's first drive, by this process's own clock
 	schedule  *backoff.ExponentialBackOff
 	sender    wire.Sender
-	begun     int         // sends of the request under way
-	moreSends int         // sends since the last result given to the drive
-	firstSeen bool        // the loop already asked for the first attempt
-	endWait   func() bool // set while a wait is under way
-	endSpan   func(Event) // of Config.Instrument; nil: it has none, or was called
-	token     string      // fetched, and to be kept; at first the operation's token from the time of leaving it
+	begun     int          // sends of the request under way
+	moreSends int          // sends since the last result given to the drive
+	firstSeen bool         // the loop already asked for the first attempt
+	endWait   func() bool  // set while a wait is under way
+	endSpan   func(*Event) // of Config.Instrument; nil: it has none, or was called
+	latest    *Event       // of the run; nil: there was none
+	token     string       // fetched, and to be kept; at first the operation's token from the time of leaving it
 
 	answers int             // so far; each is named by its number
 	own     heard           // the latest attempt's own, or the lookup's before one

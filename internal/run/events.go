@@ -83,7 +83,7 @@ func (r *run) tellStep(kind EventKind) {
 }
 
 // tell tells Config.Observe of one step of the run, if it is set.
-func (r *run) tell(e Event) {
+func (r *run) tell(e *Event) {
 	if !r.heard() {
 		return
 	}
@@ -93,9 +93,13 @@ func (r *run) tell(e Event) {
 	r.cfg.Observe(r.call.Values(), e)
 }
 
-// event returns an event of the run, as it stands.
-func (r *run) event(kind EventKind) Event {
-	e := eventOf(kind, &r.rec, r.call.Number(), r.took)
+// event returns an event of the run, as it stands. It is valid until the next one.
+func (r *run) event(kind EventKind) *Event {
+	if r.latest == nil {
+		r.latest = &Event{}
+	}
+	e := r.latest
+	setEvent(e, kind, &r.rec, r.call.Number(), r.took)
 	e.Attempt, e.Sends, e.Resumed = r.drive.Attempts(), r.sends(), !r.given.Created
 	return e
 }
@@ -183,8 +187,8 @@ func (c *Client) notBegun(ctx context.Context, took *stopwatch, op *preparedRequ
 }
 
 // notBegun returns the event of a call that began nothing. The key is that of the error: it names none that nobody may use.
-func notBegun(op *preparedRequest, call uint64, took *stopwatch, err error) Event {
-	e := Event{Call: call, Took: took.read()}
+func notBegun(op *preparedRequest, call uint64, took *stopwatch, err error) *Event {
+	e := &Event{Call: call, Took: took.read()}
 	if op != nil && op.rec != nil {
 		e = eventOf("", op.rec, call, took)
 	}
@@ -242,8 +246,15 @@ func (r *runner) tellDelivered(ctx context.Context, rec *persist.Record, err err
 var acts = map[string]EventKind{"settle": EventSettled, "abandon": EventAbandoned, "assign": EventAssigned, rekeyName: EventRekeyed}
 
 // eventOf returns an event on an operation begun earlier.
-func eventOf(kind EventKind, rec *persist.Record, call uint64, took *stopwatch) Event {
-	return Event{
+func eventOf(kind EventKind, rec *persist.Record, call uint64, took *stopwatch) *Event {
+	e := &Event{}
+	setEvent(e, kind, rec, call, took)
+	return e
+}
+
+// setEvent is eventOf in place of another event.
+func setEvent(e *Event, kind EventKind, rec *persist.Record, call uint64, took *stopwatch) {
+	*e = Event{
 		Kind: kind, Call: call, Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
 		Profile: rec.Profile, Trace: rec.Trace, Resumed: true, Took: took.read(),
 	}
@@ -257,7 +268,7 @@ func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
 }
 
 // observe tells Config.Observe of an event outside a run, if Config.Observe is set. A crash of Config.Observe is logged.
-func (c *Config) observe(ctx context.Context, e Event) {
+func (c *Config) observe(ctx context.Context, e *Event) {
 	if c.Observe != nil {
 		c.guard(ctx, "Config.Observe has crashed", func() { c.Observe(ctx, e) })
 	}

@@ -11,13 +11,13 @@ import (
 
 // Instrument is oncehttp.Instrument.
 type Instrument interface {
-	Operation(ctx context.Context, begins Event) (context.Context, func(ends Event))
-	Attempt(ctx context.Context, begins Event) (context.Context, func(ends Event))
+	Operation(ctx context.Context, begins *Event) (context.Context, func(ends *Event))
+	Attempt(ctx context.Context, begins *Event) (context.Context, func(ends *Event))
 	Of() any // the user's own value
 }
 
 // beginning is a method of an Instrument.
-type beginning func(context.Context, Event) (context.Context, func(Event))
+type beginning func(context.Context, *Event) (context.Context, func(*Event))
 
 // instrumented is a call with the values of the context returned by Config.Instrument in its own contexts.
 type instrumented struct {
@@ -48,7 +48,7 @@ func (o *overlay) Value(key any) any {
 
 // instrument tells Config.Instrument of a beginning, by one of its methods. From then on the run's calls have the context returned by it.
 // end is nil if there is nothing to call at the end.
-func (r *run) instrument(ctx context.Context, begin beginning, e Event) (end func(Event)) {
+func (r *run) instrument(ctx context.Context, begin beginning, e *Event) (end func(*Event)) {
 	call := r.call
 	within, end := r.calmBegin(ctx, begin, e)
 	switch {
@@ -62,7 +62,7 @@ func (r *run) instrument(ctx context.Context, begin beginning, e Event) (end fun
 }
 
 // calmBegin calls a method of Config.Instrument. A panic of it is logged, and goes no further; then it returns nothing.
-func (r *run) calmBegin(ctx context.Context, begin beginning, e Event) (within context.Context, end func(Event)) {
+func (r *run) calmBegin(ctx context.Context, begin beginning, e *Event) (within context.Context, end func(*Event)) {
 	r.call.Work().Visit()
 	returned := false
 	defer func() { r.calmed(returned, recover()) }()
@@ -72,7 +72,7 @@ func (r *run) calmBegin(ctx context.Context, begin beginning, e Event) (within c
 }
 
 // calmEnd is calmBegin for the function of an end.
-func (r *run) calmEnd(end func(Event), e Event) {
+func (r *run) calmEnd(end func(*Event), e *Event) {
 	r.call.Work().Visit()
 	returned := false
 	defer func() { r.calmed(returned, recover()) }()
@@ -96,7 +96,7 @@ func (r *run) begins() {
 }
 
 // ends tells Config.Instrument of the end of the run, once.
-func (r *run) ends(e Event) {
+func (r *run) ends(e *Event) {
 	if end := r.endSpan; end != nil {
 		r.endSpan = nil
 		r.calmEnd(end, e)
@@ -148,12 +148,12 @@ type countedInstrument struct {
 }
 
 // Operation implements Instrument.
-func (i countedInstrument) Operation(ctx context.Context, begins Event) (context.Context, func(Event)) {
+func (i countedInstrument) Operation(ctx context.Context, begins *Event) (context.Context, func(*Event)) {
 	return i.counted(i.of.Operation, ctx, begins)
 }
 
 // Attempt implements Instrument.
-func (i countedInstrument) Attempt(ctx context.Context, begins Event) (context.Context, func(Event)) {
+func (i countedInstrument) Attempt(ctx context.Context, begins *Event) (context.Context, func(*Event)) {
 	return i.counted(i.of.Attempt, ctx, begins)
 }
 
@@ -161,7 +161,7 @@ func (i countedInstrument) Attempt(ctx context.Context, begins Event) (context.C
 func (i countedInstrument) Of() any { return i.of.Of() }
 
 // counted counts a beginning and its end.
-func (i countedInstrument) counted(begin beginning, ctx context.Context, begins Event) (context.Context, func(Event)) {
+func (i countedInstrument) counted(begin beginning, ctx context.Context, begins *Event) (context.Context, func(*Event)) {
 	const name = "Config.Instrument"
 	i.v.begin(name)
 	defer i.v.end(name)
@@ -169,7 +169,7 @@ func (i countedInstrument) counted(begin beginning, ctx context.Context, begins 
 	if end == nil {
 		return within, nil
 	}
-	return within, func(ends Event) {
+	return within, func(ends *Event) {
 		i.v.begin(name)
 		defer i.v.end(name)
 		end(ends)

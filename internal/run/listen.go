@@ -84,7 +84,7 @@ func (h *hearing) heard(ctx context.Context, err error) {
 		if !h.polls {
 			every := h.engine.pollEvery()
 			h.cfg.log(ctx, slog.LevelWarn, "run does not hear what other processes enqueue, and looks by itself", "", err, slog.Duration("every", every))
-			h.cfg.observe(ctx, Event{Kind: EventPolling, Wait: every, Err: err})
+			h.cfg.observe(ctx, &Event{Kind: EventPolling, Wait: every, Err: err})
 		}
 		h.hears, h.polls = false, true
 		return
@@ -93,7 +93,7 @@ func (h *hearing) heard(ctx context.Context, err error) {
 		h.cfg.log(ctx, slog.LevelInfo, "run hears again what other processes enqueue", "", nil)
 	}
 	if !h.hears {
-		h.cfg.observe(ctx, Event{Kind: EventListening})
+		h.cfg.observe(ctx, &Event{Kind: EventListening})
 	} else if h.pausing.Load() {
 		return
 	}

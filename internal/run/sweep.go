@@ -48,7 +48,7 @@ func (c *Client) sweep(ctx context.Context, name string, limits func() (persist.
 	total := 0
 	defer func() {
 		if total > 0 {
-			c.cfg.observe(ctx, Event{Kind: EventSwept, Count: total})
+			c.cfg.observe(ctx, &Event{Kind: EventSwept, Count: total})
 		}
 	}()
 	for {

@@ -174,7 +174,7 @@ func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool)
 			continue
 		}
 		told[u.lack] = true
-		r.cfg.observe(ctx, Event{Kind: EventUnserved, Origin: u.origin, Count: u.count, Oldest: u.first.Created, Resumed: true, Err: u.err()})
+		r.cfg.observe(ctx, &Event{Kind: EventUnserved, Origin: u.origin, Count: u.count, Oldest: u.first.Created, Resumed: true, Err: u.err()})
 		logger := r.cfg.Logger
 		if logger == nil && r.toldDefault[u.lack] {
 			continue
