@@ -1,6 +1,7 @@
 package oncehttptest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -242,6 +243,37 @@ func TestNewRefuses(t *testing.T) {
 			if said := refused(t, cfg); !strings.Contains(said, want) || strings.Contains(said, "\n") {
 				t.Errorf("%s: %q", want, said)
 			}
+		}
+	})
+}
+
+// TestOnResultAfterACrash: a process dies in OnResult, before the row is written; the next one writes it.
+func TestOnResultAfterACrash(t *testing.T) {
+	rows, dies := 0, true
+	cfg := oncehttptest.Config{Client: oncehttp.Config{OnResult: func(ctx context.Context, rec persist.Record) error {
+		if dies {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		rows++
+		return nil
+	}}}
+	inKit(t, cfg, func(t *testing.T, kit *oncehttptest.Kit) {
+		req, err := http.NewRequest(http.MethodPost, kit.URL+"/payments", strings.NewReader("{}"))
+		if err == nil {
+			err = kit.Client().Enqueue(req, "order-7")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _ = kit.Client().Run(t.Context()) }()
+		kit.Pass(time.Second)
+		next := kit.Crash()
+		dies = false
+		go func() { _ = next.Run(t.Context()) }()
+		kit.Pass(time.Minute)
+		if rows != 1 || kit.Effects("order-7") != 1 {
+			t.Errorf("%d rows and %d effects; want one of each", rows, kit.Effects("order-7"))
 		}
 	})
 }

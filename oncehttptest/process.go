@@ -24,7 +24,10 @@ type process struct {
 	killed  bool
 }
 
-var _ persist.Journal = (*process)(nil)
+var _ interface {
+	persist.Journal
+	persist.Results
+} = (*process)(nil)
 
 // newProcess begins a process that reaches the server by transport.
 func newProcess(journal *memory.Journal, transport *http.Transport) *process {
@@ -89,6 +92,11 @@ func (p *process) Finish(ctx context.Context, rec persist.Record) error {
 // MarkReported implements [persist.Journal].
 func (p *process) MarkReported(ctx context.Context, id persist.ID) error {
 	return p.now().MarkReported(ctx, id)
+}
+
+// MarkDelivered implements [persist.Results].
+func (p *process) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
+	return p.now().MarkDelivered(ctx, id, revision)
 }
 
 // Assign implements [persist.Journal].

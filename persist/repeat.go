@@ -20,7 +20,8 @@ var ErrTaken = errors.New("persist: the key is taken")
 // the requests cannot be compared, since they were read with other SecretHeaders or SecretParameters. Or another request has the
 // key. Or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do, which may forget it.
 // Enqueue of the request, outside of a transaction, goes on with the last two. Whatever r is, it is ErrOutcomeUnknown, too, if r was
-// begun with other credentials than rec: r may be another account's. If r or rec is sealed, the error is that of Record.Sealed,
+// begun with other credentials than rec: r may be another account's. To tell another request from a refused one, call Enqueue or DoKey
+// after the rollback: only the first is oncehttp.ErrKeyReused. If r or rec is sealed, the error is that of Record.Sealed,
 // with ErrOutcomeUnknown: call CheckRepeat with the unsealed record.
 //
 // Begin comes first in such a transaction: a row inserted before it fails the transaction the second time, and nobody looks
