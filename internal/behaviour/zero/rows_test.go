@@ -102,6 +102,7 @@ func functions() map[string]any {
 		"profile.ParseEndpoint":       profile.ParseEndpoint,
 		"profile.StripeV1":            profile.StripeV1,
 		"redis.Open":                  redis.Open,
+		"redis.OpenClient":            redis.OpenClient,
 		"referee.DefaultScript":       referee.DefaultScript,
 		"referee.New":                 referee.New,
 		"referee.ParseScript":         referee.ParseScript,
