@@ -44,9 +44,10 @@ const (
 	// EventRecorded: a Do was answered from the journal with Status; nothing was sent. It comes
 	// without EventBegun and EventFinished.
 	EventRecorded EventKind = "recorded"
-	// EventDelivered: Config.OnResult has returned for a result, in the state that it got. With Err it is called again; without, the
-	// journal records that next. Call is zero.
+	// EventDelivered: Config.OnResult has returned nil for a result; the journal records that next. Outcome and Hold are those that it got. Call is zero.
 	EventDelivered EventKind = "delivered"
+	// EventUndelivered: Config.OnResult has returned Err for a result, and is called again. Call is zero.
+	EventUndelivered EventKind = "undelivered"
 
 	// EventSettled, EventAbandoned, EventAssigned, EventRekeyed: the method of that name has changed the operation. The Key of
 	// an EventRekeyed is the old one.

@@ -339,7 +339,7 @@ func fillRecords(ctx context.Context, db *pgxpool.Pool, client *oncehttp.Client,
 		return err
 	}
 	columns := strings.Split("id, seq, revision, token, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, "+
-		"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, owed_from, intent, progress, body, answer", ", ")
+		"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, owed_from, intent, progress, body, answer, hold_reason", ", ")
 	values := slices.Clone(columns)
 	for i, c := range values {
 		switch c {

@@ -148,6 +148,9 @@ func expectedStatuses(p *profile.Profile) string {
 			return strings.Join(all, " or ")
 		}
 	}
+	if strings.EqualFold(p.Carrier.Name, oasisHeader) { // OASIS Repeatable Requests 1.0, and no profile says more
+		return "400"
+	}
 	return "422"
 }
 

@@ -19,3 +19,11 @@ const (
 	HoldRekeyHeld   HoldReason = "rekey of held" // as HoldRekey, of a record held before, or its journal was restored since: not sent again
 	HoldCaller      HoldReason = "caller"        // a plain-HTTP caller was shown the answer and decides
 )
+
+// HoldReasons returns all reasons of this version.
+func HoldReasons() []HoldReason {
+	return []HoldReason{
+		HoldExpired, HoldStoredError, HoldRedirected, HoldUnclear, HoldUnread, HoldNoKey, HoldDuplicate, HoldMismatch, HoldRestored, HoldUndo, HoldRekey,
+		HoldRekeyHeld, HoldCaller,
+	}
+}

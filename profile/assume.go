@@ -1,13 +1,18 @@
 package profile
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Assumption is what the client goes by where no source says what the API does.
 type Assumption struct {
-	Name string `json:"name"` // of the fact in files
+	Name string `json:"name"` // of the fact in files, of a part of it with a dot; see [Profile.Assume]
 	Text string `json:"text"` // for people
 }
 
@@ -28,14 +33,133 @@ func (p *Profile) Assumptions() []Assumption {
 		{"window", fmt.Sprintf("a key counts for %v after the first send, and then nothing is sent again; an API that forgets it earlier acts twice", spanText(p.Window.Floor)), p.Window.Published != Yes},
 		{"mismatch", "no answer says that a key is another request's", len(p.Mismatch) == 0 && len(p.AlreadyDone) == 0},
 		{"in_progress", "a 409 that nothing else names means that the first request is still being worked on", len(p.InProgress) == 0},
-		{"stored", "a repeat of a success is answered with a success", p.Stored.Success == Unknown && len(p.AlreadyDone) == 0},
-		{"stored", "a 5xx is asked for again with the same key, an equal 500 at most twice in a run", p.Stored.ServerError == Unknown},
+		{"stored.success", "a repeat of a success is answered with a success", p.Stored.Success == Unknown && len(p.AlreadyDone) == 0},
+		{"stored.server_error", "a 5xx is asked for again with the same key, an equal 500 at most twice in a run", p.Stored.ServerError == Unknown},
 	} {
 		if a.assumed {
 			list = append(list, Assumption{Name: a.name, Text: a.text})
 		}
 	}
 	return list
+}
+
+// Assume returns a copy of p with a value of the caller's in place of an assumption, by the name of the assumption: one of
+// [Profile.Assumptions]. A fact that a source states is refused. The value is JSON as in a profile file, or one of these:
+//
+//   - window: a time, such as 30m or 24h; at most [WindowCap]. It may be longer only if no source states one.
+//   - encoding: raw or sf-string.
+//   - key: the greatest length in bytes, uuid, or uuidv4.
+//   - methods: methods with commas between them, such as POST,PATCH.
+//   - mismatch, in_progress: statuses with commas between them, such as 409,423.
+//   - stored.success, stored.server_error: yes or no.
+//
+// The name of the profile stays. An operation begun with other facts keeps its own window, key and carrier; a 4xx that only the
+// caller's value explains does not settle it.
+func (p *Profile) Assume(name, value string) (*Profile, error) {
+	var names []string
+	for _, a := range p.Assumptions() {
+		names = append(names, a.Name)
+	}
+	if !slices.Contains(names, name) {
+		return nil, fmt.Errorf("profile: %q: profile %q assumes no such thing; it assumes %s", name, p.Name, orNothing(names))
+	}
+	c := p.Clone()
+	if c.Sources == nil {
+		c.Sources = map[string]Source{}
+	}
+	if err := c.assume(name, value); err != nil {
+		return nil, fmt.Errorf("profile: %s=%s: %w", name, value, err)
+	}
+	if c.Window.Floor > p.Window.Floor && !p.unsure("Window") {
+		return nil, fmt.Errorf("profile: %s=%s: a source says %v; want at most that", name, value, spanText(p.Window.Floor))
+	}
+	if err := c.Check(); err != nil {
+		return nil, fmt.Errorf("profile: %s=%s: %w", name, value, err)
+	}
+	return c, nil
+}
+
+// orNothing joins names; without any it is "nothing".
+func orNothing(names []string) string {
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return strings.Join(names, ", ")
+}
+
+// assume sets the value of an assumption.
+func (p *Profile) assume(name, value string) error {
+	if part, is := strings.CutPrefix(name, "stored."); is {
+		return p.assumeStored(part, value)
+	}
+	text := assumedJSON(name, value)
+	i := slices.IndexFunc(facts(), func(f fact) bool { return f.name == name })
+	f := facts()[i]
+	switch to := f.part(p).(type) {
+	case *KeyRule:
+		*to = KeyRule{}
+	case *[]Matcher:
+		*to = nil
+	}
+	var decoded any
+	if err := json.Unmarshal([]byte(text), &decoded); err != nil {
+		return errors.New("want a value as in a profile file, or a short form of it")
+	}
+	if err := into(decoded, f.part(p)); err != nil {
+		return err
+	}
+	delete(p.Sources, f.field) // the caller has set it
+	if f.assumed {
+		p.Sources[f.field] = Source{Ref: "the caller", Date: time.Now().UTC().Format(time.DateOnly), Confidence: Assumed}
+	}
+	p.Doubted = slices.DeleteFunc(p.Doubted, func(s Statement) bool { return s.Name == name && s.held == 0 })
+	if err := f.check(p); err != nil {
+		return err
+	}
+	return checkTogether(p)
+}
+
+// assumeStored sets a part of Stored.
+func (p *Profile) assumeStored(part, value string) error {
+	var fact Fact
+	if err := fact.UnmarshalText([]byte(value)); err != nil || fact == Unknown {
+		return errors.New("want yes or no")
+	}
+	if part == "success" {
+		p.Stored.Success = fact
+	} else {
+		p.Stored.ServerError = fact
+	}
+	return nil
+}
+
+// assumedJSON returns a value as in a file; the short forms are those of [Profile.Assume].
+func assumedJSON(name, value string) string {
+	list := func(quote bool) string {
+		parts := strings.Split(value, ",")
+		for i, part := range parts {
+			if parts[i] = strings.TrimSpace(part); quote {
+				parts[i] = quoted(parts[i])
+			}
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	_, notNumber := strconv.Atoi(value)
+	switch {
+	case strings.HasPrefix(value, "{"), strings.HasPrefix(value, "["), strings.HasPrefix(value, `"`):
+		return value
+	case name == "window":
+		return `{"floor":` + quoted(value) + `,"published":"no"}`
+	case name == "encoding":
+		return quoted(value)
+	case name == "methods":
+		return list(true)
+	case name == "key" && notNumber == nil:
+		return `{"max_bytes":` + value + `}`
+	case name == "key":
+		return `{"format":` + quoted(value) + `}`
+	}
+	return `[{"status":` + list(false) + `}]`
 }
 
 // usualKeyMax is the length, in bytes, up to which a key is usual where an API does not say which keys it takes.

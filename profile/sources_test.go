@@ -98,11 +98,11 @@ func TestAssumptions(t *testing.T) {
 	}
 	carrier := `, "carrier": {"value": {"place": "header", "name": "X-Key"}, "source": "primary"}`
 	for facts, want := range map[string]string{
-		carrier: "encoding key methods window mismatch in_progress stored stored",
+		carrier: "encoding key methods window mismatch in_progress stored.success stored.server_error",
 		carrier + `, "encoding": {"value": "raw", "source": "primary"}, "key": {"value": {"max_bytes": 64}, "source": "primary"}, "methods": {"value": ["POST"], "source": "assumed"},
 			"window": {"value": {"floor": "24h", "published": "yes"}, "source": "excerpt"}, "mismatch": {"value": [{"status": [422]}], "source": "primary"},
 			"in_progress": {"value": [{"status": [409]}], "source": "primary"}, "stored": {"value": {"success": "yes", "server_error": "no"}, "source": "primary"}`: "",
-		carrier + `, "window": {"value": {"floor": "24h", "published": "no"}, "source": "assumed"}, "already_done": {"value": [{"status": [409]}], "source": "primary"}`: "encoding key methods window in_progress stored",
+		carrier + `, "window": {"value": {"floor": "24h", "published": "no"}, "source": "assumed"}, "already_done": {"value": [{"status": [409]}], "source": "primary"}`: "encoding key methods window in_progress stored.server_error",
 	} {
 		if got := names(load(t, facts)); got != want {
 			t.Errorf("%s\nassumes %s, want %s", facts, got, want)

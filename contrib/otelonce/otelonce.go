@@ -1,29 +1,30 @@
-// Package otelonce makes OpenTelemetry spans of the operations of an oncehttp client:
+// Package otelonce makes OpenTelemetry spans and metrics of the operations of an oncehttp client:
 //
 //	inst, err := otelonce.New()
-//	client, err := oncehttp.Open("payments.db", oncehttp.Config{Instrument: inst})
+//	client, err := oncehttp.Open("payments.db", oncehttp.Config{Instrument: inst, Observe: inst.Observe})
+//
+// # Spans
 //
 // Each run of an operation is an INTERNAL span named "oncehttp.operation", below the span of the caller's context. A run that goes on
 // with an earlier call's operation is linked to the trace of that call, as the journal keeps it. Each attempt is a CLIENT span below, by the
 // semantic conventions for HTTP, with http.request.resend_count over all process lives. Its url.full has no query, since that may hold
 // credentials. No header is added to a request: a transport that propagates traces, such as otelhttp's, does that, and finds the span in
 // the context of the request.
+//
+// # Metrics
+//
+// docs/metrics.md lists the metrics with their units, attributes and buckets. Durations and sends come from Config.Instrument, counts of
+// events from Config.Observe, and the state of a journal from [Instrument.Register]. Keys, accounts, paths and texts of errors are in no metric.
 package otelonce
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
-	"strconv"
-	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/oncehttp/oncehttp"
@@ -47,11 +48,16 @@ type Option func(*Instrument)
 
 // WithTracerProvider sets the provider of the tracer. Without it, or with nil: the global one.
 func WithTracerProvider(p trace.TracerProvider) Option {
-	return func(i *Instrument) { i.provider = p }
+	return func(i *Instrument) { i.tracers = p }
 }
 
-// WithAttemptSpans says whether attempts have spans. Without it: they have. False is right where Config.Transport makes spans itself; it then
-// finds the number of earlier sends with oncehttp.AttemptFromContext.
+// WithMeterProvider sets the provider of the meter. Without it, or with nil: the global one.
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return func(i *Instrument) { i.meters = p }
+}
+
+// WithAttemptSpans says whether attempts have spans, and are in http.client.request.duration. Without it: they are. False is right where
+// Config.Transport does both itself; it then finds the number of earlier sends with oncehttp.AttemptFromContext.
 func WithAttemptSpans(make bool) Option {
 	return func(i *Instrument) { i.attempts = make }
 }
@@ -61,19 +67,39 @@ func WithKey(k Key) Option {
 	return func(i *Instrument) { i.key = k }
 }
 
-// Instrument is an oncehttp.Instrument that makes spans. Only New makes one. It is safe for concurrent use, by several clients, too.
+// WithSpanNameFormatter sets the function that names spans. It gets the name by default ("oncehttp.operation", or an attempt's method)
+// and the event of the begin: an EventBegun or an EventAttempt. Return few different names: no path with identifiers, and no key.
+func WithSpanNameFormatter(name func(usual string, begins oncehttp.Event) string) Option {
+	return func(i *Instrument) { i.name = name }
+}
+
+// WithMetricAttributesFn sets the function that returns more attributes of the metrics. It gets the event that is counted, or the
+// event of the end of a run or an attempt. An attribute of its own name replaces one of this package. Each different value is a time series of
+// its own: return no key, account or path. Series of counters begin with their first event then, else with zero in New.
+func WithMetricAttributesFn(more func(oncehttp.Event) []attribute.KeyValue) Option {
+	return func(i *Instrument) { i.more = more }
+}
+
+// Instrument is an oncehttp.Instrument that makes spans and metrics. Only New makes one. It is safe for concurrent use, by several clients, too.
 type Instrument struct {
-	provider trace.TracerProvider
-	tracer   trace.Tracer
+	tracers  trace.TracerProvider
+	meters   metric.MeterProvider
 	attempts bool
 	key      Key
+	name     func(string, oncehttp.Event) string
+	more     func(oncehttp.Event) []attribute.KeyValue
+
+	tracer    trace.Tracer
+	meter     metric.Meter
+	measured  instruments
+	beginning *cache[beginning, shared]
 }
 
 var _ oncehttp.Instrument = (*Instrument)(nil)
 
-// New returns an Instrument. The error says which option is wrong.
+// New returns an Instrument. The error says which option is wrong, or is the meter's.
 func New(options ...Option) (*Instrument, error) {
-	i := &Instrument{attempts: true}
+	i := &Instrument{attempts: true, beginning: newCache(sharedOf)}
 	for _, option := range options {
 		if option == nil {
 			return nil, errors.New("otelonce: an Option is nil")
@@ -83,34 +109,28 @@ func New(options ...Option) (*Instrument, error) {
 	if i.key < KeyDigest || i.key > KeyPlain {
 		return nil, fmt.Errorf("otelonce: WithKey got %d; want KeyDigest, KeyNone or KeyPlain", i.key)
 	}
-	if i.provider == nil {
-		i.provider = otel.GetTracerProvider()
+	if i.tracers == nil {
+		i.tracers = otel.GetTracerProvider()
 	}
-	i.tracer = i.provider.Tracer(scope)
+	if i.meters == nil {
+		i.meters = otel.GetMeterProvider()
+	}
+	i.tracer, i.meter = i.tracers.Tracer(scope), i.meters.Meter(scope)
+	if err := i.measured.make(i.meter); err != nil {
+		return nil, fmt.Errorf("otelonce: %w", err)
+	}
+	if i.more == nil {
+		i.measured.begin(context.Background())
+	}
 	return i, nil
 }
 
 // Operation implements oncehttp.Instrument.
 func (i *Instrument) Operation(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
-	attributes := append(i.common(begins), attribute.Bool("oncehttp.resumed", begins.Resumed))
-	if begins.Profile != "" {
-		attributes = append(attributes, attribute.String("oncehttp.profile", begins.Profile))
-	}
-	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(attributes...)}
-	if link := recorded(begins.Trace); begins.Resumed && link.IsValid() {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: link}))
-	}
-	ctx, span := i.tracer.Start(ctx, "oncehttp.operation", options...)
+	ctx, span := i.startOperation(ctx, begins)
 	return ctx, func(ends oncehttp.Event) {
-		span.SetAttributes(attribute.Int("oncehttp.sends", ends.Sends), attribute.Int("oncehttp.attempts", ends.Attempt))
-		if ends.Kind == oncehttp.EventFinished {
-			span.SetAttributes(attribute.String("oncehttp.outcome", ends.Outcome.String()))
-		}
-		if ends.Err != nil {
-			span.SetAttributes(attribute.String("error.type", verdict(ends.Err)))
-			span.SetStatus(codes.Error, verdict(ends.Err))
-		}
-		span.End()
+		i.measureOperation(ctx, &ends)
+		endOperation(span, &ends)
 	}
 }
 
@@ -119,62 +139,12 @@ func (i *Instrument) Attempt(ctx context.Context, begins oncehttp.Event) (contex
 	if !i.attempts {
 		return ctx, nil
 	}
-	attributes := append(i.common(begins), attribute.String("url.full", begins.Origin+begins.Path))
-	if attempt, found := oncehttp.AttemptFromContext(ctx); found && attempt.SendsBefore > 0 {
-		attributes = append(attributes, attribute.Int("http.request.resend_count", attempt.SendsBefore))
-	}
-	ctx, span := i.tracer.Start(ctx, begins.Method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
+	ctx, span := i.startAttempt(ctx, begins)
+	wire, sends := begins.Took.Wire, begins.Sends
 	return ctx, func(ends oncehttp.Event) {
-		if ends.Status > 0 {
-			span.SetAttributes(attribute.Int("http.response.status_code", ends.Status))
+		if took := ends.Took.Wire - wire; took > 0 || ends.Sends > sends { // else it ended before a request was made
+			i.measureAttempt(ctx, &ends, took)
 		}
-		switch {
-		case ends.Err != nil:
-			span.SetAttributes(attribute.String("error.type", "_OTHER"))
-			span.SetStatus(codes.Error, "the attempt failed")
-		case ends.Status >= 400:
-			span.SetAttributes(attribute.String("error.type", strconv.Itoa(ends.Status)))
-			span.SetStatus(codes.Error, "")
-		}
-		span.End()
+		endAttempt(span, &ends)
 	}
-}
-
-// common returns the attributes that both kinds of spans have.
-func (i *Instrument) common(e oncehttp.Event) []attribute.KeyValue {
-	all := []attribute.KeyValue{attribute.String("http.request.method", e.Method)}
-	if at, err := url.Parse(e.Origin); err == nil {
-		all = append(all, attribute.String("server.address", at.Hostname()))
-		if port, err := strconv.Atoi(at.Port()); err == nil {
-			all = append(all, attribute.Int("server.port", port))
-		}
-	}
-	switch i.key {
-	case KeyDigest:
-		sum := sha256.Sum256([]byte(e.Key))
-		all = append(all, attribute.String("oncehttp.key.digest", hex.EncodeToString(sum[:8])))
-	case KeyPlain:
-		all = append(all, attribute.String("oncehttp.key", string(e.Key)))
-	}
-	return all
-}
-
-// recorded returns the span of a trace context as a record has it: a traceparent, and a tracestate after a semicolon.
-func recorded(text string) trace.SpanContext {
-	parent, state, _ := strings.Cut(text, ";")
-	carrier := propagation.MapCarrier{"traceparent": parent, "tracestate": state}
-	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
-}
-
-// verdict returns the name of the answer that an error gives, of which there are few.
-func verdict(err error) string {
-	switch {
-	case errors.Is(err, oncehttp.ErrNoEffect):
-		return "no_effect"
-	case errors.Is(err, oncehttp.ErrFinal):
-		return "final"
-	case errors.Is(err, oncehttp.ErrOutcomeUnknown):
-		return "outcome_unknown"
-	}
-	return "_OTHER"
 }

@@ -19,6 +19,7 @@ func TestImports(t *testing.T) {
 		"results":  {"place", "terminal", "words"},
 		"session":  {"place", "results", "terminal", "words"},
 		"view":     {"results", "words"},
+		"gauges":   nil,
 	}
 	families := []string{"audit", "batch", "check", "journal", "mock", "profile", "send", "work"}
 	rules := map[string][]string{}

@@ -58,7 +58,8 @@ const exitCodesTopic = `  0  all well
   4  check only: nothing failed, but a safety case was not decided
   5  another process holds the journal, and nothing was done
   6  something was found: by audit, that the journal and the exports differ; by
-     journal stuck --fail-over and journal stats --fail-…, what they look for`
+     profile drift, that the journal and a profile differ; by journal stuck
+     --fail-over and journal stats --fail-…, what they look for`
 
 const keysTopic = `An idempotency key names one operation for ever. Build it from the business:
 

@@ -81,7 +81,7 @@ func MovedSince(digest string, now *persist.Record, act Act) bool {
 		return false
 	}
 	before := *now
-	for _, why := range append(holdReasons(), "") {
+	for _, why := range append(persist.HoldReasons(), "") {
 		before.State, before.HoldReason = persist.StateHeld, why
 		if why == "" {
 			before.State = persist.StatePending
@@ -91,12 +91,4 @@ func MovedSince(digest string, now *persist.Record, act Act) bool {
 		}
 	}
 	return true
-}
-
-// holdReasons returns the possible reasons of a hold before an act.
-func holdReasons() []persist.HoldReason {
-	return []persist.HoldReason{
-		persist.HoldExpired, persist.HoldStoredError, persist.HoldRedirected, persist.HoldUnclear, persist.HoldUnread, persist.HoldNoKey,
-		persist.HoldDuplicate, persist.HoldMismatch, persist.HoldRestored, persist.HoldUndo, persist.HoldRekey, persist.HoldRekeyHeld, persist.HoldCaller,
-	}
 }

@@ -100,7 +100,7 @@ func (r *run) check() {
 	r.drive.Checked(err == nil, r.now())
 	switch r.drive.Step() {
 	case operation.Send:
-		r.tell(EventAttempt, nil)
+		r.tellStep(EventAttempt)
 	case operation.FetchToken:
 	default:
 		var lookup heard // without its answer
@@ -148,13 +148,17 @@ func (r *run) judged(latest heard) {
 
 // tellAnswered tells Config.Observe of the result of a send.
 func (r *run) tellAnswered() {
-	r.tell(EventAnswered, r.answeredBy)
+	if r.heard() {
+		r.tell(r.eventAnswered())
+	}
 }
 
-// answeredBy adds the result of a send to an event.
-func (r *run) answeredBy(e *Event) {
+// eventAnswered returns the event of the result of a send.
+func (r *run) eventAnswered() Event {
+	e := r.event(EventAnswered)
 	e.Err, e.Outcome = r.own.Err, r.known()
 	e.answeredBy(r.own.Answer, r.drive.Proof().Replayed)
+	return e
 }
 
 // checkLease returns an error if this client may no longer send the record. A final record has no lease.

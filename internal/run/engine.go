@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -40,7 +41,7 @@ type engine struct {
 	aside         known.Aside      // operations not sendable now by this client alone
 	wake          func()           // tells Run of this client: something may be due
 	owes          func()           // likewise: a result may be owed
-	ownResults    ownResults       // of the Runs of this client
+	delivering    atomic.Int32     // Runs that deliver results
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil
@@ -97,7 +98,6 @@ type run struct {
 	given    operation.Given // the drive's knowledge at its beginning
 	drive    operation.Drive
 	owed     uint64       // result.owed
-	delivery bool         // a place among the own results is reserved for it
 	handed   *handover    // result.handed
 	lost     bool         // the loss of its lease was told
 	resolved bool         // its record says: it has ended, and its callers know how
@@ -161,7 +161,7 @@ func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 			return res
 		}
 	}
-	r.tell(EventBegun, nil)
+	r.tellStep(EventBegun)
 	return r.execute()
 }
 
@@ -228,13 +228,13 @@ func (r *run) finished(res *result) *result {
 	defer r.stillFree(res)
 	r.tellHeld()
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
-	change := func(e *Event) {
-		e.Outcome, e.Err, e.Rule = r.known(), res.err, r.rule()
+	if r.heard() || r.endSpan != nil {
+		e := r.event(EventFinished)
+		e.Outcome, e.Err, e.Rule, e.Hold = r.known(), res.err, r.rule(), r.holds()
 		e.answeredBy(r.last.Answer, r.drive.Proof().Replayed)
-		e.Hold = r.holds()
+		r.ends(e)
+		r.tell(e)
 	}
-	r.ends(EventFinished, change)
-	r.tell(EventFinished, change)
 	r.logEnd(res)
 	return res
 }
@@ -326,7 +326,11 @@ func (r *run) waits(context.Context, *http.Response, error) (again bool, err err
 	if !r.drive.KeepsAnswer() {
 		r.last.Drain()
 	}
-	r.tell(EventWaiting, func(e *Event) { e.Wait = r.drive.Wait() })
+	if r.heard() {
+		e := r.event(EventWaiting)
+		e.Wait = r.drive.Wait()
+		r.tell(e)
+	}
 	draining := r.call.Draining() // it ends this wait, but not an attempt
 	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
 	r.took.enter(&r.took.spent.Waiting)

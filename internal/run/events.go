@@ -16,30 +16,31 @@ type EventKind string
 
 // The kinds of events.
 const (
-	EventNotBegun   EventKind = "not begun"
-	EventKeyRefused EventKind = "key refused"
-	EventKeyReused  EventKind = "key reused"
-	EventEnqueued   EventKind = "enqueued"
-	EventJoined     EventKind = "joined"
-	EventLeaseLost  EventKind = "lease lost"
-	EventHeld       EventKind = "held"
-	EventDelivered  EventKind = "delivered"
-	EventSettled    EventKind = "settled"
-	EventAbandoned  EventKind = "abandoned"
-	EventAssigned   EventKind = "assigned"
-	EventRekeyed    EventKind = "rekeyed"
-	EventSwept      EventKind = "swept"
-	EventBegun      EventKind = "begun"
-	EventAttempt    EventKind = "attempt"
-	EventAnswered   EventKind = "answered"
-	EventWaiting    EventKind = "waiting"
-	EventFinished   EventKind = "finished"
-	EventRecorded   EventKind = "recorded"
-	EventBlocked    EventKind = "blocked"
-	EventUnserved   EventKind = "unserved"
-	EventListening  EventKind = "listening"
-	EventPolling    EventKind = "polling"
-	EventLeft       EventKind = "left"
+	EventNotBegun    EventKind = "not begun"
+	EventKeyRefused  EventKind = "key refused"
+	EventKeyReused   EventKind = "key reused"
+	EventEnqueued    EventKind = "enqueued"
+	EventJoined      EventKind = "joined"
+	EventLeaseLost   EventKind = "lease lost"
+	EventHeld        EventKind = "held"
+	EventDelivered   EventKind = "delivered"
+	EventUndelivered EventKind = "undelivered"
+	EventSettled     EventKind = "settled"
+	EventAbandoned   EventKind = "abandoned"
+	EventAssigned    EventKind = "assigned"
+	EventRekeyed     EventKind = "rekeyed"
+	EventSwept       EventKind = "swept"
+	EventBegun       EventKind = "begun"
+	EventAttempt     EventKind = "attempt"
+	EventAnswered    EventKind = "answered"
+	EventWaiting     EventKind = "waiting"
+	EventFinished    EventKind = "finished"
+	EventRecorded    EventKind = "recorded"
+	EventBlocked     EventKind = "blocked"
+	EventUnserved    EventKind = "unserved"
+	EventListening   EventKind = "listening"
+	EventPolling     EventKind = "polling"
+	EventLeft        EventKind = "left"
 )
 
 // Event has the fields of oncehttp.Event, documented there.
@@ -71,12 +72,21 @@ type Event struct {
 // Durations has the fields of oncehttp.Durations, documented there.
 type Durations struct{ Whole, Journal, Wire, Waiting time.Duration }
 
-// tell tells Config.Observe of one step of the run.
-func (r *run) tell(kind EventKind, change func(*Event)) {
-	if r.cfg.Observe == nil {
+// heard reports whether somebody hears of the run's steps: then the event of a step is made, and told.
+func (r *run) heard() bool { return r.cfg.Observe != nil }
+
+// tellStep tells Config.Observe of a step without facts of its own.
+func (r *run) tellStep(kind EventKind) {
+	if r.heard() {
+		r.tell(r.event(kind))
+	}
+}
+
+// tell tells Config.Observe of one step of the run, if it is set.
+func (r *run) tell(e Event) {
+	if !r.heard() {
 		return
 	}
-	e := r.event(kind, change)
 	work := r.call.Work()
 	work.Visit()
 	defer work.Return()
@@ -84,12 +94,9 @@ func (r *run) tell(kind EventKind, change func(*Event)) {
 }
 
 // event returns an event of the run, as it stands.
-func (r *run) event(kind EventKind, change func(*Event)) Event {
+func (r *run) event(kind EventKind) Event {
 	e := eventOf(kind, &r.rec, r.call.Number(), r.took)
 	e.Attempt, e.Sends, e.Resumed = r.drive.Attempts(), r.sends(), !r.given.Created
-	if change != nil {
-		change(&e)
-	}
 	return e
 }
 
@@ -106,18 +113,24 @@ func (e *Event) answeredBy(a *wire.Answer, replayed bool) {
 
 // tellRecorded tells of an answer from the journal, if res is one.
 func (r *run) tellRecorded(res *result) {
-	if a := res.answer; a != nil {
-		r.tell(EventRecorded, func(e *Event) { e.Outcome, e.Status, e.Source = a.result.Outcome, a.status, SourceJournal })
+	if a := res.answer; a != nil && r.heard() {
+		e := r.event(EventRecorded)
+		e.Outcome, e.Status, e.Source = a.result.Outcome, a.status, SourceJournal
+		r.tell(e)
 	}
 }
 
 // tellOpened tells of the end of a call on an existing record, without a drive.
 func (r *run) tellOpened(res *result) {
-	if res.err != nil {
-		r.tell(notBegunKind(res.err), func(e *Event) { e.Err, e.Hold = res.err, r.holds() })
+	if res.err == nil {
+		r.tellRecorded(res)
 		return
 	}
-	r.tellRecorded(res)
+	if r.heard() {
+		e := r.event(notBegunKind(res.err))
+		e.Err, e.Hold = res.err, r.holds()
+		r.tell(e)
+	}
 }
 
 // holds returns the reason of the record's hold; "" if it is not held.
@@ -130,8 +143,10 @@ func (r *run) holds() persist.HoldReason {
 
 // tellHeld tells of a hold written by the run, if there is one.
 func (r *run) tellHeld() {
-	if hold := r.holds(); hold != "" {
-		r.tell(EventHeld, func(e *Event) { e.Hold, e.Rule = hold, r.rule() })
+	if hold := r.holds(); hold != "" && r.heard() {
+		e := r.event(EventHeld)
+		e.Hold, e.Rule = hold, r.rule()
+		r.tell(e)
 	}
 }
 
@@ -141,7 +156,11 @@ func (r *run) tellLost(err error) {
 		return
 	}
 	r.lost = true
-	r.tell(EventLeaseLost, func(e *Event) { e.Err, e.Rule = err, ruleOfLeases })
+	if r.heard() {
+		e := r.event(EventLeaseLost)
+		e.Err, e.Rule = err, ruleOfLeases
+		r.tell(e)
+	}
 }
 
 // tellNotBegun tells of a call's error before it has a record.
@@ -205,9 +224,13 @@ func (c *Client) tellEnqueued(ctx context.Context, op *preparedRequest, created 
 	}
 }
 
-// tellDelivered tells of a call of Config.OnResult.
+// tellDelivered tells of a call of Config.OnResult, and its error.
 func (r *runner) tellDelivered(ctx context.Context, rec *persist.Record, err error) {
-	e := eventOf(EventDelivered, rec, 0, &unasked)
+	kind := EventDelivered
+	if err != nil {
+		kind = EventUndelivered
+	}
+	e := eventOf(kind, rec, 0, &unasked)
 	e.Outcome, e.Err = OutcomeOf(rec), err
 	if rec.State == persist.StateHeld {
 		e.Hold = rec.HoldReason

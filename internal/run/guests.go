@@ -83,13 +83,7 @@ func (r *run) allows(origin string) (allowed bool) {
 }
 
 // Handing is called before a request is handed to the Transport, or an answer's body is read.
-func (r *run) Handing() {
-	r.call.Work().Visit()
-	r.took.enter(&r.took.spent.Wire)
-}
+func (r *run) Handing() { r.call.Work().Visit() }
 
 // Handed is called once the Transport has returned.
-func (r *run) Handed() {
-	r.took.leave()
-	r.call.Work().Return()
-}
+func (r *run) Handed() { r.call.Work().Return() }

@@ -22,14 +22,14 @@ type beginning func(context.Context, Event) (context.Context, func(Event))
 // instrumented is a call with the values of the context returned by Config.Instrument in its own contexts.
 type instrumented struct {
 	callers
-	context, values context.Context
+	context, values overlay
 }
 
 // Context returns the call's context, with those values.
-func (i *instrumented) Context() context.Context { return i.context }
+func (i *instrumented) Context() context.Context { return &i.context }
 
 // Values is Context, and never ends.
-func (i *instrumented) Values() context.Context { return i.values }
+func (i *instrumented) Values() context.Context { return &i.values }
 
 // overlay is a context with the values of another one. The first one says when it ends.
 type overlay struct {
@@ -50,61 +50,67 @@ func (o *overlay) Value(key any) any {
 // end is nil if there is nothing to call at the end.
 func (r *run) instrument(ctx context.Context, begin beginning, e Event) (end func(Event)) {
 	call := r.call
-	within := ctx
-	r.calm(func() { within, end = begin(ctx, e) })
+	within, end := r.calmBegin(ctx, begin, e)
 	switch {
 	case within == nil || within == ctx:
 	case inflight.From(within) != inflight.From(ctx):
 		r.cfg.log(call.Values(), slog.LevelError, "Config.Instrument has returned a context that is not derived from its own; it is not used", r.rec.Key, nil)
 	default:
-		r.call = &instrumented{call, &overlay{call.Context(), within}, &overlay{call.Values(), within}}
+		r.call = &instrumented{call, overlay{call.Context(), within}, overlay{call.Values(), within}}
 	}
 	return end
 }
 
-// calm calls a function of Config.Instrument. A panic of it is logged, and goes no further.
-func (r *run) calm(f func()) {
-	work := r.call.Work()
-	work.Visit()
-	defer work.Return()
+// calmBegin calls a method of Config.Instrument. A panic of it is logged, and goes no further; then it returns nothing.
+func (r *run) calmBegin(ctx context.Context, begin beginning, e Event) (within context.Context, end func(Event)) {
+	r.call.Work().Visit()
 	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if value := recover(); value != nil { // else it has ended the goroutine
-			r.cfg.logCrash(r.call.Values(), "Config.Instrument has crashed", r.rec.Key, &crash{value, debug.Stack()})
-		}
-	}()
-	f()
+	defer func() { r.calmed(returned, recover()) }()
+	within, end = begin(ctx, e)
 	returned = true
+	return within, end
+}
+
+// calmEnd is calmBegin for the function of an end.
+func (r *run) calmEnd(end func(Event), e Event) {
+	r.call.Work().Visit()
+	returned := false
+	defer func() { r.calmed(returned, recover()) }()
+	end(e)
+	returned = true
+}
+
+// calmed ends a call of Config.Instrument. value is that of its panic; nil, if it has not returned: it has ended the goroutine.
+func (r *run) calmed(returned bool, value any) {
+	if !returned && value != nil {
+		r.cfg.logCrash(r.call.Values(), "Config.Instrument has crashed", r.rec.Key, &crash{value, debug.Stack()})
+	}
+	r.call.Work().Return()
 }
 
 // begins tells Config.Instrument of the run, if it is set.
 func (r *run) begins() {
 	if r.cfg.Instrument != nil {
-		r.endSpan = r.instrument(r.call.Context(), r.cfg.Instrument.Operation, r.event(EventBegun, nil))
+		r.endSpan = r.instrument(r.call.Context(), r.cfg.Instrument.Operation, r.event(EventBegun))
 	}
 }
 
 // ends tells Config.Instrument of the end of the run, once.
-func (r *run) ends(kind EventKind, change func(*Event)) {
+func (r *run) ends(e Event) {
 	if end := r.endSpan; end != nil {
 		r.endSpan = nil
-		e := r.event(kind, change)
-		r.calm(func() { end(e) })
+		r.calmEnd(end, e)
 	}
 }
 
 // tellLeft tells of a run after it has given its operation back without an end.
 func (r *run) tellLeft(res *result) {
-	change := func(e *Event) {
-		if e.Err = errLimited; res.err != nil {
-			e.Err = res.err
-		}
+	e := r.event(EventLeft)
+	if e.Err = errLimited; res.err != nil {
+		e.Err = res.err
 	}
-	r.ends(EventLeft, change)
-	r.tell(EventLeft, change)
+	r.ends(e)
+	r.tell(e)
 }
 
 // errCrashed is the error of a run, or of an attempt, broken off by the user's code: it panicked, or it ended its goroutine.
@@ -118,17 +124,18 @@ func (r *run) sendOnce() {
 	}
 	call, sent := r.call, false
 	ctx := &attemptContext{call.Context(), r.attemptNow(), true}
-	end := r.instrument(ctx, r.cfg.Instrument.Attempt, r.event(EventAttempt, nil))
+	end := r.instrument(ctx, r.cfg.Instrument.Attempt, r.event(EventAttempt))
 	defer func() {
 		r.call = call
 		if end == nil {
 			return
 		}
-		e := r.event(EventAnswered, r.answeredBy)
+		e := r.eventAnswered()
 		if !sent {
-			e = r.event(EventAnswered, func(e *Event) { e.Err = errCrashed })
+			e = r.event(EventAnswered)
+			e.Err = errCrashed
 		}
-		r.calm(func() { end(e) })
+		r.calmEnd(end, e)
 	}()
 	r.sendNow()
 	sent = true

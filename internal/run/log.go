@@ -22,7 +22,7 @@ func (r *run) logAttempt() {
 	r.cfg.log(r.call.Values(), slog.LevelDebug, "an attempt has ended", r.rec.Key, r.own.Err, attrs...)
 }
 
-// logEnd logs the result of a run with more than one attempt, in all process lives, or with an error.
+// logEnd logs the result of a run with more than one attempt, or with an error.
 func (r *run) logEnd(res *result) {
 	if r.drive.Attempts() <= 1 && res.err == nil || !r.cfg.logs(r.call.Values(), slog.LevelInfo) {
 		return

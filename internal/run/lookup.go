@@ -104,7 +104,11 @@ type lookups struct {
 
 // Prepare makes the request of the lookup anew.
 func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
-	return l.requestFor(ctx, &attemptContext{Context: send}, &l.get, target)
+	req, err := l.requestFor(ctx, &attemptContext{Context: send}, &l.get, target)
+	if err == nil {
+		l.took.enter(&l.took.spent.Wire)
+	}
+	return req, err
 }
 
 // Follow allows no redirect.

@@ -196,9 +196,10 @@ func (d ending) result() *result {
 // leave is the last act of a run. over is false if a function of the Config panicked, or ended the goroutine: then nobody gets the run's
 // answer. From here on its operation counts for callers without a key, unless it is resolved.
 func (r *run) leave(over bool) {
-	r.noDelivery()
 	if !over {
-		r.ends(EventLeft, func(e *Event) { e.Err = errCrashed })
+		e := r.event(EventLeft)
+		e.Err = errCrashed
+		r.ends(e)
 		r.last.Drain()
 	}
 	if !r.resolved {

@@ -16,7 +16,10 @@ import (
 
 const (
 	resultsAtOnce  = 4                      // deliveries of one Run under way
-	resultPoll     = 500 * time.Millisecond // between two looks for owed results, unless something tells of one
+	resultPoll     = 500 * time.Millisecond // between two looks for owed results, at least
+	resultPollMost = 30 * time.Second       // and at most
+	resultCost     = 20                     // a look takes at most such a part of the time
+	resultsNoted   = 1024                   // results known to be owed without a look
 	resultPauseMin = time.Second            // after a failed delivery; it doubles
 	resultsKept    = 1024                   // failed deliveries with a pause of their own
 	resultMargin   = 5 * time.Second        // after AnswerTimeout, until another process may deliver what this one has taken
@@ -40,7 +43,6 @@ func owedAt(rec *persist.Record) uint64 {
 
 // noteOwed notes the result made owed by the step Write.
 func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error) {
-	defer d.noDelivery()
 	owedFrom := written.OwedFrom
 	switch {
 	case err != nil || w == operation.Forget:
@@ -50,14 +52,15 @@ func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error
 	case written.Owed():
 		d.owed = written.Revision + 1 // by the Finish
 	}
-	switch {
-	case d.owed == 0:
-	case d.delivery && owedFrom.After(d.now()):
-		d.delivery = false
-		d.ownResults.queue <- ownResult{d.rec.ID, d.owed}
-	default:
-		d.owes()
+	if d.owed == 0 || !d.given.Pass { // a Do has its grace: a look finds its result
+		return
 	}
+	var own uint64
+	if owedFrom.After(d.now()) {
+		own = d.owed
+	}
+	d.shared.results.note(d.rec.ID, own)
+	d.owes()
 }
 
 // markDelivered notes that a caller or OnResult has the result, and reports whether it did. If that fails, OnResult gets it again.
@@ -125,6 +128,41 @@ func (h *handover) isWritten(owed uint64) bool {
 type deliveries struct {
 	mu    sync.Mutex
 	known map[persist.ID]*delivery // under way, or failed
+	noted map[persist.ID]uint64    // owed since the last look, resultsNoted at most; see note
+}
+
+// note notes that a result may be owed. own is the revision of a result kept from other processes until it is delivered; zero: it is not. If too
+// many are noted, a look finds it, once it is due.
+func (d *deliveries) note(id persist.ID, own uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.noted == nil {
+		d.noted = map[persist.ID]uint64{}
+	}
+	if len(d.noted) < resultsNoted {
+		d.noted[id] = own
+	}
+}
+
+// full reports whether no more can be noted.
+func (d *deliveries) full() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.noted) >= resultsNoted
+}
+
+// take returns the noted results of the accounts selected by q, and notes them no longer.
+func (d *deliveries) take(q persist.Query) map[persist.ID]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	taken := map[persist.ID]uint64{}
+	for id, own := range d.noted {
+		if q.Match(&persist.Record{ID: id, Seq: 1}) {
+			taken[id] = own
+			delete(d.noted, id)
+		}
+	}
+	return taken
 }
 
 // delivery is the delivery of one operation's results.
@@ -167,79 +205,100 @@ func (d *deliveries) end(id persist.ID, failed bool, now time.Time, most time.Du
 	of.failures++
 }
 
+// delivering are the deliveries of one Run.
+type delivering struct {
+	*runner
+	places   chan struct{} // one for each delivery under way
+	underWay sync.WaitGroup
+	waited   time.Duration // for places, during a look
+}
+
 // deliverAll delivers results until ctx ends or the client drains, and returns when the last delivery is over.
 func (r *runner) deliverAll(ctx context.Context) {
-	var underWay sync.WaitGroup
-	defer underWay.Wait()
-	places := make(chan struct{}, resultsAtOnce)
-	own, end := r.engine.ownResults.deliver()
-	defer end(func(result ownResult) { r.engine.freeResult(context.WithoutCancel(ctx), result) })
-	for list := true; ctx.Err() == nil && r.draining.Err() == nil; {
-		if list {
-			r.cfg.guard(ctx, "a listing of owed results has crashed", func() { r.deliverOwed(ctx, places, &underWay) })
-		}
-		list = true
-		select {
-		case <-ctx.Done():
-		case <-r.draining.Done():
-		case <-r.owed:
-		case result := <-own:
-			r.engine.ownResults.drop()
-			r.begin(ctx, result.id, result.revision, places, &underWay)
-			list = false
-		case <-time.After(resultPoll):
-		}
+	d := &delivering{runner: r, places: make(chan struct{}, resultsAtOnce)}
+	defer d.underWay.Wait()
+	d.engine.delivering.Add(1)
+	defer d.leaveOwn(ctx)
+	for ctx.Err() == nil && r.draining.Err() == nil {
+		began := time.Now()
+		d.waited = 0
+		r.cfg.guard(ctx, "a listing of owed results has crashed", func() { d.look(ctx) })
+		took := time.Since(began) - d.waited
+		d.untilLook(ctx, min(max(resultPoll, resultCost*took), resultPollMost))
 	}
 }
 
-// deliverOwed starts a delivery of each result owed and due, as places become free.
-func (r *runner) deliverOwed(ctx context.Context, places chan struct{}, underWay *sync.WaitGroup) {
-	e := r.engine
-	for rec, err := range e.journal.List(ctx, persist.Query{Account: r.account(ctx), Owed: true}) {
+// untilLook waits until the next look, and delivers what this process makes owed meanwhile. It returns sooner if ctx ends or the client drains.
+func (d *delivering) untilLook(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.draining.Done():
+			return
+		case <-timer.C:
+			return
+		case <-d.owed:
+		}
+		d.cfg.guard(ctx, "the deliveries of new results have crashed", func() {
+			for id, own := range d.engine.shared.results.take(persist.Query{Account: d.account(ctx)}) {
+				if !d.start(ctx, id, own) { // it ends
+					d.engine.shared.results.note(id, own)
+				}
+			}
+		})
+	}
+}
+
+// look starts a delivery of each result owed and due, as places become free.
+func (d *delivering) look(ctx context.Context) {
+	e := d.engine
+	for rec, err := range e.journal.List(ctx, persist.Query{Account: d.account(ctx), Owed: true}) {
 		switch {
 		case persist.OfOneRecord(err): // a pass tells of it
-			continue
 		case err != nil:
-			if ctx.Err() == nil && r.draining.Err() == nil {
-				r.cfg.log(ctx, slog.LevelError, "owed results could not be listed", "", err)
+			if ctx.Err() == nil && d.draining.Err() == nil {
+				d.cfg.log(ctx, slog.LevelError, "owed results could not be listed", "", err)
 			}
 			return
 		case rec.OwedFrom.After(e.now()):
-			continue
-		}
-		if !r.begin(ctx, rec.ID, 0, places, underWay) {
+		case !d.start(ctx, rec.ID, 0):
 			return
 		}
 	}
 }
 
-// begin starts a delivery of one operation's result, once a place is free, unless one is under way. own is the revision of a result written by this
-// client for its own OnResult; zero: it was found. It returns false if the deliveries end.
-func (r *runner) begin(ctx context.Context, id persist.ID, own uint64, places chan struct{}, underWay *sync.WaitGroup) bool {
-	e := r.engine
+// start starts the delivery of a result in a place, unless one is under way or pauses. own is as for note. It returns false if ctx has ended or the
+// client drains.
+func (d *delivering) start(ctx context.Context, id persist.ID, own uint64) bool {
+	e := d.engine
 	if !e.shared.results.begin(id, e.now()) {
 		return true
 	}
+	began := time.Now()
 	select {
-	case places <- struct{}{}:
+	case d.places <- struct{}{}:
 	case <-ctx.Done():
-	case <-r.draining.Done():
+	case <-d.draining.Done():
 	}
-	if ctx.Err() != nil || r.draining.Err() != nil {
+	d.waited += time.Since(began)
+	if ctx.Err() != nil || d.draining.Err() != nil {
 		e.shared.results.end(id, false, e.now(), 0)
 		return false
 	}
-	underWay.Go(func() {
-		defer func() { <-places }()
+	d.underWay.Go(func() {
+		defer func() { <-d.places }()
 		failed := true
-		defer func() { e.shared.results.end(id, failed, e.now(), r.cfg.Retry.MaxPause) }()
-		r.cfg.guard(ctx, "a result could not be delivered", func() { failed = !r.deliver(ctx, id, own) })
+		defer func() { e.shared.results.end(id, failed, e.now(), d.cfg.Retry.MaxPause) }()
+		d.cfg.guard(ctx, "a result could not be delivered", func() { failed = !d.deliver(ctx, id, own) })
 	})
 	return true
 }
 
-// deliver hands the record's present state to OnResult if the state is owed, and marks it. own is as for begin: until OwedFrom no other
-// process delivers such a result. It returns false if it is to be tried again.
+// deliver hands the record's present state to OnResult if the state is owed, and marks it. own is as for note: until OwedFrom no other process
+// delivers such a result. It returns false if it is to be tried again.
 func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 	rec, err := r.engine.journal.Get(ctx, id)
 	if err != nil || !rec.Owed() {
@@ -248,7 +307,7 @@ func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 	now := r.engine.now()
 	mine := own != 0 && rec.Revision == own && !rec.OwedFrom.Before(now.Add(r.cfg.Retry.AnswerTimeout))
 	if !mine && rec.OwedFrom.After(now) {
-		return true // a later listing has it
+		return true // a later look has it
 	}
 	if err := r.engine.journal.Flush(ctx); err != nil {
 		r.cfg.log(ctx, slog.LevelError, "a result is not delivered before its record is durable", id.Key, err)

@@ -312,7 +312,11 @@ func reconcile(r *run) (res *result, took bool) {
 	if said.Answer != nil {
 		a.status, a.header, a.body = said.Answer.Status, said.Answer.Header, said.Answer.Body
 	}
-	r.tell(EventFinished, func(e *Event) { e.Outcome, e.Status, e.Rule = a.result.Outcome, a.status, ruleOfPeople })
+	if r.heard() {
+		e := r.event(EventFinished)
+		e.Outcome, e.Status, e.Rule = a.result.Outcome, a.status, ruleOfPeople
+		r.tell(e)
+	}
 	return &result{answer: a}, true
 }
 

@@ -40,6 +40,7 @@ func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*h
 	}
 	if err == nil {
 		d.sending()
+		d.took.enter(&d.took.spent.Wire)
 	}
 	return req, err
 }
@@ -47,6 +48,7 @@ func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*h
 // Admit waits as for any request. If, after this wait or earlier attempts, the send could outlast the record's SendUntil, a later one is
 // written first, durably.
 func (d recordedRequest) Admit(ctx context.Context, hop bool) error {
+	d.took.leave() // the send before a hop is over
 	if err := d.run.Admit(ctx, hop); err != nil {
 		return err
 	}
@@ -115,6 +117,7 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
 	}
 	sent := sender.Send(r.call.Context(), target)
+	r.took.leave()
 	_ = r.clock.Notice(r.call.Values(), r.host) // if the journal cannot be asked, nothing can be recorded either
 	sent.Err = sanitized(sent.Err)
 	r.moreSends, r.begun = r.moreSends+sent.Sends, 0

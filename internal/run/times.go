@@ -13,7 +13,7 @@ type stopwatch struct {
 	began time.Time
 	spent Durations      // without Whole
 	in    *time.Duration // the part under way, one of spent; nil: the client's own work
-	since time.Time      // the begin of that part
+	since time.Duration  // the begin of that part, after began
 }
 
 // unasked is the stopwatch of all calls of clients without Observe and Instrument.
@@ -38,17 +38,25 @@ func (w *stopwatch) copy() *stopwatch {
 // enter begins a part: the address of a field of spent. A part under way ends.
 func (w *stopwatch) enter(part *time.Duration) {
 	if w.asked {
-		w.leave()
-		w.in, w.since = part, time.Now()
+		w.lap(time.Since(w.began))
+		w.in = part
 	}
 }
 
 // leave ends the part under way, if there is one.
 func (w *stopwatch) leave() {
 	if w.in != nil {
-		*w.in += time.Since(w.since)
+		w.lap(time.Since(w.began))
 		w.in = nil
 	}
+}
+
+// lap adds the time up to now, after began, to the part under way.
+func (w *stopwatch) lap(now time.Duration) {
+	if w.in != nil {
+		*w.in += now - w.since
+	}
+	w.since = now
 }
 
 // read returns the times so far, with the part under way.
@@ -56,13 +64,10 @@ func (w *stopwatch) read() Durations {
 	if !w.asked {
 		return Durations{}
 	}
-	in := w.in
-	w.leave()
-	if in != nil {
-		w.in, w.since = in, time.Now()
-	}
+	now := time.Since(w.began)
+	w.lap(now)
 	d := w.spent
-	d.Whole = time.Since(w.began)
+	d.Whole = now
 	return d
 }
 

@@ -70,6 +70,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	c.seq = j.seq
 	s := slot{rev: 1, flags: c.keys.check, intentSum: sealSum(c.intent, kindIntent, c.seq), group: c.keys.group}
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
+	s.created, s.reason = dueAt(rec.Created), j.slots.number([]byte(rec.HoldReason))
 	s.mark(slotGenerated, rec.Generated)
 	s.mark(slotForgets, rec.KeepKey != 0)
 	s.mark(slotOwed, rec.Owed())
@@ -245,6 +246,7 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
 	s.mark(slotChanged, true)
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
+	s.reason = j.slots.number([]byte(rec.HoldReason))
 	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
 	s.mark(slotUnreported, rec.Unreported)
 	s.mark(slotOwed, rec.Owed())

@@ -108,6 +108,7 @@
 // groupcommit.go (the committer, and the time of a commit), and commit.go (the writing of one batch).
 // Opening is open.go, recover.go (the choice of the commit that counts) and load.go. The pages of the file
 // are read by metapage.go, page.go and pagescan.go; these know nothing of records. layout.go and entry.go
-// describe the content of the file; slots.go, dues.go and index.go hold the memory. docs/reliability.md
+// describe the content of the file; slots.go, dues.go, count.go and index.go hold the
+// memory. docs/reliability.md
 // lists the tests.
 package bolt

@@ -7,15 +7,17 @@ import (
 	"time"
 )
 
-// dues are two times of each unfinished record of a chunk, in the order of their Seqs: when it is due, and
-// until when it may be on its way. Each time takes 8 bytes; a final record takes nothing. So a pass over
-// the due records looks at a few numbers for 64 records, and reads only due ones.
+// dues are three times of each unfinished record of a chunk, in the order of their Seqs: when it is due,
+// when it was created, and until when it may be on its way. Each time takes 8 bytes; a final record takes
+// nothing. So a pass over the due records looks at a few numbers for 64 records, and reads only due ones.
 type dues struct {
-	first  int64    // the earliest of at
-	group  uint64   // recordKeys.group of all of them, unless groups is set; zero while it is not known yet
-	at     []int64  // by dueAt
-	until  []int64  // dueAt of each SendUntil; nil while none of them is set
-	groups []uint64 // of each; nil while all are of one group
+	first   int64    // the earliest of at
+	group   uint64   // recordKeys.group of all of them, unless groups is set; zero while it is not known yet
+	at      []int64  // by dueAt
+	created []int64  // likewise
+	until   []int64  // dueAt of each SendUntil; nil while none of them is set
+	groups  []uint64 // of each; nil while all are of one group
+	reasons []uint8  // slot.reason of each; nil while all are zero
 }
 
 // dueAt is a time as the index has it, in nanoseconds. It keeps the order of times. Only those before the year 1678
@@ -40,11 +42,17 @@ func dueTime(at int64) time.Time {
 }
 
 // insert enters a record as the i-th.
-func (d *dues) insert(i int, at, until int64, group uint64) {
+func (d *dues) insert(i int, v *slot) {
+	at, until, group := v.due, v.until, v.group
 	if len(d.at) == 0 {
 		d.first, d.group = at, group
 	}
 	d.at = slices.Insert(d.at, i, at)
+	d.created = slices.Insert(d.created, i, v.created)
+	if d.reasons != nil {
+		d.reasons = slices.Insert(d.reasons, i, 0)
+	}
+	d.setReason(i, v.reason)
 	if d.until != nil {
 		d.until = slices.Insert(d.until, i, until)
 	}
@@ -58,10 +66,11 @@ func (d *dues) insert(i int, at, until int64, group uint64) {
 }
 
 // replace changes the i-th record.
-func (d *dues) replace(i int, at, until int64, group uint64) {
-	was := d.at[i]
-	d.at[i] = at
-	d.setUntil(i, until)
+func (d *dues) replace(i int, v *slot) {
+	was, at, group := d.at[i], v.due, v.group
+	d.at[i], d.created[i] = at, v.created
+	d.setReason(i, v.reason)
+	d.setUntil(i, v.until)
 	d.changed(was, at)
 	if d.groups != nil {
 		d.groups[i] = group
@@ -92,6 +101,25 @@ func (d *dues) untilOf(i int) int64 {
 	return d.until[i]
 }
 
+// setReason sets the reason of the i-th record.
+func (d *dues) setReason(i int, reason uint8) {
+	if d.reasons == nil {
+		if reason == 0 {
+			return
+		}
+		d.reasons = make([]uint8, len(d.at))
+	}
+	d.reasons[i] = reason
+}
+
+// reasonOf is the reason of the i-th record.
+func (d *dues) reasonOf(i int) uint8 {
+	if d.reasons == nil {
+		return 0
+	}
+	return d.reasons[i]
+}
+
 // assign sets the group of the i-th record if all had one until now. A zero is set once it is known: a
 // journal is loaded in two passes, and only the second knows groups.
 func (d *dues) assign(i int, group uint64) {
@@ -107,7 +135,10 @@ func (d *dues) assign(i int, group uint64) {
 // remove takes the i-th record out. The memory is kept if others may follow.
 func (d *dues) remove(i int, others bool) {
 	was := d.at[i]
-	d.at = slices.Delete(d.at, i, i+1)
+	d.at, d.created = slices.Delete(d.at, i, i+1), slices.Delete(d.created, i, i+1)
+	if d.reasons != nil {
+		d.reasons = slices.Delete(d.reasons, i, i+1)
+	}
 	if d.until != nil {
 		d.until = slices.Delete(d.until, i, i+1)
 	}
@@ -118,7 +149,7 @@ func (d *dues) remove(i int, others bool) {
 	case len(d.at) > 0:
 		d.changed(was, math.MaxInt64)
 	case others:
-		*d = dues{at: d.at, until: d.until}
+		*d = dues{at: d.at, created: d.created, until: d.until}
 	default:
 		*d = dues{}
 	}
@@ -147,9 +178,9 @@ func (c *chunk) setDue(bit uint64, open bool, v *slot) {
 	i, known := bits.OnesCount64(c.open&(bit-1)), c.open&bit != 0
 	switch {
 	case open && known:
-		c.dues.replace(i, v.due, v.until, v.group)
+		c.dues.replace(i, v)
 	case open:
-		c.dues.insert(i, v.due, v.until, v.group)
+		c.dues.insert(i, v)
 	case known:
 		c.dues.remove(i, c.used>>63 == 0) // Seqs ascend: others come until the last place is taken
 	}

@@ -14,7 +14,7 @@ type dueModel map[uint64]slot
 
 // random is a slot of an unfinished record, or of a final one.
 func (m dueModel) random(rnd *rand.Rand, seq uint64, groups uint64) slot {
-	s := slot{rev: rnd.Uint32(), due: rnd.Int64N(20), until: noTime, group: mix(seq%7%groups) | 1}
+	s := slot{rev: rnd.Uint32(), due: rnd.Int64N(20), until: noTime, created: rnd.Int64N(1000), group: mix(seq%7%groups) | 1}
 	if rnd.IntN(3) == 0 {
 		s.until = rnd.Int64N(20)
 	}
@@ -22,7 +22,10 @@ func (m dueModel) random(rnd *rand.Rand, seq uint64, groups uint64) slot {
 		s.due = math.MinInt64
 	}
 	s.mark(slotOpen, rnd.IntN(3) > 0)
-	s.mark(slotHeld, s.is(slotOpen) && rnd.IntN(4) == 0)
+	if s.is(slotOpen) && rnd.IntN(4) == 0 {
+		s.mark(slotHeld, true)
+		s.reason = uint8(rnd.IntN(4))
+	}
 	return s
 }
 
@@ -30,11 +33,14 @@ func (m dueModel) random(rnd *rand.Rand, seq uint64, groups uint64) slot {
 func (m dueModel) compare(s *slots) error {
 	for seq, want := range m {
 		if !want.is(slotOpen) {
-			want.due, want.until, want.group = 0, 0, 0
+			want.due, want.until, want.group, want.created = 0, 0, 0, 0
 		}
 		if got, found := s.get(seq); !found || got != want {
 			return fmt.Errorf("slot %d: %+v, found %t; want %+v", seq, got, found, want)
 		}
+	}
+	if err := m.compareTally(s); err != nil {
+		return err
 	}
 	for _, by := range []int64{math.MinInt64, 0, 7, math.MaxInt64} {
 		for _, w := range []which{{pending: true}, {held: true}, {pending: true, held: true}, {final: true, pending: true}} {
@@ -54,6 +60,38 @@ func (m dueModel) compare(s *slots) error {
 		if err := m.compareTurns(s, by); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// compareTally compares the counts. While the slots are loaded, nothing is in the heaps.
+func (m dueModel) compareTally(s *slots) error {
+	want, held := struct {
+		pending  int
+		age, due int64
+	}{age: math.MaxInt64, due: math.MaxInt64}, make([]int, len(s.held))
+	got := want
+	for _, v := range m {
+		switch {
+		case v.is(slotHeld):
+			held[v.reason]++
+		case v.is(slotOpen):
+			want.pending++
+			want.due = min(want.due, v.due)
+		default:
+			continue
+		}
+		want.age = min(want.age, v.created)
+	}
+	got.pending = s.pending
+	if _, at, ok := s.byAge.Least(); ok {
+		got.age = at
+	}
+	if _, at, ok := s.byDue.Least(); ok {
+		got.due = at
+	}
+	if s.settled && got != want || !slices.Equal(s.held, held) {
+		return fmt.Errorf("counted %+v, held %v; want %+v, %v", got, s.held, want, held)
 	}
 	return nil
 }
@@ -99,6 +137,9 @@ func TestDues(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
 		rnd, m, s := rand.New(rand.NewPCG(seed, 0)), dueModel{}, newSlots()
+		for i := range 4 {
+			s.number([]byte{byte(i)})
+		}
 		groups := 1 + seed%3
 		// Loaded in two passes: the first knows no groups, and not all records.
 		for seq := uint64(1); seq <= 200; seq++ {

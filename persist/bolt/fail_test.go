@@ -78,6 +78,11 @@ func TestWriteFails(t *testing.T) {
 		return os.OpenFile(name, os.O_RDONLY, perm)
 	}})
 	want := mustContents(t, j)
+	counts := func() string {
+		c, err := j.Count(ctx)
+		return fmt.Sprint(c.Pending, c.Held, c.Oldest.Equal(kept.Created), c.NextDue, err)
+	}
+	counted := counts()
 	for range 2 {
 		_, created, err := j.Begin(ctx, record("order"))
 		if created || err == nil || errors.Is(err, persist.ErrUncertain) || !strings.Contains(err.Error(), path) {
@@ -102,6 +107,14 @@ func TestWriteFails(t *testing.T) {
 		}
 		if got := mustContents(t, j); !slices.Equal(got, want) {
 			t.Errorf("after changes that were not written it holds\n%q\nwant\n%q", got, want)
+		}
+		held := kept
+		held.State, held.HoldReason = persist.StateHeld, persist.HoldNoKey
+		if _, err := j.Update(ctx, held); err == nil {
+			t.Error("Update of what cannot be written succeeded")
+		}
+		if got := counts(); got != counted {
+			t.Errorf("after changes that were not written it counts %s, want %s", got, counted)
 		}
 	}
 	finish(t, j, kept)

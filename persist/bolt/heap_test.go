@@ -32,7 +32,7 @@ func TestHeapARecord(t *testing.T) {
 		finished  bool
 		most      float64
 	}{
-		{"finished", false, true, 44}, {"pending", false, false, 46}, {"pending, generated keys", true, false, 72},
+		{"finished", false, true, 46}, {"pending", false, false, 55}, {"pending, generated keys", true, false, 80},
 	}, 3) {
 		path, before := newPath(t), liveHeap()
 		j := openWith(t, path, bolt.Options{Sync: func(*os.File) error { return nil }})

@@ -18,6 +18,7 @@ import (
 var (
 	_ persist.Journal  = (*Journal)(nil)
 	_ persist.DueTimes = (*Journal)(nil)
+	_ persist.Counter  = (*Journal)(nil)
 )
 
 // Options adjust [Open]. The zero value is the right one but for tests.

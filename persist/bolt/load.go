@@ -155,7 +155,7 @@ func (j *Journal) loadProgress(key, value []byte) error {
 		return err
 	}
 	s := slot{progressSum: sum, flags: slotChanged}
-	if err := s.loadProgress(progress); err != nil {
+	if err := s.loadProgress(progress, &j.slots.tally); err != nil {
 		return err
 	}
 	j.slots.set(seq, s)
@@ -164,7 +164,7 @@ func (j *Journal) loadProgress(key, value []byte) error {
 
 // loadProgress sets a slot from an encoded progress.
 // Errors: persist.ErrCorrupt.
-func (s *slot) loadProgress(progress []byte) error {
+func (s *slot) loadProgress(progress []byte, t *tally) error {
 	f, err := codec.PeekProgress(progress)
 	if err != nil {
 		return err
@@ -174,6 +174,7 @@ func (s *slot) loadProgress(progress []byte) error {
 	}
 	s.rev = uint32(f.Revision)
 	s.setState(f.State, f.NextAttempt, f.SendUntil)
+	s.reason = t.number(f.HoldReason)
 	s.mark(slotSwept, f.Swept)
 	s.mark(slotForgets, f.KeepKey != 0)
 	s.mark(slotUnreported, f.Unreported)
@@ -244,8 +245,8 @@ func (l *loader) intent(key, value []byte) error {
 		return err
 	}
 	keys := l.j.hash.intentKeys(&i)
-	s := slot{intentSum: sum, flags: keys.check, group: keys.group}
-	if err := s.loadProgress(progress); err != nil {
+	s := slot{intentSum: sum, flags: keys.check, group: keys.group, created: dueAt(i.Created)}
+	if err := s.loadProgress(progress, &l.j.slots.tally); err != nil {
 		return err
 	}
 	s.mark(slotGenerated, i.Generated)
@@ -266,7 +267,7 @@ func (j *Journal) enterLoaded(l *loaded) {
 		outside := s.is(slotOutside) || later.is(slotOutside)
 		s.rev, s.progressSum = later.rev, later.progressSum
 		s.mark(slotChanged, true)
-		s.due, s.until = later.due, later.until
+		s.due, s.until, s.reason = later.due, later.until, later.reason
 		s.mark(slotOpen, later.is(slotOpen))
 		s.mark(slotHeld, later.is(slotHeld))
 		s.mark(slotSwept, later.is(slotSwept))

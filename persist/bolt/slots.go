@@ -18,9 +18,11 @@ type slot struct {
 	flags       uint32
 
 	// Of an unfinished record, see dues.go. A final one does not keep them.
-	due   int64  // dueAt of its NextAttempt
-	until int64  // dueAt of its SendUntil
-	group uint64 // recordKeys.group of its account and origin
+	due     int64  // dueAt of its NextAttempt
+	until   int64  // dueAt of its SendUntil
+	created int64  // dueAt of its Created
+	group   uint64 // recordKeys.group of its account and origin
+	reason  uint8  // of a held one, see tally.number
 }
 
 // packed is the part of a slot kept for every record, in 16 bytes.
@@ -76,6 +78,7 @@ type chunk struct {
 	unresolved uint64 // of those in use, the unresolved
 	owed       uint64 // of those in use, those with slotOwed
 	dues       dues   // of the unfinished
+	ranks      ranks
 	slots      [64]packed
 }
 
@@ -87,12 +90,13 @@ type slots struct {
 	digest uint64
 	count  int
 	owed   int // how many have slotOwed
+	tally
 
 	settled bool
 }
 
 // newSlots is empty, and ready to be loaded.
-func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}} }
+func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}, tally: newTally()} }
 
 // get returns the slot of a record. found is false if there is no such record, or it
 // was removed.
@@ -106,6 +110,7 @@ func (s *slots) get(seq uint64) (v slot, found bool) {
 	if c.open&bit != 0 {
 		i := bits.OnesCount64(c.open & (bit - 1))
 		v.due, v.until, v.group = c.dues.at[i], c.dues.untilOf(i), c.dues.groupOf(i)
+		v.created, v.reason = c.dues.created[i], c.dues.reasonOf(i)
 	}
 	return v, true
 }
@@ -127,6 +132,7 @@ func (s *slots) set(seq uint64, v slot) {
 	} else {
 		s.count++
 	}
+	s.tallyUp(seq, &v)
 	now := v.packed()
 	s.digest += now.contribution(seq)
 	*old = now
@@ -137,6 +143,7 @@ func (s *slots) set(seq uint64, v slot) {
 	c.kept = masked(c.kept, bit, v.is(slotSwept) && !v.is(slotGenerated|slotForgets))
 	c.unresolved = masked(c.unresolved, bit, v.unresolved())
 	s.owe(c, bit, v.is(slotOwed))
+	s.rank(c)
 }
 
 // owe keeps the bit of slotOwed in a chunk, and the count of all slots with it.
@@ -166,6 +173,9 @@ func (s *slots) enter(n uint64) {
 func (s *slots) settle() {
 	slices.Sort(s.order)
 	s.settled = true
+	for _, c := range s.chunks {
+		s.rank(c)
+	}
 }
 
 // remove forgets the slot of a record, and keeps the digest and the count. It does
@@ -177,11 +187,13 @@ func (s *slots) remove(seq uint64) {
 	}
 	s.digest -= c.slots[seq&63].contribution(seq)
 	s.count--
+	s.tallyUp(seq, &slot{})
 	bit := uint64(1) << (seq & 63)
 	c.setDue(bit, false, nil)
 	s.owe(c, bit, false)
 	c.slots[seq&63] = packed{}
 	c.used, c.open, c.held, c.kept, c.unresolved = c.used&^bit, c.open&^bit, c.held&^bit, c.kept&^bit, c.unresolved&^bit
+	s.rank(c)
 	if c.used != 0 {
 		return
 	}

@@ -55,6 +55,7 @@ func (j *Journal) unlink(e *entry) {
 func (j *Journal) drop(e *entry) {
 	j.unlink(e)
 	delete(j.owed, e)
+	j.tally.leave(e)
 	delete(j.byID, e.id)
 	e.dropped, e.intent, e.progress = true, nil, nil
 	if j.gone++; j.gone > 64 && j.gone > len(j.order)/2 {

@@ -23,6 +23,7 @@ var (
 	_ persist.SendClaimer = (*Journal)(nil)
 
 	_ persist.DueTimes  = (*Journal)(nil)
+	_ persist.Counter   = (*Journal)(nil)
 	_ persist.InProcess = (*Journal)(nil)
 )
 
@@ -48,6 +49,7 @@ type Journal struct {
 	owed       map[*entry]struct{} // the entries of owed results
 	order      []*entry            // by seq; dropped ones stay until half of them are dropped
 	gone       int                 // number of dropped entries in order
+	tally      tally
 }
 
 // entry is one record: its two encoded parts, and the fields first needed by a query.
@@ -68,12 +70,13 @@ type entry struct {
 	intent      []byte
 	progress    []byte // behind the intent, if there is room
 	next        *entry
-	room        [432]byte // for both, as most records are small
+	counted     counted
+	room        [408]byte // for both, as most records are small
 }
 
 // New returns an empty journal.
 func New() *Journal {
-	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}, owed: map[*entry]struct{}{}, facts: map[string][]byte{}}
+	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}, owed: map[*entry]struct{}{}, facts: map[string][]byte{}, tally: newTally()}
 	_, _ = rand.Read(j.secret[:]) // never fails
 	return j
 }
@@ -103,6 +106,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	j.order = append(j.order, e)
 	j.link(e)
 	j.noteOwed(e)
+	j.tally.count(e, rec.HoldReason)
 	return rec, true, nil
 }
 
@@ -186,6 +190,7 @@ func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 		j.unlink(e)
 	}
 	j.noteOwed(e)
+	j.tally.count(e, rec.HoldReason)
 }
 
 // Assign implements [persist.Journal].
@@ -215,6 +220,7 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	e.id = next.ID
 	j.byID[e.id] = e
 	e.begin(&next)
+	j.tally.count(e, next.HoldReason)
 	return next.Clone(), nil
 }
 
@@ -291,7 +297,7 @@ func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.open = false
-	j.byID, j.unresolved, j.owed, j.order = nil, nil, nil, nil
+	j.byID, j.unresolved, j.owed, j.order, j.tally = nil, nil, nil, nil, tally{}
 	return nil
 }
 

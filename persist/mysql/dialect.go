@@ -115,7 +115,7 @@ func (d *dialect) Records() string { return d.prefix + "oncehttp_record" }
 
 // By implements sqljournal.Dialect.
 func (d *dialect) By(index sqljournal.Index) string {
-	name := map[sqljournal.Index]string{sqljournal.PrimaryKey: "PRIMARY", sqljournal.SweepIndex: "record_sweep"}[index]
+	name := map[sqljournal.Index]string{sqljournal.PrimaryKey: "PRIMARY", sqljournal.SweepIndex: "record_sweep", sqljournal.CountIndex: "record_count"}[index]
 	return d.Records() + " FORCE INDEX (" + name + ")"
 }
 

@@ -14,6 +14,12 @@ import (
 // with a password.
 func engine(t *testing.T) sqltest.Engine {
 	t.Helper()
+	return engineOf(t)
+}
+
+// engineOf is engine, also for a benchmark.
+func engineOf(t testing.TB) sqltest.Engine {
+	t.Helper()
 	root := pool(t, "")
 	opts := migrated(t, root)
 	user := sqltest.Name()

@@ -67,10 +67,7 @@ func closeClosed(k *check) {
 		n.Notify()
 		k.want(n.Listen(ctx, func(error) {}), persist.ErrClosed, "Listen after Close")
 	}
-	if d, ok := persist.As[persist.DueTimes](j); ok {
-		_, err := d.DueTimes(ctx, persist.Query{})
-		k.want(err, persist.ErrClosed, "DueTimes after Close")
-	}
+	k.closedIndexes(j)
 	if c, ok := persist.As[persist.Claimer](j); ok {
 		_, err := c.Now(ctx)
 		k.want(err, persist.ErrClosed, "Now after Close")
@@ -82,6 +79,18 @@ func closeClosed(k *check) {
 		}
 		_, _, err = c.Renew(ctx, "w", time.Minute, []persist.ID{r.ID})
 		k.want(err, persist.ErrClosed, "Renew after Close")
+	}
+}
+
+// closedIndexes asks the indexes of a closed journal.
+func (k *check) closedIndexes(j persist.Journal) {
+	if d, ok := persist.As[persist.DueTimes](j); ok {
+		_, err := d.DueTimes(context.Background(), persist.Query{})
+		k.want(err, persist.ErrClosed, "DueTimes after Close")
+	}
+	if c, ok := persist.As[persist.Counter](j); ok {
+		_, err := c.Count(context.Background())
+		k.want(err, persist.ErrClosed, "Count after Close")
 	}
 }
 

@@ -32,6 +32,7 @@ type mutant struct {
 	claim     func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
 	renew     func(s *store, ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error)
 	due       func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error)
+	count     func(s *store, ctx context.Context) (persist.Counts, error)
 	late      func(s *store, ctx context.Context, r persist.Record) error
 	lateOther bool
 	flush     func(s *store) error

@@ -18,7 +18,7 @@ import (
 
 // inserted are the columns of a row that a role inserts which may do nothing else.
 const inserted = "id, revision, token, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, state, unreported, swept, " +
-	"next_attempt, finished, lease_owner, lease_until, send_until, owed_from, intent, progress, body, answer"
+	"next_attempt, finished, lease_owner, lease_until, send_until, owed_from, intent, progress, body, answer, hold_reason"
 
 // hits is a server that notes the paths and credentials that reach it.
 type hits struct {

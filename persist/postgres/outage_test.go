@@ -13,6 +13,12 @@ import (
 // engine is a schema of the test's own for what both engines are tested with.
 func engine(t *testing.T) sqltest.Engine {
 	t.Helper()
+	return engineOf(t)
+}
+
+// engineOf is engine, also for a benchmark.
+func engineOf(t testing.TB) sqltest.Engine {
+	t.Helper()
 	db := admin(t)
 	opts := migrated(t, db)
 	u, err := url.Parse(server(t))

@@ -28,6 +28,8 @@ const (
 	unreported                // by Record.SweepAt: swept, under generated keys
 	origins                   // by member, see origins.go: pending, by origin and account
 	owed                      // by number: with a result owed to OnResult
+	counts                    // hash: the number of pending records, and that of held ones by reason, see count.go
+	ages                      // by member, Created in the form of instant and an id: pending and held
 
 	indexes
 )
@@ -35,7 +37,7 @@ const (
 // String returns the name of the key.
 func (i index) String() string {
 	return [indexes]string{
-		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported", "origins", "owed",
+		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported", "origins", "owed", "counts", "ages",
 	}[i]
 }
 

@@ -39,7 +39,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	doubted := false
 	err = j.settle(ctx, func(ctx context.Context, repeated bool) error {
 		doubted = repeated
-		word, rest, err := j.run(ctx, j.scripts.begin, b, e.id, e.token(), j.seen.Load(), e.head, e.intent, e.progress, e.body, e.answer, j.id, groupHash(&rec))
+		word, rest, err := j.run(ctx, j.scripts.begin, b, e.id, e.token(), j.seen.Load(), e.head, e.intent, e.progress, e.body, e.answer, j.id, groupHash(&rec), string(rec.HoldReason))
 		if err == nil && word == "emptied" {
 			err = j.mustBe(b, nil)
 		}
@@ -131,7 +131,7 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 		settle = j.settleLate
 	}
 	return settle(ctx, func(ctx context.Context, _ bool) error {
-		word, rest, err := j.run(ctx, j.scripts.change, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over, renewed)
+		word, rest, err := j.run(ctx, j.scripts.change, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over, renewed, string(rec.HoldReason))
 		switch {
 		case err != nil:
 			return err
@@ -206,7 +206,7 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	}
 	ended, over := scores(&next)
 	err := j.settle(ctx, func(ctx context.Context, _ bool) error {
-		word, rest, err := j.run(ctx, j.scripts.assign, b, id, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.intent, e.progress, e.body, e.answer, ended, over, needsHash(next.Needs().String()))
+		word, rest, err := j.run(ctx, j.scripts.assign, b, id, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.intent, e.progress, e.body, e.answer, ended, over, needsHash(next.Needs().String()), string(next.HoldReason))
 		switch {
 		case err != nil || word == "done":
 			return err

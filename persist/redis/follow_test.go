@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sqltest.Main(m, map[string]func(context.Context, []string) error{"begin": begin, "pay": pay, "fleet": fleetWorker, "caller": caller, "worker": fleetWorker, "listener": listener})
+	sqltest.Main(m, map[string]func(context.Context, []string) error{"begin": begin, "pay": pay, "fleet": fleetWorker, "caller": caller, "worker": fleetWorker, "listener": listener, "deliverer": deliverer})
 }
 
 // The work of each process that begins records.

@@ -20,9 +20,10 @@ import (
 // format is the version of this package's layout. Open refuses any other. Programs from before the first release wrote
 // the older ones.
 const (
-	format      = "v2"
-	firstFormat = "v1"
-	olderFormat = "1"
+	format       = "v3"
+	secondFormat = "v2"
+	firstFormat  = "v1"
+	olderFormat  = "1"
 )
 
 var (
@@ -31,6 +32,7 @@ var (
 	_ persist.LateFinisher  = (*Journal)(nil)
 	_ persist.DueTimes      = (*Journal)(nil)
 	_ persist.SharedResults = (*Journal)(nil)
+	_ persist.Counter       = (*Journal)(nil)
 )
 
 // Journal is a journal on Redis. It implements [persist.Journal], [persist.Claimer],
@@ -126,7 +128,7 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	}
 	switch noted[0] {
 	case format:
-	case olderFormat, firstFormat:
+	case olderFormat, firstFormat, secondFormat:
 		return fmt.Errorf("%w: key %s: a program from before the first release made it; finish its operations with that program, and use another prefix", ErrLayout, place)
 	default:
 		return fmt.Errorf("%w: key %s: it has format %q, and this program reads %q; use a newer program", ErrLayout, place, noted[0], format)

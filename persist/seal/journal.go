@@ -77,8 +77,8 @@ const checkMax = 100
 
 // Journal returns j with all writes through it sealed. The result is a persist.Claimer if j is one, a persist.DueTimes
 // if j is one, and a persist.Notifier if j is all three. If j is a persist.DueTimes and a persist.Results, so is the
-// result; a persist.Claimer must be a persist.SharedResults for that. First Journal checks the oldest record and some of the
-// unfinished ones.
+// result; a persist.Claimer must be a persist.SharedResults for that. Such a result is a persist.Counter if j is one.
+// First Journal checks the oldest record and some of the unfinished ones.
 //
 // Errors are persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer not made by New. It is
 // persist.ErrSealed if the journal's fact tells another way of sealing, if the oldest record was begun under a key

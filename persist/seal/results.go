@@ -45,6 +45,22 @@ type (
 	}
 )
 
+// The same journals over a persist.Counter: numbers, reasons and times are in clear.
+type (
+	wakingCounts struct {
+		wakingResults
+		persist.Counter
+	}
+	claimingCounts struct {
+		claimingResults
+		persist.Counter
+	}
+	knowingCounts struct {
+		knowingResults
+		persist.Counter
+	}
+)
+
 // owing returns the journal over j if j finds owed results, else nil. sealed is its common part.
 func (s *Sealer) owing(j persist.Journal, sealed journal) persist.Journal {
 	below, finds := persist.As[persist.Results](j)
@@ -52,17 +68,28 @@ func (s *Sealer) owing(j persist.Journal, sealed journal) persist.Journal {
 	if !finds || !knows {
 		return nil
 	}
+	counter, counts := persist.As[persist.Counter](j)
 	claimer, claims := persist.As[persist.Claimer](j)
 	if !claims {
-		return &knowingResults{knowingTimes{sealed, times{due, s}}, results{below, s}}
+		known := knowingResults{knowingTimes{sealed, times{due, s}}, results{below, s}}
+		if counts {
+			return &knowingCounts{known, counter}
+		}
+		return &known
 	}
 	shared, is := persist.As[persist.SharedResults](j)
 	if !is {
 		return nil
 	}
 	both, owed := claimingTimes{claiming{sealed, claimer}, times{due, s}}, sharedResults{results{below, s}, shared}
-	if notifier, wakes := persist.As[persist.Notifier](j); wakes {
+	notifier, wakes := persist.As[persist.Notifier](j)
+	switch {
+	case wakes && counts:
+		return &wakingCounts{wakingResults{waking{both, notifier}, owed}, counter}
+	case wakes:
 		return &wakingResults{waking{both, notifier}, owed}
+	case counts:
+		return &claimingCounts{claimingResults{both, owed}, counter}
 	}
 	return &claimingResults{both, owed}
 }

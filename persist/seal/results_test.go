@@ -24,6 +24,9 @@ func TestResultsOfSealed(t *testing.T) {
 	if _, ok := persist.As[persist.SharedResults](j); !ok {
 		t.Error("over persist/memory it is no persist.SharedResults")
 	}
+	if _, ok := persist.As[persist.Counter](j); !ok {
+		t.Error("over persist/memory it is no persist.Counter")
+	}
 	rec, _, err := j.Begin(t.Context(), full("k"))
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +47,11 @@ func TestResultsOfSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, finds := persist.As[persist.Results](plain); finds {
-		t.Error("over a journal without results it is a persist.Results")
+	if _, counts := persist.As[persist.Counter](file); !counts {
+		t.Error("over persist/bolt it is no persist.Counter")
+	}
+	_, finds = persist.As[persist.Results](plain)
+	if _, counts := persist.As[persist.Counter](plain); finds || counts {
+		t.Errorf("over a journal without abilities it is a persist.Results: %t, a persist.Counter: %t; want neither", finds, counts)
 	}
 }

@@ -134,7 +134,7 @@ func calls() map[string][]scene {
 				s.must(s.c.Enqueue(clienttest.Post(s.t, "{}"), "k"))
 				s.forget()
 				s.run(1500 * time.Millisecond)
-			}, "attempt, answered, finished, delivered, delivered"},
+			}, "attempt, answered, finished, undelivered, undelivered"},
 			{"sweeps", []wiretest.Reply{paid}, nil, func(s *stage) { s.earlier(); time.Sleep(4000 * 24 * time.Hour); s.run(time.Second) }, "swept"},
 		},
 		"Settle": {
@@ -299,7 +299,7 @@ func TestEveryCallIsHeard(t *testing.T) {
 // checkEvent checks the fields that every event of its kind has.
 func checkEvent(t *testing.T, e *oncehttp.Event, rules map[int]bool) {
 	t.Helper()
-	ofCall := !slices.Contains([]oncehttp.EventKind{oncehttp.EventSwept, oncehttp.EventDelivered, oncehttp.EventBlocked}, e.Kind)
+	ofCall := !slices.Contains([]oncehttp.EventKind{oncehttp.EventSwept, oncehttp.EventDelivered, oncehttp.EventUndelivered, oncehttp.EventBlocked}, e.Kind)
 	if ofCall != (e.Call > 0) {
 		t.Errorf("%s has the call %d", e.Kind, e.Call)
 	}

@@ -58,6 +58,7 @@ var noPlaces = map[string]string{
 	"Config.OnResult":                   "called by Run for what has ended and has no call any more: results/results_test.go calls the client in it",
 	"persist.Results.MarkDelivered":     "called for what has ended and has no call any more, as Journal.MarkReported",
 	"persist.SharedResults.Postpone":    "likewise",
+	"persist.Counter.Count":             "no client calls it: metrics and the command do",
 	"Error.":                            "given by the client",
 	"Event.":                            "given by the client",
 	"InheritKey.principal":              "called by a handler that is no call of a client",

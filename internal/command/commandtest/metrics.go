@@ -12,13 +12,13 @@ import (
 // metric is one family of metrics, as docs/metrics.md lists it.
 type metric struct{ kind, labels, help string }
 
-// WantMetrics compares metrics in the text format of Prometheus with the list of docs/metrics.md, for the names with a prefix. Each family
+// WantMetrics compares metrics in the text format of Prometheus with the list of docs/metrics.md, for the names with one of the prefixes. Each family
 // of the text must have a sample. The test must run two folders below the one of internal.
-func WantMetrics(t *testing.T, prefix, text string) {
+func WantMetrics(t *testing.T, text string, prefixes ...string) {
 	t.Helper()
-	listed, written := listedMetrics(t, prefix), writtenMetrics(text)
+	listed, written := listedMetrics(t, prefixes), writtenMetrics(text)
 	if len(listed) == 0 {
-		t.Errorf("docs/metrics.md lists no %s*", prefix)
+		t.Errorf("docs/metrics.md lists no %q", prefixes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(written)) {
 		if listed[name] != written[name] {
@@ -32,10 +32,10 @@ func WantMetrics(t *testing.T, prefix, text string) {
 }
 
 // listedRow is a row of a table in docs/metrics.md.
-var listedRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (gauge|counter) \\| (1|s|By) \\| ([a-z, ]*)\\| (.*) \\|$")
+var listedRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (gauge|counter) \\| (1|s|By) \\| ([a-z_, ]*)\\| (.*) \\|$")
 
 // listedMetrics returns the families of docs/metrics.md by name. Each unit is the one of its name.
-func listedMetrics(t *testing.T, prefix string) map[string]metric {
+func listedMetrics(t *testing.T, prefixes []string) map[string]metric {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/metrics.md")
 	if err != nil {
@@ -47,7 +47,7 @@ func listedMetrics(t *testing.T, prefix string) map[string]metric {
 		if unit := unitOf(name); row[3] != unit {
 			t.Errorf("docs/metrics.md: %s has the unit %s, its name says %s", name, row[3], unit)
 		}
-		if strings.HasPrefix(name, prefix) {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			all[name] = metric{row[2], strings.TrimSpace(row[4]), row[5]}
 		}
 	}

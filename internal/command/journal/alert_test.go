@@ -68,7 +68,7 @@ func TestStatsPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sample := regexp.MustCompile(`^oncehttp_journal_[a-z_]+\{journal="[^"]*"(,[a-z]+="[^"]*")*\} [0-9.e+]+$`)
+	sample := regexp.MustCompile(`^oncehttp_(?:journal|operation)_[a-z_]+\{journal="[^"]*"(,[a-z_]+="[^"]*")*\} [0-9.e+]+$`)
 	helped := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -80,6 +80,9 @@ func TestStatsPrometheus(t *testing.T) {
 	}
 	for _, want := range []string{
 		`oncehttp_journal_operations{journal="in.csv.oncehttp.db",state="held"} 1`, `oncehttp_journal_operations{journal="in.csv.oncehttp.db",state="pending"} 0`,
+		`oncehttp_operation_unfinished{journal="in.csv.oncehttp.db",state="pending",hold_reason=""} 0`,
+		`oncehttp_operation_unfinished{journal="in.csv.oncehttp.db",state="held",hold_reason="redirected"} 1`,
+		`oncehttp_operation_unfinished{journal="in.csv.oncehttp.db",state="held",hold_reason="expired"} 0`,
 		`oncehttp_journal_results{journal="in.csv.oncehttp.db",result="done"} 1`,
 		`oncehttp_journal_amount{journal="in.csv.oncehttp.db",of="/amount",currency="EUR",class="held"} 0.20`,
 	} {
@@ -95,7 +98,7 @@ func TestStatsPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commandtest.WantMetrics(t, "oncehttp_journal_", string(text)+string(more))
+	commandtest.WantMetrics(t, string(text)+string(more), "oncehttp_journal_", "oncehttp_operation_")
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/oncehttp/oncehttp/internal/command/gauges"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
@@ -37,7 +38,7 @@ func (st *Stats) writePrometheus(name, journal string) error {
 // prometheus spells the stats.
 func (st *Stats) prometheus(journal string) string {
 	var b strings.Builder
-	of := `journal="` + labelText(journal) + `"`
+	of := `journal="` + gauges.LabelText(journal) + `"`
 	gauge := func(name, help string) func(labels, value string) {
 		fmt.Fprintf(&b, "# HELP oncehttp_journal_%s %s\n# TYPE oncehttp_journal_%s gauge\n", name, help, name)
 		return func(labels, value string) {
@@ -55,7 +56,6 @@ func (st *Stats) prometheus(journal string) string {
 	for _, r := range results.All() {
 		add(`result="`+string(r)+`"`, fmt.Sprint(st.Results[r]))
 	}
-	gauge("oldest_unfinished_seconds", "Age of the oldest operation that is pending or held; 0 if there is none.")("", fmt.Sprint(st.Unfinished.Max))
 	if st.FileBytes > 0 {
 		gauge("file_bytes", "Size of the journal's file.")("", fmt.Sprint(st.FileBytes))
 	}
@@ -68,15 +68,11 @@ func (st *Stats) prometheus(journal string) string {
 		for _, currency := range st.totals.Currencies() {
 			for _, c := range results.AllClasses() {
 				if part := st.totals.Parts[results.TotalOf{Currency: currency, Class: c}]; part != nil {
-					add(fmt.Sprintf(`of="%s",currency="%s",class="%s"`, labelText(st.totals.Name), labelText(currency), c), part.Sum.String())
+					add(fmt.Sprintf(`of="%s",currency="%s",class="%s"`, gauges.LabelText(st.totals.Name), gauges.LabelText(currency), c), part.Sum.String())
 				}
 			}
 		}
 	}
+	gauges.Unfinished(&b, journal, &st.counts, st.read)
 	return b.String()
-}
-
-// labelText spells a label's value.
-func labelText(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text)
 }

@@ -39,7 +39,8 @@ with their indexes, or of its keys, as the server counts them (MariaDB seconds l
 
 For cron and monitoring: with --fail-over, --fail-held and --fail-pending the status is
 6 where they find something, which is said in a line on stderr; --quiet prints nothing
-else. --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
+else, and without a selection reads no record where the journal has the numbers.
+--prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
 		Example: `  oncehttp journal stats --journal payments.db
   oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json
   oncehttp journal stats --journal payments.db --quiet --fail-held 0 --prometheus /var/lib/node/oncehttp.prom`,
@@ -55,6 +56,11 @@ else. --prometheus writes gauges, such as oncehttp_journal_operations{state="hel
 			}
 			return f.WithReader(func(ses *session.Session) error {
 				a := &alert{flags: &alerts, now: now}
+				if sums.Amount == "" && promFile == "" {
+					if done, err := a.counted(cmd.Context(), ses, sel); done || err != nil {
+						return cmp.Or(err, a.conclude(ses.Place.Name))
+					}
+				}
 				st, err := countRecords(cmd.Context(), ses, sel, &sums, now, a.add)
 				if err == nil && promFile != "" {
 					err = st.writePrometheus(promFile, filepath.Base(ses.Place.Name))
@@ -97,6 +103,7 @@ type Stats struct {
 	Totals      []results.TotalView    `json:"totals,omitempty"`
 
 	totals results.Totals
+	counts persist.Counts // of the unfinished ones
 	read   time.Time
 }
 
@@ -127,6 +134,7 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 			st.Finished.add(rec.Finished.Sub(rec.Created).Seconds())
 			return nil
 		}
+		st.count(rec)
 		age := now.Sub(rec.Created)
 		st.Unfinished.add(age.Seconds())
 		st.Ages[ageBucket(age)]++
@@ -140,6 +148,22 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 		err = st.measure(ctx, ses, sel)
 	}
 	return st, err
+}
+
+// count counts an unfinished record.
+func (st *Stats) count(rec *persist.Record) {
+	c := &st.counts
+	if rec.State == persist.StateHeld {
+		if c.Held == nil {
+			c.Held = map[persist.HoldReason]int{}
+		}
+		c.Held[rec.HoldReason]++
+	} else {
+		c.Pending++
+	}
+	if c.Oldest.IsZero() || rec.Created.Before(c.Oldest) {
+		c.Oldest = rec.Created
+	}
 }
 
 // fewForAverage is the number of operations with a meaningful average size: of fewer, pages not yet full are a large part.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -50,11 +51,14 @@ says so in a line on stderr; --quiet prints nothing else.`,
 			}
 			return f.WithReader(func(ses *session.Session) error {
 				ses.ShowsUnread = true
+				a := &alert{flags: &alerts, now: now}
+				if done, err := a.counted(cmd.Context(), ses, sel); done || err != nil {
+					return cmp.Or(err, a.conclude(ses.Place.Name))
+				}
 				needs, err := needsIn(cmd.Context(), ses)
 				if err != nil {
 					return err
 				}
-				a := &alert{flags: &alerts, now: now}
 				c := clock{now: now, relative: terminal.IsTerminal(s.Out)}
 				columns, err := l.choose(stuckColumns(c, needs), c)
 				if err != nil {

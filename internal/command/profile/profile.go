@@ -42,7 +42,7 @@ slash in it, or that ends in .json.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE:    settings.NeedsCommand,
 	}
-	cmd.AddCommand(listCommand(s), showCommand(s), newCommand(s))
+	cmd.AddCommand(listCommand(s), showCommand(s), newCommand(s), driftCommand(s))
 	return cmd
 }
 
@@ -75,7 +75,8 @@ func showCommand(s terminal.Streams) *cobra.Command {
 		Long: `Show every fact of a profile with its source, date and confidence, the facts that
 are unknown, and what oncehttp assumes instead. What a weak source says is marked
 with what becomes of it, and a source of more than two years ago as old. With
---sources it also shows the words of each source, where they were noted.`,
+--sources it also shows the words of each source, where they were noted. An assumption
+is replaced by its name: --assume of batch, send and work, and Profile.Assume in Go.`,
 		Example: "  oncehttp profile show stripe\n  oncehttp profile show stripe --sources\n  oncehttp profile show ./my-api.json --json",
 		Args:    settings.WantArgs(1, 1, "the name or the file of a profile"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -232,7 +233,7 @@ func showProfile(out io.Writer, p *profile.Profile, withWords bool) error {
 		text = p.Title + "\n" + text
 	}
 	for _, a := range p.Assumptions() {
-		text += fmt.Sprintf("assumed: %s: %s\n", strings.ReplaceAll(a.Name, "_", " "), a.Text)
+		text += fmt.Sprintf("assumed: %s: %s\n", a.Name, a.Text)
 	}
 	for _, s := range p.Statements() {
 		text += statementText(s, withWords)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -38,4 +39,34 @@ func ProfileOf(name string) (*profile.Profile, error) {
 		return nil, fmt.Errorf("%s: name: %q is that of a built-in profile that says otherwise; choose another", name, p.Name)
 	}
 	return p, nil
+}
+
+// Assuming returns a profile with the values of --assume in place of its assumptions.
+func Assuming(p *profile.Profile, values []string) (*profile.Profile, error) {
+	for _, text := range values {
+		name, value, found := strings.Cut(text, "=")
+		if !found || value == "" {
+			return nil, fmt.Errorf("--assume %q: want NAME=VALUE, such as window=24h", words.Clip(text))
+		}
+		assumed, err := p.Assume(name, value)
+		if err != nil {
+			return nil, &terminal.SaidError{Text: "--assume " + strings.TrimPrefix(err.Error(), "profile: "), Err: err}
+		}
+		p = assumed
+	}
+	return p, nil
+}
+
+// sayAssumed names the assumptions of a profile in one line.
+func sayAssumed(w io.Writer, p *profile.Profile) {
+	var names []string
+	for _, a := range p.Assumptions() {
+		if a.Name == "window" {
+			a.Name += "=" + strings.TrimSuffix(p.Window.String(), ", a cap that nobody promised")
+		}
+		names = append(names, a.Name)
+	}
+	if len(names) > 0 {
+		terminal.Say(w, "profile %s assumes %s; --assume NAME=VALUE says otherwise, see oncehttp profile show", p.Name, strings.Join(names, ", "))
+	}
 }

@@ -33,6 +33,7 @@ type ClientFlags struct {
 	Account   string
 	Profile   string
 	KeyHeader string
+	assumed   []string
 	Used      *profile.Profile // the profile as it is used; set by config
 	honoured  []string
 	basePath  string
@@ -55,6 +56,7 @@ type ClientFlags struct {
 func (f *ClientFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Account, "account", "", "whose account this is; part of what a key names (default: the unnamed one)")
 	fs.StringVar(&f.Profile, "profile", profile.Draft07().Name, ProfileUsage)
+	fs.StringArrayVar(&f.assumed, "assume", nil, "NAME=VALUE in place of an assumption that profile show lists, such as window=24h, key=36 or stored.server_error=no; may be repeated")
 	fs.StringVar(&f.KeyHeader, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
 	f.BindSending(fs)
 }
@@ -93,6 +95,9 @@ const ProfileUsage = "how the API does idempotency: a name of oncehttp profile l
 func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, error) {
 	p, err := FindProfile(f.Profile)
 	if err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	if p, err = Assuming(p, f.assumed); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
 	if p, err = f.natural.Apply(p); err != nil {
@@ -134,6 +139,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	}
 	if f.verbose {
 		cfg.Observe = narrate(stderr)
+		sayAssumed(stderr, p)
 	}
 	if f.Retry.MaxAttempts < 1 {
 		return cfg, nil, errors.New("--max-attempts must be at least 1")

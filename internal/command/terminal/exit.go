@@ -18,7 +18,7 @@ const (
 	ExitUnknown = 3
 	// ExitLocked: another process holds the journal; nothing was done.
 	ExitLocked = 5
-	// ExitFindings: an audit found differences, or --fail-over and the like found a match.
+	// ExitFindings: an audit or drift found differences, or --fail-over and the like found a match.
 	ExitFindings = 6
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// metrics answers GET /metrics: the counters of /healthz in the text format of Prometheus. It answers 200 also while the journal takes
+// metrics answers GET /metrics: the numbers of /healthz in the text format of Prometheus. It answers 200 also while the journal takes
 // no writes, and says so, since a failed scrape tells nothing.
 func (w *worker) metrics(ctx context.Context, rw http.ResponseWriter) {
 	now := w.countsNow(ctx)
@@ -32,6 +32,7 @@ func (w *worker) metrics(ctx context.Context, rw http.ResponseWriter) {
 		runs(fmt.Sprintf("{outcome=%q}", outcome), now.Outcomes[outcome])
 	}
 	family("blocked_total", "counter", "Times that an operation, or a pass, could not go on.")("", now.Blocked)
+	w.writeUnfinished(&b)
 	rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = io.WriteString(rw, b.String()) // the client may have gone
 }

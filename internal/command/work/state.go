@@ -33,6 +33,7 @@ type worker struct {
 	health  sync.Mutex          // held while the journal is asked
 	asked   time.Time           // the time of the last question
 	answers bool                // the result of that question
+	counting
 
 	mu     sync.Mutex
 	counts Counts
@@ -40,7 +41,7 @@ type worker struct {
 	polls  bool            // polling was printed: other processes are not heard
 }
 
-// Counts is the content of /healthz. Each number only grows.
+// Counts is the content of /healthz. Each number of the process only grows.
 type Counts struct {
 	Status   string         `json:"status"` // ok, journal (it takes no writes) or stopping
 	Since    time.Time      `json:"since"`
@@ -48,6 +49,8 @@ type Counts struct {
 	Attempts int            `json:"attempts"`
 	Outcomes map[string]int `json:"outcomes"` // ends of runs of operations, see endOf
 	Blocked  int            `json:"blocked"`  // stops of an operation, or a pass, unable to go on
+
+	Unfinished *Unfinished `json:"unfinished,omitempty"` // of the journal; nil while it is not known
 }
 
 // The bounds of a worker's memory and waits.
@@ -236,6 +239,7 @@ func (w *worker) refused(cause error) error {
 // answer answers GET /healthz.
 func (w *worker) answer(ctx context.Context, rw http.ResponseWriter) {
 	now, status := w.countsNow(ctx), http.StatusServiceUnavailable
+	w.addUnfinished(&now)
 	if now.Status == statusOK {
 		status = http.StatusOK
 	}

@@ -73,8 +73,9 @@ origins); to --auth ORIGIN=, or another --origin, it sends without any. What
 was begun with a profile file needs that file again (--profile FILE); what was begun
 with --key-header goes on under that header.
 
---listen ADDRESS answers GET /healthz with counters in JSON: 200 while it works, 503
-while the journal takes no writes or it is stopping; and GET /metrics for Prometheus.
+--listen ADDRESS answers GET /healthz with counters in JSON, those of the journal (what
+is pending, held and oldest) among them: 200 while it works, 503 while the journal takes
+no writes or it is stopping; and GET /metrics for Prometheus.
 --lines prints a line of JSON
 for each operation that ends, as batch does, once its answer is durable.
 

@@ -28,18 +28,14 @@ func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 	return a
 }
 
-// provingValue is the value that the first of these texts stands for.
+// provingValue is the value that the first of these texts stands for: a number, boolean, null, empty list or empty object as such, and
+// any other text as a string.
 func provingValue(equals []string) any {
-	switch text := FirstOr(equals, "true"); text {
-	case "null":
-		return nil
-	case "[]":
-		return []any{}
-	case "{}":
-		return map[string]any{}
-	default:
-		return text
+	text := FirstOr(equals, "true")
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
 	}
+	return text
 }
 
 // RefusedInBody reports whether the body of a 2xx says that nothing was done, by one of the profile's verdicts.

@@ -32,6 +32,7 @@ type Progress struct {
 	SendUntil   time.Time     // Record.SendUntil
 	KeepAnswer  time.Duration // Record.KeepAnswer
 	KeepKey     time.Duration // Record.KeepKey
+	HoldReason  []byte        // Record.HoldReason
 }
 
 // PeekIntent reads the head of an intent and allocates nothing.
@@ -49,10 +50,17 @@ func PeekProgress(b []byte) (Progress, error) {
 	d := decoder{b: b}
 	var r persist.Record
 	times, _ := d.progressHead(&r)
+	var reason []byte
+	if r.State == persist.StateHeld {
+		for _, set := range [...]byte{timeFirstSent, timeSendBefore, timeLeaseUntil, timeAnswer} {
+			_ = d.timeIf(times, set)
+		}
+		reason = d.bytes()
+	}
 	f := Progress{
 		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported, KeyTold: r.KeyTold, OwedFrom: r.OwedFrom,
 		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil,
-		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey,
+		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, HoldReason: reason,
 	}
 	return f, d.err("progress")
 }

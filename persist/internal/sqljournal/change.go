@@ -12,11 +12,11 @@ import (
 
 // changeable lists the columns set by an Update or a Finish, in the order of changed.
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
-	"finished = ?, sweep_at = ?, lease_owner = ?, lease_until = ?, send_until = ?, owed_from = ?, progress = ?, answer = ?, needs = COALESCE(?, needs)"
+	"finished = ?, sweep_at = ?, lease_owner = ?, lease_until = ?, send_until = ?, owed_from = ?, progress = ?, answer = ?, needs = COALESCE(?, needs), hold_reason = ?"
 
 // changed returns pointers to the fields for changeable. Drivers take them as values.
 func (r *Row) changed() []any {
-	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Progress, &r.Answer, &r.Needs}
+	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Progress, &r.Answer, &r.Needs, &r.HoldReason}
 }
 
 // current returns a condition for the unfinished record read by the caller. A record without a number when it was

@@ -42,6 +42,7 @@ type Index int
 const (
 	PrimaryKey Index = iota // id
 	SweepIndex              // sweep_at, id; it may lack unfinished records
+	CountIndex              // state, hold_reason, created; it may lack final records
 )
 
 // Dialect holds the differences between the engines.

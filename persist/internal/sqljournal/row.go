@@ -72,6 +72,7 @@ type Row struct {
 	Progress    []byte        // likewise
 	Body        []byte        // of the request; null if it is empty
 	Answer      []byte        // the body of the answer; null if it is empty
+	HoldReason  []byte        // of a held one, else empty
 }
 
 // Column is one column of the table of records, in the order of Row.
@@ -86,7 +87,7 @@ func Columns() []Column {
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
 		{"fingerprint", 'b'}, {"generated", 'i'}, {"created", 'i'}, {"sweep_at", 'i'}, {"origin", 'b'}, {"needs", 'b'},
 		{"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'}, {"finished", 'i'},
-		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"owed_from", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'},
+		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"owed_from", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'}, {"hold_reason", 'b'},
 	}
 }
 
@@ -110,7 +111,7 @@ func ColumnList(prefix string) string { return columnList(prefix) }
 func (r *Row) Fields() []any {
 	return []any{
 		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
-		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Intent, &r.Progress, &r.Body, &r.Answer,
+		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Intent, &r.Progress, &r.Body, &r.Answer, &r.HoldReason,
 	}
 }
 
@@ -155,7 +156,7 @@ func newChange(rec *persist.Record) *Row {
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
 		Token: NewToken(), Account: []byte(rec.Account), Key: []byte(rec.Key), Fingerprint: rec.Fingerprint,
 		Generated: flag(rec.Generated), SweepAt: sweepAt(rec), Origin: []byte(rec.Origin), State: int64(rec.State),
-		Unreported: flag(rec.Unreported), Swept: flag(rec.Swept), LeaseOwner: []byte(rec.LeaseOwner), Body: orNull(rec.Body), Needs: orNull([]byte(rec.SealedNeeds)),
+		Unreported: flag(rec.Unreported), Swept: flag(rec.Swept), LeaseOwner: []byte(rec.LeaseOwner), HoldReason: []byte(rec.HoldReason), Body: orNull(rec.Body), Needs: orNull([]byte(rec.SealedNeeds)),
 	}
 	if rec.Answer != nil {
 		row.Answer = orNull(rec.Answer.Body)
@@ -196,7 +197,7 @@ func withoutColumns(rec *persist.Record) persist.Record {
 			*t = time.Time{}
 		}
 	}
-	rest.State, rest.Unreported, rest.Swept, rest.LeaseOwner, rest.Revision, rest.SealedNeeds = 0, false, false, "", 0, ""
+	rest.State, rest.Unreported, rest.Swept, rest.LeaseOwner, rest.Revision, rest.SealedNeeds, rest.HoldReason = 0, false, false, "", 0, "", ""
 	return rest
 }
 
@@ -289,6 +290,7 @@ func (r *Row) columns(rec *persist.Record) {
 		}
 	}
 	rec.State, rec.Unreported, rec.Swept, rec.LeaseOwner = persist.State(r.State), r.Unreported != 0, r.Swept != 0, string(r.LeaseOwner)
+	rec.HoldReason = persist.HoldReason(r.HoldReason)
 }
 
 // intact reports whether the body has the wanted length and checksum.

@@ -24,7 +24,7 @@ func ChangeColumns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"created", 'i'}, {"fingerprint", 'b'},
 		{"token", 'b'}, {"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'},
-		{"finished", 'i'}, {"sweep_at", 'i'}, {"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"owed_from", 'i'}, {"progress", 'b'}, {"answer", 'b'}, {"needs", 'b'},
+		{"finished", 'i'}, {"sweep_at", 'i'}, {"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"owed_from", 'i'}, {"progress", 'b'}, {"answer", 'b'}, {"needs", 'b'}, {"hold_reason", 'b'},
 	}
 }
 

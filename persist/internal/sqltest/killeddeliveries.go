@@ -87,6 +87,13 @@ type Deliverer struct {
 	DB      *sql.DB
 	Mark    MarkFunc // in a transaction of DB
 	Table   string   // of the rows
+	Rows    *Rows    // instead of DB, Mark and Table: rows that no transaction holds together with the mark
+}
+
+// Rows are the rows of a business without transactions.
+type Rows struct {
+	Write func(ctx context.Context, row string) error
+	Count func(ctx context.Context, row string) (int, error)
 }
 
 // client returns a client with an OnResult that writes a row. It dies at a step.
@@ -111,6 +118,9 @@ func (d *Deliverer) client(account, way, step string) (*oncehttp.Client, error) 
 
 // write writes the row of a result, with its mark if way says so.
 func (d *Deliverer) write(ctx context.Context, rec persist.Record, account, way, step string) error {
+	if d.Rows != nil {
+		return d.Rows.Write(ctx, account+" "+rec.State.String())
+	}
 	tx, err := d.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -150,10 +160,16 @@ func (d *Deliverer) Deliver(ctx context.Context, args []string) error {
 	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
 	defer stop()
 	if strings.HasSuffix(args[3], "the take") { // a Run takes the results of others only
-		for _, err := range client.Resume(ctx) {
-			if err != nil {
-				return err
+		rec, err := client.Lookup(ctx, "k")
+		for ; err == nil && !rec.State.Final(); rec, err = client.Lookup(ctx, "k") {
+			for _, err := range client.Resume(ctx) {
+				if err != nil {
+					return err
+				}
 			}
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("it is still alive, %w", errors.Join(client.Run(ctx), ctx.Err()))
@@ -173,10 +189,14 @@ func (k killing) most() int {
 }
 
 // killings are the processes of KilledDeliveries: one for each step and way if all rounds are made, else one for each step.
-func killings() (all []killing) {
+func (d *Deliverer) killings() (all []killing) {
 	for i, step := range deliverySteps {
 		ways := []string{markedInside, markedAfter}
 		switch {
+		case d.Rows != nil && strings.HasSuffix(step, markedInside):
+			continue
+		case d.Rows != nil:
+			ways = ways[1:]
 		case strings.HasSuffix(step, markedInside):
 			ways = ways[:1]
 		case !testrun.Whole():
@@ -204,14 +224,19 @@ func (e Engine) deliveries(t testing.TB) string {
 // of Deliver.
 func KilledDeliveries(t *testing.T, e Engine, args ...string) {
 	d := &Deliverer{Journal: e.Open(t, e.Address, 15*time.Second), DB: e.DB, Mark: e.MarkDelivered, Table: e.deliveries(t)}
+	d.KillAll(t, append(args, d.Table)...)
+}
+
+// KillAll is KilledDeliveries with the deliverer as the next process. args are those of the role "deliverer", before the arguments of Deliver.
+func (d *Deliverer) KillAll(t *testing.T, args ...string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	defer server.Close()
 	var all sync.WaitGroup
 	places := make(chan struct{}, 4)
-	for _, k := range killings() {
+	for _, k := range d.killings() {
 		all.Go(func() {
 			places <- struct{}{}
-			out, err := Child(t.Context(), "deliverer", append(slices.Clone(args), d.Table, server.URL, k.account(), k.way, k.step)...).CombinedOutput()
+			out, err := Child(t.Context(), "deliverer", append(slices.Clone(args), server.URL, k.account(), k.way, k.step)...).CombinedOutput()
 			<-places
 			if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.Exited() {
 				t.Errorf("%s: the process was not killed: %v\n%s", k.account(), err, out)
@@ -242,9 +267,18 @@ func (d *Deliverer) goesOn(t *testing.T, k killing) {
 	run.Wait()
 	rows := 0
 	if err == nil {
-		err = d.DB.QueryRow("SELECT COUNT(*) FROM " + d.Table + " WHERE id = '" + k.account() + " confirmed'").Scan(&rows)
+		rows, err = d.count(t.Context(), k.account()+" confirmed")
 	}
 	if err != nil || rows < 1 || rows > k.most() {
 		t.Errorf("%s: %d rows, error %v; want 1 to %d", k.account(), rows, err, k.most())
 	}
+}
+
+// count returns how often a row is there.
+func (d *Deliverer) count(ctx context.Context, row string) (rows int, err error) {
+	if d.Rows != nil {
+		return d.Rows.Count(ctx, row)
+	}
+	err = d.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+d.Table+" WHERE id = '"+row+"'").Scan(&rows)
+	return rows, err
 }

@@ -1,6 +1,6 @@
 -- assign gives the record that the caller read to another account: it stands under another id of the same bucket then, with
 -- its number.
-local id, newID, seq, revision, head, intent, progress, body, answer, ended, over, needs = unpack(ARGV)
+local id, newID, seq, revision, head, intent, progress, body, answer, ended, over, needs, reason = unpack(ARGV)
 local r = parse(newID, head)
 local there = read(newID)
 if there then
@@ -20,5 +20,5 @@ if origin then redis.call('HSET', records, 'o' .. newID, string.sub(origin, 1, 1
 redis.call('HSET', records, 'h' .. newID, format(r), 'i' .. newID, intent, 'p' .. newID, progress)
 keep('b', newID, body)
 keep('a', newID, answer)
-place(r, ended, over)
+place(r, ended, over, nil, reason)
 return { 'done' }

@@ -1,7 +1,7 @@
 -- begin creates a record unless its id exists. token is that of this Begin, seen the highest
 -- number that the caller has met; head has no number yet; journal is the name of the journal;
--- origin is the hash of the origin and that of the needs.
-local id, token, seen, head, intent, progress, body, answer, journal, origin = unpack(ARGV)
+-- origin is the hash of the origin and that of the needs, reason why it is held.
+local id, token, seen, head, intent, progress, body, answer, journal, origin, reason = unpack(ARGV)
 if redis.call('HGET', records, 'journal') ~= journal then return { 'emptied' } end
 local standing = read(id)
 if standing then
@@ -22,7 +22,7 @@ redis.call('SET', clock, whole(seq))
 redis.call('ZADD', all, seq, id)
 redis.call('ZADD', names, 0, id)
 redis.call('HSET', records, 'o' .. id, origin)
-place(r)
+place(r, nil, nil, nil, reason)
 redis.call('HSET', records, 'h' .. id, format(r), 'i' .. id, intent, 'p' .. id, progress)
 if body ~= '' then redis.call('HSET', records, 'b' .. id, body) end
 if answer ~= '' then redis.call('HSET', records, 'a' .. id, answer) end

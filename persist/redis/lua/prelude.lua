@@ -1,8 +1,8 @@
 -- Every script begins with this. KEYS are the keys of one bucket, in the order of indexes in bucket.go.
-local records, clock, all, names, unfinished, due, unresolved, fingerprints, finished, expiring, tombstones, unreported, origins, owed = unpack(KEYS)
+local records, clock, all, names, unfinished, due, unresolved, fingerprints, finished, expiring, tombstones, unreported, origins, owed, counts, ages = unpack(KEYS)
 
 -- The parts of a record are fields of one hash: a letter, and the record's id. 'h' is the head; it is laid out as in
--- entry.go, and the owner of the lease follows. 'o' is the record's place in origins without the id. Scripts read no others.
+-- entry.go, and the owner of the lease follows. 'o' is the record's place in origins without the id, and 'w' why it is held. Scripts read no others.
 local layout = '>I8I8c16BBBi8I4c12c32i8I4c12I4'
 local generatedFlag, unreportedFlag, sweptFlag, owedFlag = 1, 2, 4, 8
 
@@ -99,14 +99,38 @@ local function lease(r, owner, till, tillNano)
   queue(r)
 end
 
+-- add changes a number in counts. One of zero is not there.
+local function add(field, n)
+  if field and redis.call('HINCRBY', counts, field, n) == 0 then redis.call('HDEL', counts, field) end
+end
+
+-- tally counts a record as it is from now on. It is called before the record leaves due, or enters it. reason is why it is held, or nil
+-- if that stays.
+local function tally(r, reason)
+  local why = redis.call('HGET', records, 'w' .. r.id)
+  local before = why and 'h' .. why or redis.call('ZSCORE', due, r.id) and 'p'
+  local now = r.state == 0 and 'p' or r.state == 1 and 'h' .. (reason or why)
+  if before ~= now then
+    add(before, -1)
+    add(now, 1)
+    if r.state == 1 then
+      redis.call('HSET', records, 'w' .. r.id, string.sub(now, 2))
+    else
+      redis.call('HDEL', records, 'w' .. r.id)
+    end
+  end
+  list(ages, r.state < 2, 0, instant(struct.unpack('>i8I4', r.created)) .. r.id)
+end
+
 -- place enters a record into the indexes that change with it. ended is when it was finished,
--- over when a sweep may change it, in microseconds; both are '' as long as it is open. needs is as for queue.
-local function place(r, ended, over, needs)
+-- over when a sweep may change it, in microseconds; both are '' as long as it is open. needs is as for queue, and reason as for tally.
+local function place(r, ended, over, needs, reason)
   local open = r.state < 2
   local swept = has(r, sweptFlag)
   local mine = has(r, generatedFlag)
   local told = not has(r, unreportedFlag)
   list(unfinished, open, r.seq, r.id)
+  tally(r, reason)
   if r.state == 0 then
     waits(r)
   else
@@ -128,6 +152,7 @@ end
 
 -- remove takes a record out of everything.
 local function remove(r)
+  tally({ id = r.id, state = 2, created = r.created })
   local place = redis.call('HGET', records, 'o' .. r.id)
   if place then redis.call('ZREM', origins, place .. r.id) end
   redis.call('HDEL', records, 'h' .. r.id, 'i' .. r.id, 'p' .. r.id, 'b' .. r.id, 'a' .. r.id, 'o' .. r.id)

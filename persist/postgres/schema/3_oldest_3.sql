@@ -1,4 +1,4 @@
--- Version 2 of the journal's schema.
+-- Version 3 of the journal's schema.
 
 -- Numbers order the records. CACHE 1 is the default and must stay: a number that a session
 -- keeps for later would come back in the wrong order.
@@ -39,7 +39,8 @@ CREATE TABLE {schema}.record (
   intent       bytea    NOT NULL,
   progress     bytea    NOT NULL,
   body         bytea,
-  answer       bytea
+  answer       bytea,
+  hold_reason  bytea    NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
 
 -- It also finds what has no number yet. Not unique: a unique column is part of the row's key, and an update of it would wait for
@@ -56,6 +57,9 @@ CREATE INDEX record_ready_idx ON {schema}.record (next_attempt, seq) WHERE state
 CREATE INDEX record_origin_idx ON {schema}.record (sha256(origin), needs, next_attempt, seq) WHERE state = 0;
 
 CREATE INDEX record_orphan_idx ON {schema}.record (fingerprint) WHERE generated = 1 AND (unreported = 1 OR state < 2);
+
+-- The unfinished are counted from this index alone.
+CREATE INDEX record_count_idx ON {schema}.record (state, hold_reason, created) WHERE state < 2;
 
 CREATE INDEX record_owed_idx ON {schema}.record (seq) WHERE owed_from > 0 AND state > 0;
 
@@ -80,18 +84,18 @@ BEGIN
     RETURN QUERY INSERT INTO {schema}.record (
       id, seq, revision, token, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, state,
       unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, owed_from, intent, progress,
-      body, answer
+      body, answer, hold_reason
     ) SELECT
       $2[1][i], nextval('{schema}.record_seq'), $3[2][i], $2[2][i], $2[3][i], $2[4][i], $2[5][i], $3[3][i], $3[4][i],
       $3[5][i], $2[6][i], $2[7][i], $3[6][i], $3[7][i], $3[8][i], $3[9][i], $3[10][i], $2[8][i], $3[11][i], $3[12][i], $3[13][i], $2[9][i],
-      $2[10][i], $2[11][i], $2[12][i]
+      $2[10][i], $2[11][i], $2[12][i], $2[13][i]
     FROM generate_series(1, array_length($2, 2)) AS i ON CONFLICT (id) DO NOTHING RETURNING token, seq;
   END IF;
   IF cardinality($4) > 0 THEN
     RETURN QUERY UPDATE {schema}.record r SET revision = r.revision + 1,
       token = $4[3][i], state = $5[4][i], unreported = $5[5][i], swept = $5[6][i], next_attempt = $5[7][i],
       finished = $5[8][i], sweep_at = $5[9][i], lease_owner = $4[4][i], lease_until = $5[10][i], send_until = $5[11][i], owed_from = $5[12][i],
-      progress = $4[5][i], answer = $4[6][i], needs = COALESCE($4[7][i], r.needs)
+      progress = $4[5][i], answer = $4[6][i], needs = COALESCE($4[7][i], r.needs), hold_reason = $4[8][i]
     FROM generate_series(1, array_length($4, 2)) AS i
     WHERE r.id = $4[1][i] AND r.revision = $5[2][i] AND r.state + 0 < 2 AND ($5[1][i] IS NULL OR r.seq = $5[1][i])
       AND r.created = $5[3][i] AND r.fingerprint = $4[2][i] AND r.send_until <= $5[11][i] RETURNING r.token, r.seq;

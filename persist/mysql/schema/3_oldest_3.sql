@@ -1,4 +1,4 @@
--- Version 2 of the journal's schema. Each statement can be made again, since no transaction
+-- Version 3 of the journal's schema. Each statement can be made again, since no transaction
 -- holds them together.
 
 -- Numbers order the records.
@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_fact (
 -- origin may be longer than an entry of an index. record_sweep holds from when on a sweep may change a row, so that a sweep finds in the index
 -- alone which it has to read: the rows lie in the order of their ids, which are hashes, and to look each up costs a page each. sweep_at is
 -- negative while the end is owed to OnResult: its amount counts once that is delivered. From owed_from on the end or the hold is owed.
+-- The unfinished are counted from record_count alone.
 CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   id           BINARY(32) NOT NULL PRIMARY KEY,
   seq          BIGINT,
@@ -57,6 +58,7 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   progress     LONGBLOB NOT NULL,
   body         LONGBLOB,
   answer       LONGBLOB,
+  hold_reason  VARBINARY(255) NOT NULL,
   origin_hash  BINARY(32) AS (UNHEX(SHA2(origin, 256))) PERSISTENT,
   orphan       BINARY(32) AS (IF(generated = 1 AND (unreported = 1 OR state < 2), fingerprint, NULL)) PERSISTENT,
   owed         TINYINT AS (IF(owed_from > 0 AND state > 0, 1, NULL)) PERSISTENT,
@@ -66,5 +68,6 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   KEY record_origin (state, origin_hash, needs, next_attempt, seq),
   KEY record_orphan (orphan, seq),
   KEY record_owed (owed, seq),
+  KEY record_count (state, hold_reason, created),
   KEY record_sweep (sweep_at, id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;

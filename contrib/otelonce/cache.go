@@ -1,0 +1,45 @@
+package otelonce
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// cacheSize is the bound of a cache. Origins, profiles and statuses are few; a client of very many origins makes values anew.
+const cacheSize = 1000
+
+// cache keeps values that are made from their keys, at most cacheSize of them. Reads take no lock and allocate nothing.
+type cache[K comparable, V any] struct {
+	make func(K) V
+	kept atomic.Pointer[map[K]V] // never changed, but replaced
+	mu   sync.Mutex              // is held to replace it
+}
+
+// newCache returns a cache of a function's values.
+func newCache[K comparable, V any](make func(K) V) *cache[K, V] {
+	c := &cache[K, V]{make: make}
+	c.kept.Store(&map[K]V{})
+	return c
+}
+
+// of returns the value of a key.
+func (c *cache[K, V]) of(key K) V {
+	if v, found := (*c.kept.Load())[key]; found {
+		return v
+	}
+	v := c.make(key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept := *c.kept.Load(); len(kept) < cacheSize {
+		more := maps.Clone(kept)
+		more[key] = v
+		c.kept.Store(&more)
+	}
+	return v
+}
+
+// with returns a new slice: values that others have, too, and one more.
+func with[T any](common []T, more T) []T {
+	return append(common[:len(common):len(common)], more)
+}

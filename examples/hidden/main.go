@@ -1,0 +1,205 @@
+// Hidden calls three APIs that tell the outcome inside a 200, over a wire that loses answers: a GraphQL API as Shopify's, a
+// JSON-RPC API, and a SOAP API. Each order takes effect once at each, or is refused, and the journal tells the two apart.
+//
+// The first two are known to a profile: its verdicts read the JSON of each 200 (shopify.json, jsonrpc.json). No verdict reads XML.
+// There the profile lets no 200 count by its status, each answer is held, and Config.Reconcile reads it.
+//
+//	go run ./examples/hidden
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+const (
+	orders         = 12
+	attemptTimeout = 200 * time.Millisecond
+)
+
+//go:embed *.json
+var profiles embed.FS
+
+func main() {
+	dir, err := os.MkdirTemp("", "hidden-")
+	if err == nil {
+		err = errors.Join(run(os.Stdout, dir, orders), os.RemoveAll(dir))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hidden:", err)
+		os.Exit(1)
+	}
+}
+
+// api is one of the APIs: the client's part, and the part played by the mock.
+type api struct {
+	name, path, contentType string
+	// request returns the body of an order's request. The key is in it if the API has it there.
+	request func(key oncehttp.Key, order, amount int) string
+	// reconcile reads the answer of a held operation; nil: the verdicts of the profile do.
+	reconcile func(context.Context, persist.Record) (oncehttp.Resolution, error)
+
+	// amountOf reads a request, and answer writes the answer to it. id is that of a payment; 0: the amount was refused.
+	amountOf func(body []byte) (int, error)
+	answer   func(id int) string
+}
+
+func apis() []*api { return []*api{shopify(), jsonRPC(), soap()} }
+
+// refusedAmount is the amount that every API refuses.
+const refusedAmount = 13
+
+// service is the effect of an API. The mock in front of it honours keys and loses answers.
+type service struct {
+	*api
+	mu   sync.Mutex
+	made int
+}
+
+// ServeHTTP pays, or refuses. The status is 200 in both cases.
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, "the body is not whole", http.StatusBadRequest)
+		return
+	}
+	amount, err := s.amountOf(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := 0
+	if amount != refusedAmount {
+		s.made++
+		id = s.made
+	}
+	w.Header().Set("Content-Type", s.contentType)
+	_, _ = io.WriteString(w, s.answer(id)) // the client may have left
+}
+
+// faults are the faults of the first sends: lost answers, a cut one, and a request that is still being worked on when it comes again.
+func faults() []mockserver.Fault {
+	return []mockserver.Fault{
+		{}, {Kind: mockserver.DropAfter}, {}, {Kind: mockserver.CutBody}, {}, {Kind: mockserver.DropBefore}, {},
+		{Delay: 3 * attemptTimeout / 2}, {}, {}, {Kind: mockserver.AnswerAfter, Status: http.StatusBadGateway}, {},
+	}
+}
+
+// run sends n orders to each API. The error is nil only if each order took effect once, or was refused.
+func run(out io.Writer, dir string, n int) error {
+	for _, a := range apis() {
+		p, err := a.profile()
+		if err == nil {
+			err = a.run(out, dir, n, p)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", a.name, err)
+		}
+	}
+	return nil
+}
+
+// run sends n orders to an API of this profile.
+func (a *api) run(out io.Writer, dir string, n int, p *profile.Profile) error {
+	s := &service{api: a}
+	server := mockserver.New(mockserver.Config{Profile: p, Handler: s, Script: faults()})
+	defer server.Close()
+	if err := server.Start(); err != nil {
+		return err
+	}
+	client, err := oncehttp.Open(filepath.Join(dir, a.name+".db"), oncehttp.Config{
+		Profile: p, Reconcile: a.reconcile, Retry: oncehttp.Policy{MaxAttempts: 40, MinDelay: time.Millisecond, MaxDelay: 10 * time.Millisecond, AttemptTimeout: attemptTimeout},
+	})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for i := range n {
+		if err := a.pay(client, server.URL(), i); err != nil {
+			return err
+		}
+	}
+	for _, err := range client.Resume(context.Background()) { // reconcile is asked here
+		if err != nil {
+			return err
+		}
+	}
+	paid, refused, err := count(client, n)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %d orders, %d paid, %d refused, %d sends\n", a.name, n, paid, refused, server.Ledger().Snapshot().Sends)
+	if s.made != paid || paid+refused != n {
+		return fmt.Errorf("%d payments were made, and %d of %d orders are paid, %d refused", s.made, paid, n, refused)
+	}
+	return nil
+}
+
+// profile reads the file of the API.
+func (a *api) profile() (*profile.Profile, error) {
+	text, err := profiles.ReadFile(a.name + ".json")
+	if err != nil {
+		return nil, err
+	}
+	return profile.Load(bytes.NewReader(text))
+}
+
+func keyOf(order int) oncehttp.Key {
+	return oncehttp.NewScope("order").Key("u1", strconv.Itoa(order))
+}
+
+// pay sends one order. A held one is no error here: Resume asks about it.
+func (a *api) pay(client *oncehttp.Client, url string, order int) error {
+	amount := 100 + order
+	if order == 0 { // the answer to it is not lost: a refusal settles nothing of an earlier send in doubt
+		amount = refusedAmount
+	}
+	req, err := http.NewRequest(http.MethodPost, url+a.path, strings.NewReader(a.request(keyOf(order), order, amount)))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", a.contentType)
+	resp, err := client.DoKey(req, keyOf(order))
+	switch {
+	case errors.Is(err, oncehttp.ErrHeld) && a.reconcile != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// count returns the number of orders with an effect, and of those without, as the journal has them.
+func count(client *oncehttp.Client, n int) (paid, refused int, err error) {
+	for i := range n {
+		rec, err := client.Lookup(context.Background(), keyOf(i))
+		if err != nil {
+			return 0, 0, err
+		}
+		switch rec.FinalEffect() {
+		case persist.EffectHappened:
+			paid++
+		case persist.EffectRefused, persist.EffectAbsent:
+			refused++
+		}
+	}
+	return paid, refused, nil
+}

@@ -1,0 +1,24 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// counted takes the numbers of the alert from the journal, without reading a record, and reports whether it did. It does not if records
+// are to be read: for a selection, for their number beyond --fail-over, or of a journal that does not count.
+func (a *alert) counted(ctx context.Context, ses *session.Session, sel selection) (bool, error) {
+	sel.query.States = nil // those of stuck
+	counter, counts := persist.As[persist.Counter](ses.Journal)
+	if !a.flags.quiet || !counts || !sel.all() {
+		return false, nil
+	}
+	c, err := counter.Count(ctx)
+	if err != nil || a.flags.overSet() && !c.Oldest.IsZero() && a.now.Sub(c.Oldest) > a.flags.over {
+		return false, err
+	}
+	a.pending, a.held = c.Pending, c.AllHeld()
+	return true, nil
+}

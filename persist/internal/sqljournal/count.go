@@ -1,0 +1,54 @@
+package sqljournal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// CountQuery returns the query of Count: of each state and reason of unfinished records their number, the earliest created, and the
+// earliest next_attempt of all pending records, null if there is none. It reads indexes alone.
+func CountQuery(d Dialect) string {
+	return "SELECT state, hold_reason, COUNT(*), MIN(created), (SELECT MIN(next_attempt) FROM " + d.Records() + " WHERE state = 0) FROM " +
+		d.By(CountIndex) + " WHERE state < 2 GROUP BY state, hold_reason"
+}
+
+// Count implements [persist.Counter]. It reads the index entries of all unfinished records, and nothing of final ones.
+func (j *Journal) Count(ctx context.Context) (c persist.Counts, err error) {
+	if j == nil {
+		return c, errNotOpened
+	}
+	err = j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) (err error) {
+		c = persist.Counts{Held: map[persist.HoldReason]int{}}
+		rows, err := conn.QueryContext(ctx, CountQuery(j.d))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, rows.Close()) }()
+		var oldest int64
+		for rows.Next() {
+			var state, n, created int64
+			var reason []byte
+			var next sql.NullInt64
+			if err := rows.Scan(&state, &reason, &n, &created, &next); err != nil {
+				return err
+			}
+			if oldest == 0 || created < oldest {
+				oldest = created
+			}
+			if persist.State(state) == persist.StateHeld {
+				c.Held[persist.HoldReason(reason)] += int(n)
+				continue
+			}
+			c.Pending, c.NextDue = c.Pending+int(n), instant(next.Int64)
+		}
+		c.Oldest = instant(oldest)
+		return rows.Err()
+	})
+	if err != nil {
+		return persist.Counts{}, err
+	}
+	return c, nil
+}

@@ -1,0 +1,289 @@
+package persisttest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// countCases returns the cases about persist.Counter. Other journals pass them.
+func countCases() []testCase {
+	return []testCase{
+		{name: "count/follows", run: countFollows,
+			why: "somebody watches these numbers, and looks at the journal only if they say so"},
+		{name: "count/ends", run: countEnds,
+			why: "what has ended and is counted still hides what has not"},
+		{name: "count/assigned", run: countAssigned,
+			why: "a record given to another account is counted twice, or not at all"},
+		{name: "count/beside", run: countBeside,
+			why: "a number that no moment has had raises a false alarm"},
+		{name: "count/reopened", run: countReopened, durable: true,
+			why: "what was open before a restart is open after it, too"},
+	}
+}
+
+// countModel keeps the journal under test and its expected records. m is by ID.
+type countModel struct {
+	k *check
+	j persist.Journal
+	c persist.Counter
+	r *rand.Rand
+	m map[persist.ID]persist.Record
+}
+
+// newCountModel opens an empty store. ok is false for a journal without persist.Counter.
+func newCountModel(k *check) (d *countModel, ok bool) {
+	d = &countModel{k: k, r: rand.New(rand.NewPCG(3, 4)), m: map[persist.ID]persist.Record{}}
+	return d, d.on(k.journal())
+}
+
+// on sets the journal.
+func (d *countModel) on(j persist.Journal) (ok bool) {
+	d.j = j
+	d.c, ok = persist.As[persist.Counter](j)
+	return ok
+}
+
+// count calls Count.
+func (k *check) count(c persist.Counter, when string) persist.Counts {
+	got, err := c.Count(context.Background())
+	if err != nil {
+		k.fatalf("Count %s: %v", when, err)
+	}
+	return got
+}
+
+// counts returns the expected counts.
+func (d *countModel) counts() persist.Counts {
+	want := persist.Counts{Held: map[persist.HoldReason]int{}}
+	for _, r := range d.m {
+		switch {
+		case r.State == persist.StateHeld:
+			want.Held[r.HoldReason]++
+		case r.State != persist.StatePending:
+			continue
+		default:
+			if want.Pending++; want.Pending == 1 || r.NextAttempt.Before(want.NextDue) {
+				want.NextDue = r.NextAttempt
+			}
+		}
+		if want.Oldest.IsZero() || r.Created.Before(want.Oldest) {
+			want.Oldest = r.Created
+		}
+	}
+	return want
+}
+
+// compare compares the counts with the model.
+func (d *countModel) compare(when string) {
+	got, want := d.k.count(d.c, when), d.counts()
+	if got.Pending != want.Pending || !maps.Equal(got.Held, want.Held) || !got.Oldest.Equal(want.Oldest) {
+		d.k.errorf("Count %s: %d pending, held %v, oldest %v; want %d, %v, %v", when, got.Pending, got.Held, got.Oldest, want.Pending, want.Held, want.Oldest)
+	}
+	if due := want.NextDue; !got.NextDue.Equal(due) && !got.NextDue.Equal(due.Truncate(time.Microsecond)) {
+		d.k.errorf("Count %s: next due %v, want %v", when, got.NextDue, due)
+	}
+}
+
+// reasons are reasons for a hold: known ones, and one of a later version.
+func reasons() []persist.HoldReason {
+	return []persist.HoldReason{persist.HoldExpired, persist.HoldStoredError, persist.HoldRekeyHeld, "a later reason"}
+}
+
+// step begins a record, or changes one.
+func (d *countModel) step() {
+	ctx, r := context.Background(), d.r
+	id := persist.ID{Account: []string{"", "a", "a|S=1", "b"}[r.IntN(4)], Key: fmt.Sprint(r.IntN(12))}
+	rec, exists := d.m[id]
+	if !exists {
+		rec = record(id.Account, id.Key)
+		rec.Created = epoch().Add(time.Duration(r.IntN(1000)) * time.Hour)
+		if r.IntN(4) == 0 {
+			rec.State, rec.HoldReason = persist.StateHeld, reasons()[r.IntN(4)]
+		}
+	}
+	at := epoch().Add(time.Duration(r.IntN(20)) * time.Minute)
+	if r.IntN(5) == 0 {
+		at = time.Time{}
+	}
+	rec.NextAttempt = at
+	switch op := r.IntN(9); {
+	case !exists:
+		d.m[id] = d.k.begin(d.j, rec)
+	case rec.State.Final():
+	case op == 0:
+		d.m[id] = d.k.finish(d.j, rec)
+	case op == 1:
+		if err := d.j.Forget(ctx, rec); err != nil {
+			d.k.fatalf("Forget: %v", err)
+		}
+		delete(d.m, id)
+	case op < 5:
+		rec.State, rec.HoldReason = persist.StateHeld, reasons()[r.IntN(4)]
+		d.m[id] = d.k.update(d.j, rec)
+	default:
+		rec.State, rec.HoldReason = persist.StatePending, ""
+		d.m[id] = d.k.update(d.j, rec)
+	}
+}
+
+func countFollows(k *check) {
+	d, ok := newCountModel(k)
+	if !ok {
+		return
+	}
+	d.compare("of an empty journal")
+	for i := range 250 {
+		if d.step(); i < 20 || i%10 == 0 {
+			d.compare(fmt.Sprintf("after %d changes", i+1))
+		}
+	}
+}
+
+// countEnds ends a pending and a held record in each final state, and sweeps and prunes them.
+func countEnds(k *check) {
+	d, ok := newCountModel(k)
+	if !ok {
+		return
+	}
+	ctx := context.Background()
+	for _, state := range []persist.State{persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned} {
+		for _, held := range []bool{false, true} {
+			r := record("a", fmt.Sprintf("%v, held %t", state, held))
+			r.NextAttempt = epoch().Add(time.Minute)
+			r = k.begin(d.j, r)
+			if held {
+				r.State, r.HoldReason = persist.StateHeld, persist.HoldNoKey
+				r = k.update(d.j, r)
+			}
+			d.m[r.ID] = r
+			d.compare(fmt.Sprintf("of %q", r.Key))
+			r = finished(r)
+			if r.State = state; state == persist.StateSettled {
+				r.Effect = persist.EffectHappened
+			}
+			if err := d.j.Finish(ctx, r); err != nil {
+				k.fatalf("Finish as %v: %v", state, err)
+			}
+			d.m[r.ID] = r
+			d.compare(fmt.Sprintf("of %q, which has ended", r.Key))
+		}
+	}
+	open := record("a", "open")
+	open = k.begin(d.j, open)
+	d.m[open.ID] = open
+	for _, l := range []persist.Limits{{Prune: true, KeepAnswer: -1, Now: done()}, {Prune: true, KeepAnswer: -1, KeepKey: time.Nanosecond, Now: done()}} {
+		if _, err := d.j.Sweep(ctx, l); err != nil {
+			k.fatalf("Sweep: %v", err)
+		}
+		d.compare("after a sweep")
+	}
+}
+
+func countAssigned(k *check) {
+	d, ok := newCountModel(k)
+	if !ok {
+		return
+	}
+	for i, state := range []persist.State{persist.StatePending, persist.StateHeld, persist.StateConfirmed} {
+		r := record("", fmt.Sprint("assigned ", i))
+		r.Created = epoch().Add(time.Duration(-i) * time.Hour)
+		r = k.begin(d.j, r)
+		switch state {
+		case persist.StateHeld:
+			r.State, r.HoldReason = state, persist.HoldUnclear
+			r = k.update(d.j, r)
+		case persist.StateConfirmed:
+			r = k.finish(d.j, r)
+		}
+		to, err := d.j.Assign(context.Background(), r, "b")
+		if err != nil {
+			k.fatalf("Assign: %v", err)
+		}
+		d.m[to.ID] = to
+		d.compare(fmt.Sprintf("after the Assign of a record, %v", state))
+		if state.Final() {
+			continue
+		}
+		to.State, to.HoldReason = persist.StateHeld, persist.HoldExpired
+		to = k.update(d.j, to)
+		d.m[to.ID] = to
+		d.compare("after a hold of the assigned record")
+	}
+}
+
+// countBeside counts while others write. There are always between least and most unfinished records, and at most one of each writer is held.
+func countBeside(k *check) {
+	d, ok := newCountModel(k)
+	if !ok {
+		return
+	}
+	const least, writers, rounds, counts = 5, 3, 12, 20
+	for _, r := range numbered("a", least) {
+		k.begin(d.j, r)
+	}
+	var all sync.WaitGroup
+	var left, counted atomic.Int32
+	left.Store(writers)
+	for w := range writers {
+		all.Go(func() {
+			defer left.Add(-1)
+			for i := 0; i < rounds || counted.Load() < counts; i++ {
+				k.passes(d.j, record("b", fmt.Sprint(w, " ", i)))
+			}
+		})
+	}
+	defer all.Wait()
+	defer counted.Store(counts)
+	for ; left.Load() > 0; counted.Add(1) {
+		c := k.count(d.c, "beside writers")
+		if n := c.Unfinished(); n < least || n > least+writers || c.AllHeld() > writers || c.Pending < least {
+			k.errorf("Count beside %d writers: %d pending, held %v; want %d pending, and one more of each writer", writers, c.Pending, c.Held, least)
+		}
+		if !c.Oldest.Equal(epoch()) {
+			k.errorf("Count beside writers: oldest %v, want %v", c.Oldest, epoch())
+		}
+	}
+	all.Wait()
+	if c := k.count(d.c, "after writers"); c.Pending != least || c.AllHeld() != 0 {
+		k.errorf("Count after the writers: %d pending, held %v; want %d", c.Pending, c.Held, least)
+	}
+}
+
+// passes begins the record, holds it, and ends it.
+func (k *check) passes(j persist.Journal, r persist.Record) {
+	ctx := context.Background()
+	r, _, err := j.Begin(ctx, r)
+	if err == nil {
+		r.State, r.HoldReason = persist.StateHeld, persist.HoldUnclear
+		r, err = j.Update(ctx, r)
+	}
+	if err == nil {
+		err = j.Finish(ctx, finished(r))
+	}
+	if err != nil {
+		k.errorf("a record of a writer: %v", err)
+	}
+}
+
+func countReopened(k *check) {
+	d, ok := newCountModel(k)
+	if !ok {
+		return
+	}
+	for range 4 {
+		for range 25 {
+			d.step()
+		}
+		d.on(k.reopen(d.j))
+		d.compare("after it was opened again")
+		d.step()
+		d.compare("after one more change")
+	}
+}

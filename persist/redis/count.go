@@ -1,0 +1,104 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The fields of counts.
+const (
+	countPending = "p"
+	countHeld    = 'h' // and the reason
+)
+
+// Count implements [persist.Counter]. It reads three small values of each bucket. The numbers of a bucket are of one moment.
+func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
+	if err := j.opened(); err != nil {
+		return persist.Counts{}, err
+	}
+	c := persist.Counts{Held: map[persist.HoldReason]int{}}
+	numbers := make([]map[string]string, len(j.buckets))
+	err := j.eachNamed(ctx, j.buckets, func(ctx context.Context, p goredis.Pipeliner, i int) {
+		p.HGetAll(ctx, j.buckets[i].keys[counts])
+	}, func(i int, answer goredis.Cmder) (err error) {
+		numbers[i], err = answer.(*goredis.MapStringStringCmd).Result()
+		return err
+	})
+	for i := 0; i < len(numbers) && err == nil; i++ {
+		err = j.failed(addCounts(&c, numbers[i]))
+	}
+	if err == nil {
+		c.Oldest, err = j.oldest(ctx)
+	}
+	if err == nil {
+		c.NextDue, err = j.nextDue(ctx)
+	}
+	if err != nil {
+		return persist.Counts{}, err
+	}
+	return c, nil
+}
+
+// addCounts adds the numbers of one bucket.
+func addCounts(c *persist.Counts, numbers map[string]string) error {
+	for field, text := range numbers {
+		n, err := strconv.Atoi(text)
+		switch {
+		case err != nil || n < 0:
+			return fmt.Errorf("%w: a number of unfinished records is %q", persist.ErrCorrupt, text)
+		case field == countPending:
+			c.Pending += n
+		case field != "" && field[0] == countHeld:
+			c.Held[persist.HoldReason(field[1:])] += n
+		}
+	}
+	return nil
+}
+
+// oldest returns the earliest Created of an unfinished record, or zero.
+func (j *Journal) oldest(ctx context.Context) (oldest time.Time, err error) {
+	err = j.each(ctx, len(j.buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		p.ZRange(ctx, j.buckets[i].keys[ages], 0, 0)
+	}, func(_ int, answer goredis.Cmder) error {
+		members, err := answer.(*goredis.StringSliceCmd).Result()
+		if err != nil || len(members) == 0 {
+			return err
+		}
+		if len(members[0]) != instantSize+idSize {
+			return fmt.Errorf("%w: an index has a place of %d bytes", persist.ErrCorrupt, len(members[0]))
+		}
+		if at := timeOf([]byte(members[0])); oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+		return nil
+	})
+	return oldest, err
+}
+
+// nextDue returns the earliest time from which a pending record can be claimed, or zero.
+func (j *Journal) nextDue(ctx context.Context) (next time.Time, err error) {
+	found := false
+	err = j.each(ctx, len(j.buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		p.ZRangeWithScores(ctx, j.buckets[i].keys[due], 0, 0)
+	}, func(_ int, answer goredis.Cmder) error {
+		places, err := answer.(*goredis.ZSliceCmd).Result()
+		if err != nil || len(places) == 0 {
+			return err
+		}
+		at := time.Time{}
+		if micros := int64(places[0].Score); micros > -yearOne*1e6 {
+			at = time.UnixMicro(micros).UTC()
+		}
+		if !found || at.Before(next) {
+			next, found = at, true
+		}
+		return nil
+	})
+	return next, err
+}

@@ -1,0 +1,79 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// File returns p in the form of a profile file. [Load] makes a profile equal to p of it, if each fact of p has a source in
+// p.Sources. The comments of an original file are not in it. The error names a fact without a source.
+func (p *Profile) File() ([]byte, error) {
+	for _, f := range facts() {
+		_, said := p.Sources[f.field]
+		if value := reflect.ValueOf(f.part(p.stated(f.field))).Elem(); !said && !value.IsZero() && !p.doubts(f.name) {
+			return nil, fmt.Errorf("profile: %s: it has no source", f.name)
+		}
+	}
+	w := &fileWriter{names: map[Source]string{}}
+	for _, s := range p.Statements() {
+		if s.Value != "" {
+			w.fact(s)
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\n  \"name\": %s,\n  \"version\": %s,\n", quoted(p.Name), quoted(p.Version))
+	if p.Title != "" {
+		fmt.Fprintf(&b, "  \"title\": %s,\n", quoted(p.Title))
+	}
+	fmt.Fprintf(&b, "  \"sources\": {%s\n  }%s\n}\n", w.sources.String(), w.facts.String())
+	return b.Bytes(), nil
+}
+
+// doubts reports whether a fact is in Doubted.
+func (p *Profile) doubts(name string) bool {
+	for _, s := range p.Doubted {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// fileWriter collects the parts of a profile file.
+type fileWriter struct {
+	names   map[Source]string // of sources, without their Said
+	sources bytes.Buffer
+	facts   bytes.Buffer
+}
+
+// fact adds a fact, and its source if it is new.
+func (w *fileWriter) fact(s Statement) {
+	source := s.Source
+	source.Said = ""
+	name, known := w.names[source]
+	if !known {
+		name = "s" + strconv.Itoa(len(w.names)+1)
+		w.names[source] = name
+		if len(w.names) > 1 {
+			w.sources.WriteByte(',')
+		}
+		fmt.Fprintf(&w.sources, "\n    %s: {\"ref\": %s, \"date\": %s, \"confidence\": %s}", quoted(name), quoted(source.Ref), quoted(source.Date), quoted(string(source.Confidence)))
+	}
+	said := ""
+	if s.Source.Said != "" {
+		said = ", \"said\": " + quoted(s.Source.Said)
+	}
+	fmt.Fprintf(&w.facts, ",\n  %s: {\"value\": %s, \"source\": %s%s}", quoted(s.Name), s.Value, quoted(name), said)
+}
+
+// quoted returns a text as JSON.
+func quoted(text string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // a text is always encoded
+	return string(bytes.TrimSpace(b.Bytes()))
+}
