@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
@@ -29,12 +29,12 @@ type visits struct {
 	closed bool
 	n      int
 	calls  map[string]int
-	guests map[string]int
-	empty  chan struct{} // closed once the client is closed and no call is under way
+	guests map[string]*atomic.Int64 // made by guest
+	empty  chan struct{}            // closed once the client is closed and no call is under way
 }
 
 func newVisits() *visits {
-	return &visits{calls: map[string]int{}, guests: map[string]int{}, empty: make(chan struct{})}
+	return &visits{calls: map[string]int{}, guests: map[string]*atomic.Int64{}, empty: make(chan struct{})}
 }
 
 // enter counts a call, so that Close waits for it; false if the client is closed. After true, leave must follow.
@@ -89,36 +89,40 @@ func (v *visits) isClosed() bool {
 	return v.closed
 }
 
-// begin counts a function of the user as running, until end.
-func (v *visits) begin(guest string) {
+// guest returns the count of the running calls of a function of the user.
+func (v *visits) guest(name string) *atomic.Int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.guests[guest]++
+	if v.guests[name] == nil {
+		v.guests[name] = &atomic.Int64{}
+	}
+	return v.guests[name]
 }
 
+// begin counts a function of the user as running, until end.
+func (v *visits) begin(guest string) { v.guest(guest).Add(1) }
+
 // end counts the return of the function.
-func (v *visits) end(guest string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.guests[guest]--
-}
+func (v *visits) end(guest string) { v.guest(guest).Add(-1) }
 
 // left returns the names of the user's running functions, with guests true; if there are none, the names of the calls under way.
 func (v *visits) left() (names []string, guests bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, of := range []map[string]int{v.guests, v.calls} {
-		for _, name := range slices.Sorted(maps.Keys(of)) {
-			if of[name] > 0 {
+	for name, running := range v.guests {
+		if running.Load() > 0 {
+			names = append(names, name)
+		}
+	}
+	if guests = len(names) > 0; !guests {
+		for name, underWay := range v.calls {
+			if underWay > 0 {
 				names = append(names, name)
 			}
 		}
-		if len(names) > 0 {
-			return names, !guests
-		}
-		guests = !guests
 	}
-	return nil, false
+	slices.Sort(names)
+	return names, guests
 }
 
 // loopBody wraps yield, the body of a loop over the results of a method of this name, and counts it while it runs.
@@ -182,15 +186,14 @@ func (c *Config) countVisits(v *visits) {
 		}
 	}
 	if f := c.Observe; f != nil {
+		running := v.guest("Config.Observe")
 		c.Observe = func(ctx context.Context, e *Event) {
-			v.begin("Config.Observe")
-			defer v.end("Config.Observe")
+			running.Add(1)
+			defer running.Add(-1)
 			f(ctx, e)
 		}
 	}
-	if i := c.Instrument; i != nil {
-		c.Instrument = countedInstrument{i, v}
-	}
+	c.instrumenting = v.guest("Config.Instrument")
 	c.countMoreVisits(v)
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -70,6 +71,7 @@ type Config struct {
 	methodsSet, methodsHold, profileSet bool
 	origins                             *request.Origins   // of Origins; nil: there are none
 	authorized                          *authorized        // the origins to which others send with Authorize; New sets it
+	instrumenting                       *atomic.Int64      // running calls of Instrument; New sets it
 	facts                               []knownFacts       // of the profiles
 	honoured                            []profile.Endpoint // of KeyHonoured
 	drives                              operation.Client   // made of the above by fill

@@ -97,10 +97,11 @@ func (c *Config) checkTransport() error {
 
 // checkInstrument refuses an Instrument that is a nil pointer.
 func (c *Config) checkInstrument() error {
-	if given, counted := c.Instrument.(countedInstrument); counted {
-		if of := given.of.Of(); isNil(of) {
-			return fmt.Errorf("the Instrument is a nil %T; leave it out, or make one", of)
-		}
+	if c.Instrument == nil {
+		return nil
+	}
+	if of := c.Instrument.Of(); isNil(of) {
+		return fmt.Errorf("the Instrument is a nil %T; leave it out, or make one", of)
 	}
 	return nil
 }

@@ -16,9 +16,6 @@ type Instrument interface {
 	Of() any // the user's own value
 }
 
-// beginning is a method of an Instrument.
-type beginning func(context.Context, *Event) (context.Context, func(*Event))
-
 // instrumented is a call with the values of the context returned by Config.Instrument in its own contexts.
 type instrumented struct {
 	callers
@@ -46,11 +43,11 @@ func (o *overlay) Value(key any) any {
 	return v
 }
 
-// instrument tells Config.Instrument of a beginning, by one of its methods. From then on the run's calls have the context returned by it.
+// instrument tells Config.Instrument of the beginning of an attempt, or of the run. From then on the run's calls have the context returned by it.
 // end is nil if there is nothing to call at the end.
-func (r *run) instrument(ctx context.Context, begin beginning, e *Event) (end func(*Event)) {
+func (r *run) instrument(ctx context.Context, attempt bool, e *Event) (end func(*Event)) {
 	call := r.call
-	within, end := r.calmBegin(ctx, begin, e)
+	within, end := r.calmBegin(ctx, attempt, e)
 	switch {
 	case within == nil || within == ctx:
 	case inflight.From(within) != inflight.From(ctx):
@@ -62,11 +59,16 @@ func (r *run) instrument(ctx context.Context, begin beginning, e *Event) (end fu
 }
 
 // calmBegin calls a method of Config.Instrument. A panic of it is logged, and goes no further; then it returns nothing.
-func (r *run) calmBegin(ctx context.Context, begin beginning, e *Event) (within context.Context, end func(*Event)) {
+func (r *run) calmBegin(ctx context.Context, attempt bool, e *Event) (within context.Context, end func(*Event)) {
 	r.call.Work().Visit()
+	r.cfg.instrumenting.Add(1)
 	returned := false
 	defer func() { r.calmed(returned, recover()) }()
-	within, end = begin(ctx, e)
+	if attempt {
+		within, end = r.cfg.Instrument.Attempt(ctx, e)
+	} else {
+		within, end = r.cfg.Instrument.Operation(ctx, e)
+	}
 	returned = true
 	return within, end
 }
@@ -74,6 +76,7 @@ func (r *run) calmBegin(ctx context.Context, begin beginning, e *Event) (within 
 // calmEnd is calmBegin for the function of an end.
 func (r *run) calmEnd(end func(*Event), e *Event) {
 	r.call.Work().Visit()
+	r.cfg.instrumenting.Add(1)
 	returned := false
 	defer func() { r.calmed(returned, recover()) }()
 	end(e)
@@ -85,13 +88,14 @@ func (r *run) calmed(returned bool, value any) {
 	if !returned && value != nil {
 		r.cfg.logCrash(r.call.Values(), "Config.Instrument has crashed", r.rec.Key, &crash{value, debug.Stack()})
 	}
+	r.cfg.instrumenting.Add(-1)
 	r.call.Work().Return()
 }
 
 // begins tells Config.Instrument of the run, if it is set.
 func (r *run) begins() {
 	if r.cfg.Instrument != nil {
-		r.endSpan = r.instrument(r.call.Context(), r.cfg.Instrument.Operation, r.event(EventBegun))
+		r.endSpan = r.instrument(r.call.Context(), false, r.event(EventBegun))
 	}
 }
 
@@ -124,7 +128,7 @@ func (r *run) sendOnce() {
 	}
 	call, sent := r.call, false
 	ctx := &attemptContext{call.Context(), r.attemptNow(), true}
-	end := r.instrument(ctx, r.cfg.Instrument.Attempt, r.event(EventAttempt))
+	end := r.instrument(ctx, true, r.event(EventAttempt))
 	defer func() {
 		r.call = call
 		if end == nil {
@@ -139,39 +143,4 @@ func (r *run) sendOnce() {
 	}()
 	r.sendNow()
 	sent = true
-}
-
-// countedInstrument is an Instrument counted while it runs.
-type countedInstrument struct {
-	of Instrument
-	v  *visits
-}
-
-// Operation implements Instrument.
-func (i countedInstrument) Operation(ctx context.Context, begins *Event) (context.Context, func(*Event)) {
-	return i.counted(i.of.Operation, ctx, begins)
-}
-
-// Attempt implements Instrument.
-func (i countedInstrument) Attempt(ctx context.Context, begins *Event) (context.Context, func(*Event)) {
-	return i.counted(i.of.Attempt, ctx, begins)
-}
-
-// Of implements Instrument.
-func (i countedInstrument) Of() any { return i.of.Of() }
-
-// counted counts a beginning and its end.
-func (i countedInstrument) counted(begin beginning, ctx context.Context, begins *Event) (context.Context, func(*Event)) {
-	const name = "Config.Instrument"
-	i.v.begin(name)
-	defer i.v.end(name)
-	within, end := begin(ctx, begins)
-	if end == nil {
-		return within, nil
-	}
-	return within, func(ends *Event) {
-		i.v.begin(name)
-		defer i.v.end(name)
-		end(ends)
-	}
 }
