@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
@@ -17,14 +18,9 @@ import (
 // goes on alone, and waits for LockWait.
 const togetherWait = 100 * time.Millisecond
 
-// together returns the statement that calls the function of the schema for several records. Unless AllowVolatile is
-// set, it has the guard of all writes in it: the guard's row is joined to those of the function.
+// together returns the statement that calls the function of the schema for several records.
 func (o Options) together() string {
-	call := o.Schema + ".write_records($1, $2, $3, $4, $5)"
-	if !o.checks() {
-		return "SELECT written, numbered FROM " + call
-	}
-	return "WITH guard AS MATERIALIZED (" + guard + ") SELECT w.written, w.numbered FROM guard, " + call + " w"
+	return "SELECT written, numbered FROM " + o.Schema + ".write_records($1, $2, $3, $4, $5)"
 }
 
 // togetherTypes are the types of its parameters.
@@ -38,12 +34,12 @@ func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes 
 	a.add(sqljournal.Columns(), begins, (*sqljournal.Row).Fields)
 	a.add(sqljournal.ChangeColumns(), changes, (*sqljournal.Row).ChangeFields)
 	err = conn.Raw(func(driverConn any) error {
-		pg := connOf(driverConn).PgConn()
+		pg := driverConn.(*stdlib.Conn).Conn().PgConn()
 		if pg.IsClosed() {
 			return driver.ErrBadConn
 		}
 		numbers, err = written(pg.ExecParams(ctx, d.together, a.parameters(), togetherTypes, binaryForm, binaryForm))
-		return told(err)
+		return err
 	})
 	return numbers, err
 }

@@ -58,12 +58,9 @@ func isGreeting(commands []byte) bool {
 	return false
 }
 
-// dialer makes such connections, by the dialer of the options if there is one.
+// dialer makes such connections.
 func dialer(o *goredis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	dial := o.Dialer
-	if dial == nil {
-		dial = goredis.NewDialer(o)
-	}
+	dial := goredis.NewDialer(o)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
