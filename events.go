@@ -97,8 +97,8 @@ type Event struct {
 	Kind EventKind
 	// Key is the operation's key; empty only of an event about the journal.
 	Key Key
-	// Call is the number of the call, or of one operation of a pass, within this client, from 1 on. All events of one have the
-	// same. Zero: the event is of none.
+	// Call is the number of the call, or of one operation of a pass, from 1 on: within this process, among all clients of one
+	// journal. All events of one have the same. A call after an EventLeft has a new one. Zero: the event is of none.
 	Call uint64
 	// Account is the operation's account, as in persist.Record.Account and for OfAccount; with Key it identifies the
 	// operation. Of several operations of one key all but the first have the headers that distinguish them

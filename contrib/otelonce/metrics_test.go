@@ -433,7 +433,7 @@ func constants(t *testing.T, name, of string) (values []string) {
 }
 
 // TestZeros: a new Instrument has each series of its counters at zero: for each reason, and for each kind of event that Observe counts there. The
-// source says which there are.
+// list is that of the source.
 func TestZeros(t *testing.T) {
 	t.Parallel()
 	inst, reader := meter(t)

@@ -97,7 +97,7 @@ type Instrument struct {
 
 var _ oncehttp.Instrument = (*Instrument)(nil)
 
-// New returns an Instrument. The error says which option is wrong, or is the meter's.
+// New returns an Instrument. The error names a wrong option, or is the meter's.
 func New(options ...Option) (*Instrument, error) {
 	i := &Instrument{attempts: true, beginning: newCache(sharedOf)}
 	for _, option := range options {

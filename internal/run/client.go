@@ -206,17 +206,6 @@ func (c *Client) operate(name string, req *http.Request, key keySource, plain bo
 	}
 }
 
-// choosePlace chooses the place of an operation by a look at the journal. It returns the error of the call.
-func (c *Client) choosePlace(ctx context.Context, name string, op *preparedRequest, choose func(context.Context, *preparedRequest) error) error {
-	op.took.enter(&op.took.spent.Journal)
-	err := choose(ctx, op)
-	op.took.leave()
-	if err == nil {
-		return nil
-	}
-	return c.notBegun(ctx, op.took, op, c.engine.errorOfPlace(ctx, name, op, err))
-}
-
 // stream sends a request of Do if it is no operation. opened: it belongs to a Do of a client not closed.
 func (c *Client) stream(req *http.Request, opened bool) (*http.Response, error) {
 	if !opened {

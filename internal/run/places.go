@@ -119,3 +119,14 @@ func (e *engine) keepsPlace(ctx context.Context, rec *persist.Record) (bool, err
 	all, err := e.beside(ctx, rec.ID)
 	return slices.ContainsFunc(all, func(other persist.Record) bool { return other.Account != rec.Account }), err
 }
+
+// choosePlace chooses the place of an operation by a look at the journal. It returns the error of the call.
+func (c *Client) choosePlace(ctx context.Context, name string, op *preparedRequest, choose func(context.Context, *preparedRequest) error) error {
+	op.took.enter(&op.took.spent.Journal)
+	err := choose(ctx, op)
+	op.took.leave()
+	if err == nil {
+		return nil
+	}
+	return c.notBegun(ctx, op.took, op, c.engine.errorOfPlace(ctx, name, op, err))
+}

@@ -31,7 +31,7 @@ func (s slow) Finish(ctx context.Context, rec persist.Record) error {
 	return s.Journal.Finish(ctx, rec)
 }
 
-// TestTimes: an event says where the time of its call has gone. A limiter takes 7 s, the first answer is lost after 11 s, the second comes
+// TestTimes: an event has the parts of its call's time. A limiter takes 7 s, the first answer is lost after 11 s, the second comes
 // after 13 s, and the pause between them is the server's.
 func TestTimes(t *testing.T) {
 	t.Parallel()
@@ -95,7 +95,7 @@ func TestTimesOfALeftCall(t *testing.T) {
 	})
 }
 
-// TestSources: an event says where its answer came from.
+// TestSources: an event has the source of its answer.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -144,7 +144,7 @@ func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 	}
 }
 
-// lookAtRepeat notes a success after a success, as far as the profile says how a repeat is known.
+// lookAtRepeat notes a success after a success, by the marks of a repeat in the profile.
 func (d *drift) lookAtRepeat(p *profile.Profile, rec *persist.Record, note sight) {
 	hides := len(p.Verdicts) > 0 || profile.HidesOutcomes(rec.Facts)
 	replayed := rec.Answer.Replayed || rec.Answer.AlreadyDone || markedBy(p, rec.Answer)
@@ -215,7 +215,7 @@ func markedBy(p *profile.Profile, a *persist.Answer) bool {
 	return v.Replayed || v.AlreadyDone
 }
 
-// marksReplays reports whether a source says how the API marks replays.
+// marksReplays reports whether the profile has a sourced mark of replays.
 func marksReplays(p *profile.Profile) bool {
 	return len(p.Replay) > 0 && p.Named() && p.Sources["Replay"].Confidence != profile.Assumed
 }

@@ -45,7 +45,7 @@ func Call(ctx context.Context, url, name string, open func(context.Context) (per
 		go func() {
 			for i := 0; ; i++ {
 				key := fmt.Sprintf("%s-%d-%d", name, caller, i)
-				answer, err := payOnce(client, url, key)
+				answer, err := pay(client, url, key)
 				if err != nil {
 					failed <- err
 					return
@@ -55,6 +55,18 @@ func Call(ctx context.Context, url, name string, open func(context.Context) (per
 		}()
 	}
 	return <-failed
+}
+
+// pay is payOnce, again under the same key after an unknown outcome: a slow server may let the short lease end.
+func pay(client *oncehttp.Client, url, key string) (answer string, err error) {
+	for range 20 {
+		answer, err = payOnce(client, url, key)
+		if !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			return answer, err
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	return "", err
 }
 
 // payOnce calls Do under a key, and returns status and body of the answer.
