@@ -161,3 +161,44 @@ func TestOwnResultTakenByAnother(t *testing.T) {
 		}
 	})
 }
+
+// TestOwnResultAfterTheOthersHold: while another process hands over an earlier hold, this one does not hand over its end.
+func TestOwnResultAfterTheOthersHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		note := func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, text)
+		}
+		deliver := func(who string, takes time.Duration) func(*oncehttp.Config) {
+			return func(cfg *oncehttp.Config) {
+				cfg.EnqueueMaxAge = time.Hour
+				cfg.OnResult = func(_ context.Context, rec persist.Record) error {
+					note(who + " gets " + rec.State.String())
+					time.Sleep(takes)
+					note(who + " has it")
+					return nil
+				}
+			}
+		}
+		j, w := memory.New(), &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: "{}"}}}
+		first, _ := clienttest.New(t, w, clienttest.On(j, clienttest.Protected, deliver("first", 0)))
+		other, _ := clienttest.New(t, w, clienttest.On(&journaltest.OwnProcess{Journal: j}, clienttest.Protected, deliver("other", time.Minute)))
+		clienttest.Must(t, first.Enqueue(clienttest.Post(t, "{}"), "k"))
+		time.Sleep(2 * time.Hour) // it is too old for its first send
+		stopOther := clienttest.Start(t, other)
+		time.Sleep(10 * time.Second)
+		stopFirst := clienttest.Start(t, first)
+		time.Sleep(time.Second)
+		clienttest.Must(t, first.Enqueue(clienttest.Post(t, "{}"), "k")) // it hears of it at once, and sends
+		time.Sleep(10 * time.Minute)
+		clienttest.Must(t, stopFirst())
+		clienttest.Must(t, stopOther())
+		if len(got) != 4 || !slices.Equal(got[:2], []string{"other gets held", "other has it"}) || w.Count() != 1 {
+			t.Errorf("%q, %d sends; want the hold to be handed over whole before the end", got, w.Count())
+		}
+	})
+}
