@@ -202,3 +202,19 @@ func TestOwnResultAfterTheOthersHold(t *testing.T) {
 		}
 	})
 }
+
+// TestResultOfAResumeIsForAnyRun: a client without a Run keeps its results for nobody: another process delivers them at once.
+func TestResultOfAResumeIsForAnyRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mine, b business
+		j := memory.New()
+		first := client(t, j, &mine, wiretest.Reply{Status: 402, Body: "{}"})
+		clienttest.Must(t, first.Enqueue(clienttest.Post(t, "{}"), "k"))
+		clienttest.Pass(t, first)
+		other := client(t, &journaltest.OwnProcess{Journal: j}, &b, wiretest.Reply{Status: 402, Body: "{}"})
+		pass(t, other, time.Second)
+		b.want(t, "after a second", "k confirmed 402")
+		mine.want(t, "in the process of the Resume")
+	})
+}
