@@ -127,18 +127,11 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 		return nil, err
 	}
 	d := opts.dialect()
-	db, name, err := opts.database(url, opts.CallTimeout/3, &greeting{most: d.most, durable: !opts.AllowVolatile && !opts.ReadOnly})
+	db, name, err := opts.database(url, opts.CallTimeout/3, &greeting{most: d.most, durable: opts.checks()})
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, opts.CallTimeout)
-	defer cancel()
-	if err := opts.check(ctx, db); err != nil {
-		_ = db.Close()
-		return nil, fmt.Errorf("journal %s: %w", name, err)
-	}
-	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: d, Name: name, Limit: opts.CallTimeout, ReadOnly: opts.ReadOnly})
-	return &Journal{j}, nil
+	return opts.open(ctx, db, name, d, opts.check)
 }
 
 // config reads a URL. Its error does not quote the URL, since the URL may hold a password.

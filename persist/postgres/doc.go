@@ -7,8 +7,9 @@
 // # What it promises
 //
 // Each acknowledged call was committed with fsync and synchronous_commit on. A server with other settings is refused
-// on each new connection (see Options.AllowVolatile). Behind a pooler, the pooler's later connections to the server
-// are not checked. After a failover to a standby without synchronous replication, the last records may be missing.
+// on each new connection (see Options.AllowVolatile). Each write also sets synchronous_commit for its transaction if it
+// is off, and is refused if fsync is off: behind a pooler, too, and in a pool of the program's own ([OpenPool]). After a
+// failover to a standby without synchronous replication, the last records may be missing.
 // The value synchronous_commit = local is accepted; with it, no standby replicates synchronously.
 //
 // After a lost answer to a commit, the journal makes the same write again. If the first write has taken effect, the

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // originOrder leaves only the index of origins to read them in their order, independent of the planner's statistics
@@ -28,7 +27,7 @@ func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, ar
 			) n
 		) SELECT origin, needs, next_attempt FROM step WHERE origin IS NOT NULL LIMIT %d`, d.table, where, n))
 	return conn.Raw(func(driverConn any) error {
-		pg := driverConn.(*stdlib.Conn).Conn()
+		pg := connOf(driverConn)
 		if pg.IsClosed() {
 			return driver.ErrBadConn
 		}

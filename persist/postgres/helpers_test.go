@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,4 +64,12 @@ func open(t testing.TB, url string, opts postgres.Options) *postgres.Journal {
 	}
 	t.Cleanup(func() { _ = j.Close() })
 	return j
+}
+
+// oneLine checks that an error is one line with these words.
+func oneLine(t *testing.T, name string, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: %v; want one line that says %q", name, err, words)
+	}
 }

@@ -89,8 +89,8 @@ func (o Options) NotifySQL(ctx context.Context, on ExecutorSQL) error {
 	return err
 }
 
-// wakes makes the journal's notifier. It listens on a connection with this config.
-func (o Options) wakes(db *sql.DB, listen *pgx.ConnConfig, name string) *notify.Hub {
+// wakes makes the journal's notifier. It listens on a connection made by listen.
+func (o Options) wakes(db *sql.DB, listen dial, name string) *notify.Hub {
 	within := o.CallTimeout / 3
 	return notify.New(notify.Config{
 		Name: name, Within: within, Advice: deafAdvice,
@@ -99,7 +99,7 @@ func (o Options) wakes(db *sql.DB, listen *pgx.ConnConfig, name string) *notify.
 			return err
 		},
 		Connect: func(ctx context.Context) (notify.Line, error) {
-			conn, err := pgx.ConnectConfig(ctx, listen)
+			conn, err := listen(ctx)
 			if err != nil {
 				return nil, &connectError{err}
 			}

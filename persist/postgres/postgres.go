@@ -61,9 +61,16 @@ type Options struct {
 	// less.
 	LockWait time.Duration
 	// AllowVolatile accepts a server that may lose acknowledged writes. Otherwise fsync and synchronous_commit must
-	// not be off. Each new connection is checked, and so is each Begin in a transaction of the caller's own. The value
+	// not be off. Each new connection is checked, and so is each Begin in a transaction of the caller's own. Each write
+	// sets synchronous_commit for its transaction if it is off, and is refused if fsync is off. The value
 	// synchronous_commit = local is accepted; a commit then does not wait for a standby.
 	AllowVolatile bool
+	// BeforeConnect is called before each new connection of the journal, the listening one included, and may change
+	// the configuration of that connection: a rotated password, a token, a short-lived certificate. It gets a copy, and
+	// may set its fields. Its error is that of the connection. It is called by several goroutines at once, with the
+	// context of the connection, which ends after a third of CallTimeout. If the server refuses its credentials,
+	// BeforeConnect is called again, up to twice. Nil changes nothing. Not with OpenPool: a pool has its own.
+	BeforeConnect func(ctx context.Context, config *pgx.ConnConfig) error
 	// ReadOnly opens the journal for reading, for a role with no right but SELECT, and also on a standby. Only Get,
 	// List, Now and DueTimes work, and anything else is persist.ErrReadOnly. List gives Seq 0 to records not numbered
 	// yet by another process. The check for AllowVolatile is not made then.
@@ -131,22 +138,30 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, name, err := opts.database(url, !opts.AllowVolatile && !opts.ReadOnly)
+	db, name, err := opts.database(url, opts.checks())
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, opts.CallTimeout)
+	return opts.open(ctx, db, name, opts.dialer(listen, opts.BeforeConnect), opts.check)
+}
+
+// open makes the journal on db, after check. It closes db after an error.
+func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial, check func(context.Context, *sql.DB) error) (*Journal, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 	defer cancel()
-	if err := opts.check(ctx, db); err != nil {
+	if err := check(ctx, db); err != nil {
 		_ = db.Close()
 		if errors.Is(err, pgconn.ErrReadOnlyConnection) {
 			err = fmt.Errorf("%w: %w", persist.ErrReadOnly, err)
 		}
 		return nil, fmt.Errorf("journal %s: %w", name, err)
 	}
-	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout, ReadOnly: opts.ReadOnly})
-	return &Journal{j, opts.wakes(db, listen, name)}, nil
+	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: o.dialect(), Name: name, Limit: o.CallTimeout, ReadOnly: o.ReadOnly})
+	return &Journal{j, o.wakes(db, listen, name)}, nil
 }
+
+// checks reports whether a server that may lose acknowledged writes is refused.
+func (o Options) checks() bool { return !o.AllowVolatile && !o.ReadOnly }
 
 // connConfig reads a URL. The parameter what is the name of the URL in the error. Error: ErrOptions.
 func (o Options) connConfig(what, url string) (*pgx.ConnConfig, error) {
@@ -189,11 +204,20 @@ func (o Options) database(url string, durable bool) (db *sql.DB, name string, er
 	if durable {
 		greet = greeting
 	}
-	db = sql.OpenDB(connector{stdlib.GetConnector(*config, stdlib.OptionAfterConnect(greet))})
+	made := []stdlib.OptionOpenDB{stdlib.OptionAfterConnect(greet)}
+	if o.BeforeConnect != nil {
+		made = append(made, stdlib.OptionBeforeConnect(o.BeforeConnect))
+	}
+	db = sql.OpenDB(connector{Connector: stdlib.GetConnector(*config, made...), again: o.BeforeConnect != nil, guards: o.checks()})
 	db.SetMaxOpenConns(o.MaxConns)
 	db.SetMaxIdleConns(o.MaxConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return db, fmt.Sprintf("postgres %s:%d/%s schema %s", config.Host, config.Port, config.Database, o.Schema), nil
+	return db, o.name(config), nil
+}
+
+// name returns the name of the journal at a server, without credentials.
+func (o Options) name(config *pgx.ConnConfig) string {
+	return fmt.Sprintf("postgres %s:%d/%s schema %s", config.Host, config.Port, config.Database, o.Schema)
 }
 
 // check makes the checks of Open: the schema and, unless ReadOnly is set, the role's right to write.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
@@ -18,9 +17,14 @@ import (
 // goes on alone, and waits for LockWait.
 const togetherWait = 100 * time.Millisecond
 
-// together returns the statement that calls the function of the schema for several records.
+// together returns the statement that calls the function of the schema for several records. Unless AllowVolatile is
+// set, it has the guard of all writes in it: the guard's row is joined to those of the function.
 func (o Options) together() string {
-	return "SELECT written, numbered FROM " + o.Schema + ".write_records($1, $2, $3, $4, $5)"
+	call := o.Schema + ".write_records($1, $2, $3, $4, $5)"
+	if !o.checks() {
+		return "SELECT written, numbered FROM " + call
+	}
+	return "WITH guard AS MATERIALIZED (" + guard + ") SELECT w.written, w.numbered FROM guard, " + call + " w"
 }
 
 // togetherTypes are the types of its parameters.
@@ -34,12 +38,12 @@ func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes 
 	a.add(sqljournal.Columns(), begins, (*sqljournal.Row).Fields)
 	a.add(sqljournal.ChangeColumns(), changes, (*sqljournal.Row).ChangeFields)
 	err = conn.Raw(func(driverConn any) error {
-		pg := driverConn.(*stdlib.Conn).Conn().PgConn()
+		pg := connOf(driverConn).PgConn()
 		if pg.IsClosed() {
 			return driver.ErrBadConn
 		}
 		numbers, err = written(pg.ExecParams(ctx, d.together, a.parameters(), togetherTypes, binaryForm, binaryForm))
-		return err
+		return told(err)
 	})
 	return numbers, err
 }

@@ -15,6 +15,9 @@ import (
 type address struct {
 	options *goredis.Options // of the first node
 	nodes   []string         // every host:port in the URL
+
+	clustered bool // it is known to be a cluster
+	slots     func(context.Context) ([]goredis.ClusterSlot, error)
 }
 
 // parse reads the URL. Its parameter addr, any number of times, names further nodes of a cluster. Error: ErrOptions; it
@@ -33,6 +36,12 @@ func (o Options) parse(rawURL string) (address, error) {
 	if err != nil {
 		return address{}, broken
 	}
+	o.own(options)
+	return address{options: options, nodes: append([]string{options.Addr}, more...)}, nil
+}
+
+// own sets the options with the journal's own values. A dialer and an OnConnect that are set are called as well.
+func (o Options) own(options *goredis.Options) {
 	try := o.CallTimeout / triesInLimit
 	options.Protocol, options.DisableIdentity = 2, true // no notifications, and nothing unknown to old servers
 	options.MaxRetries = -1                             // settle repeats, and knows the write
@@ -40,8 +49,20 @@ func (o Options) parse(rawURL string) (address, error) {
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = try, try, try, try
 	options.ContextTimeoutEnabled = true
 	options.PoolSize, options.MaxActiveConns, options.MaxIdleConns = o.MaxConns, o.MaxConns, o.MaxConns
-	options.OnConnect, options.Dialer = o.greet, dialer(options)
-	return address{options, append([]string{options.Addr}, more...)}, nil
+	options.OnConnect, options.Dialer = o.greetAfter(options.OnConnect), dialer(options)
+}
+
+// greetAfter returns greet, after the program's own greeting, unless that is nil.
+func (o Options) greetAfter(first func(context.Context, *goredis.Conn) error) func(context.Context, *goredis.Conn) error {
+	if first == nil {
+		return o.greet
+	}
+	return func(ctx context.Context, conn *goredis.Conn) error {
+		if err := first(ctx, conn); err != nil {
+			return err
+		}
+		return o.greet(ctx, conn)
+	}
 }
 
 // name returns the journal's name in errors. It holds no password.
@@ -52,6 +73,9 @@ func (a address) name(prefix string) string {
 // client makes the client: of one server, or of its cluster if it is part of one. It asks the nodes in order, until one
 // answers.
 func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {
+	if a.clustered {
+		return goredis.NewClusterClient(a.cluster()), nil
+	}
 	var all error
 	for _, node := range a.nodes {
 		one := *a.options
@@ -74,7 +98,9 @@ func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {
 func (a address) cluster() *goredis.ClusterOptions {
 	o := a.options
 	return &goredis.ClusterOptions{
-		Addrs: a.nodes, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		Addrs: a.nodes, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig, ClientName: o.ClientName, ClusterSlots: a.slots,
+		CredentialsProvider: o.CredentialsProvider, CredentialsProviderContext: o.CredentialsProviderContext, StreamingCredentialsProvider: o.StreamingCredentialsProvider,
+		ConnMaxIdleTime: o.ConnMaxIdleTime, ConnMaxLifetime: o.ConnMaxLifetime,
 		Protocol: o.Protocol, DisableIdentity: true, DisableRoutingPolicies: true,
 		MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, // the client of a cluster also repeats on a redirection
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, PoolTimeout: o.PoolTimeout,

@@ -54,3 +54,9 @@ func (j *Journal) IDOf(id persist.ID) string { return idOf(id) }
 func Dialer(o *goredis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return dialer(o)
 }
+
+// ClusterOptionsFor are the options of the journal's own client for a client of a cluster.
+func ClusterOptionsFor(client *goredis.ClusterClient) *goredis.ClusterOptions {
+	o, _ := Options{KeepKey: KeepForever}.checked()
+	return o.atCluster(client.Options()).cluster()
+}

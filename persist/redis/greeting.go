@@ -58,9 +58,12 @@ func isGreeting(commands []byte) bool {
 	return false
 }
 
-// dialer makes such connections.
+// dialer makes such connections, by the dialer of the options if there is one.
 func dialer(o *goredis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	dial := goredis.NewDialer(o)
+	dial := o.Dialer
+	if dial == nil {
+		dial = goredis.NewDialer(o)
+	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {

@@ -85,6 +85,13 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 	if err != nil {
 		return nil, err
 	}
+	return opts.openAt(ctx, at, with)
+}
+
+// openAt opens the journal at an address.
+func (o Options) openAt(ctx context.Context, at address, with scripts) (*Journal, error) {
+	opts := o
+	var err error
 	j := &Journal{scripts: with, name: at.name(opts.Prefix), limit: opts.CallTimeout, most: opts.most, keepKey: opts.KeepKey, looks: opts.ReadOnly}
 	if j.keepKey == KeepForever {
 		j.keepKey = 0

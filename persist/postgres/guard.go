@@ -1,0 +1,190 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// guard keeps the transaction of a write from being lost, whatever the settings of its session are. It sets
+// synchronous_commit until the end of the transaction if it is off. If fsync is off, guard fails, and the transaction
+// with it. The error has fsyncOff in its text. A session behind a pooler, or of a pool of the program's own, may have
+// other settings with each transaction.
+const guard = `SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true),
+	CASE current_setting('fsync') WHEN 'off' THEN ('` + fsyncOff + `' || current_setting('fsync'))::integer END`
+
+// fsyncOff is in the text of guard's error. That error has the code invalidText.
+const fsyncOff = "oncehttp: fsync is "
+
+// The SQLSTATE codes of refused writes.
+const (
+	invalidText         = "22P02"
+	readOnlyTransaction = "25006"
+)
+
+// told returns the error of a write in this package's words.
+func told(err error) error {
+	var pg *pgconn.PgError
+	switch {
+	case !errors.As(err, &pg):
+	case pg.Code == invalidText && strings.Contains(pg.Message, fsyncOff):
+		return fmt.Errorf("%w: fsync is off; switch it on, or set AllowVolatile: %w", ErrVolatile, err)
+	case pg.Code == readOnlyTransaction:
+		return fmt.Errorf("%w: the connection is read-only: default_transaction_read_only is on, or the server is a standby: %w", persist.ErrReadOnly, err)
+	}
+	return err
+}
+
+// conn is a connection of the driver. If guards is set, guard is in the transaction of each write, sent with it.
+type conn struct {
+	*stdlib.Conn
+	guards bool
+}
+
+// connOf returns the connection below a connection of database/sql.
+func connOf(driverConn any) *pgx.Conn { return driverConn.(*conn).Conn.Conn() }
+
+// alone reports whether guard goes before a statement: a write in a transaction of its own. A lost notification costs
+// no more than a wait.
+func (c *conn) alone(query string) bool {
+	reads := strings.HasPrefix(query, "SELECT ") && !strings.Contains(query, confirm)
+	return c.guards && !reads && !strings.HasPrefix(query, "NOTIFY ") && c.Conn.Conn().PgConn().TxStatus() == 'I'
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if !c.alone(query) {
+		result, err := c.Conn.ExecContext(ctx, query, args)
+		return result, told(err)
+	}
+	_, tag, err := c.guarded(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	return driver.RowsAffected(tag.RowsAffected()), nil
+}
+
+// QueryContext implements [driver.QueryerContext]. The rows of a guarded query are read before it returns: its
+// transaction is committed then.
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if !c.alone(query) {
+		rows, err := c.Conn.QueryContext(ctx, query, args)
+		return rows, told(err)
+	}
+	rows, _, err := c.guarded(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// guarded sends guard and a statement at once, in one transaction, and returns after its end.
+func (c *conn) guarded(ctx context.Context, query string, args []driver.NamedValue) (rows *rows, tag pgconn.CommandTag, err error) {
+	on := c.Conn.Conn()
+	if on.IsClosed() {
+		return nil, tag, driver.ErrBadConn
+	}
+	values := make([]any, len(args))
+	for i, arg := range args {
+		values[i] = arg.Value
+	}
+	var batch pgx.Batch
+	batch.Queue(guard)
+	batch.Queue(query, values...)
+	results := on.SendBatch(ctx, &batch)
+	rows, tag, err = readGuarded(results)
+	if closed := results.Close(); err == nil { // the answer to the commit
+		err = closed
+	}
+	if err != nil && pgconn.SafeToRetry(err) {
+		err = driver.ErrBadConn
+	}
+	return rows, tag, told(err)
+}
+
+// readGuarded reads the results of guard and of the statement behind it.
+func readGuarded(results pgx.BatchResults) (*rows, pgconn.CommandTag, error) {
+	if _, err := results.Exec(); err != nil {
+		return nil, pgconn.CommandTag{}, err
+	}
+	answer, err := results.Query()
+	if err != nil {
+		return nil, pgconn.CommandTag{}, err
+	}
+	defer answer.Close()
+	var read rows
+	for _, column := range answer.FieldDescriptions() {
+		read.columns = append(read.columns, column.Name)
+	}
+	for answer.Next() {
+		values, err := answer.Values()
+		if err != nil {
+			return nil, pgconn.CommandTag{}, err
+		}
+		read.left = append(read.left, values)
+	}
+	answer.Close()
+	return &read, answer.CommandTag(), answer.Err()
+}
+
+// rows are the rows of a guarded query.
+type rows struct {
+	columns []string
+	left    [][]any
+}
+
+// Columns implements [driver.Rows].
+func (r *rows) Columns() []string { return r.columns }
+
+// Close implements [driver.Rows].
+func (r *rows) Close() error { return nil }
+
+// Next implements [driver.Rows].
+func (r *rows) Next(dest []driver.Value) error {
+	if len(r.left) == 0 {
+		return io.EOF
+	}
+	for i, value := range r.left[0] {
+		dest[i] = value
+	}
+	r.left = r.left[1:]
+	return nil
+}
+
+// BeginTx implements [driver.ConnBeginTx]. A guarded transaction begins with guard. This package begins no other than
+// READ COMMITTED ones.
+func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	if !c.guards || sql.IsolationLevel(opts.Isolation) != sql.LevelReadCommitted || opts.ReadOnly {
+		return c.Conn.BeginTx(ctx, opts)
+	}
+	if c.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
+	begun, err := c.Conn.Conn().BeginTx(ctx, pgx.TxOptions{BeginQuery: "begin isolation level read committed; " + guard})
+	if err != nil {
+		return nil, told(err)
+	}
+	return tx{ctx, begun}, nil
+}
+
+// tx is a guarded transaction.
+type tx struct {
+	ctx   context.Context // of its beginning, as with the driver's own
+	begun pgx.Tx
+}
+
+// Commit implements [driver.Tx].
+func (t tx) Commit() error { return t.begun.Commit(t.ctx) }
+
+// Rollback implements [driver.Tx].
+func (t tx) Rollback() error { return t.begun.Rollback(t.ctx) }
