@@ -96,6 +96,7 @@ func violations() []conduct {
 			left := slow
 			left.Ctx = ctx
 			cl.Do(left)
+			synctest.Wait() // the server has seen it
 			cl.Do(slow)
 			time.Sleep(4 * time.Second)
 		}, nil},

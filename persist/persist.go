@@ -231,8 +231,8 @@ type Claimer interface {
 	Now(ctx context.Context) (time.Time, error)
 
 	// Claim takes up to n records: they match q, are Pending and due, and have no lasting
-	// lease. In one atomic step it sets their LeaseOwner to owner and their LeaseUntil to
-	// lease after now, counts their Drives one up, and raises their revision. It returns them
+	// lease. In one atomic step it gives them to owner until lease after now
+	// ([Record.TakeLease]), counts their Drives one up, and raises their revision. It returns them
 	// as they are then, in any order. now is the time of this judgment by the journal's clock;
 	// if it took none, any time during the call.
 	//

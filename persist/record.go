@@ -232,6 +232,9 @@ type Record struct {
 	// that sets MaybeSent sets it, as does every other Update before a send and a claim that marks. It is never moved
 	// back: see [Record.ExtendSendUntil].
 	SendUntil time.Time
+	// DesertedUntil is the end of the time in which a send of a process that lost its lease may still be on its way; zero if none
+	// did: see [Record.TakeLease].
+	DesertedUntil time.Time
 	// NextAttempt is when Resume may go on; zero is at once.
 	NextAttempt time.Time
 	// SendBefore, if set, is when a never sent operation is held
@@ -335,6 +338,15 @@ func (r *Record) ExtendSendUntil(t time.Time) {
 	if t.After(r.SendUntil) {
 		r.SendUntil = t
 	}
+}
+
+// TakeLease gives the record to owner until a time, as a claim does. If the lease of another ended by itself, that process may be frozen,
+// with a send on its way: then DesertedUntil becomes SendUntil, unless it is later already.
+func (r *Record) TakeLease(owner string, until time.Time) {
+	if r.LeaseOwner != "" && r.LeaseOwner != owner && r.SendUntil.After(r.DesertedUntil) {
+		r.DesertedUntil = r.SendUntil
+	}
+	r.LeaseOwner, r.LeaseUntil = owner, until
 }
 
 // KeyOnWire returns the key as spelled on the wire: WireKey, or the Token of a

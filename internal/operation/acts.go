@@ -24,15 +24,15 @@ const (
 
 // Ending holds the facts behind a Settle or Abandon.
 type Ending struct {
-	Moved    bool // Moved has a reason
-	Leased   bool // another process has a lease of it
-	Deserted bool // the lease of another process is over, and its drive has not ended: that process may be frozen, with a send on its way
-	Absent   bool // it is to be settled as absent
-	Now      time.Time
+	Moved  bool // Moved has a reason
+	Leased bool // another process has a lease of it
+	Over   bool // the lease of another process is over, and nobody has had the operation since
+	Absent bool // it is to be settled as absent
+	Now    time.Time
 }
 
 // MayEnd returns the reason against a Settle or Abandon. An operation already settled as absent has ended, however it was seen. Absent is not
-// said while a send of a deserted operation may be on its way. (Invariants 2, 8 and 31.)
+// said while a send of a process that lost its lease may be on its way. (Invariants 2, 8 and 31.)
 func (o *Op) MayEnd(e Ending) Refusal {
 	switch {
 	case e.Moved && o.Standing != Absent:
@@ -41,10 +41,19 @@ func (o *Op) MayEnd(e Ending) Refusal {
 		return HasEnded
 	case e.Leased:
 		return IsLeased
-	case e.Absent && e.Deserted && e.Now.Before(o.SendUntil):
+	case e.Absent && e.Now.Before(o.DesertedUntil(e.Over)):
 		return IsSending
 	}
 	return MayAct
+}
+
+// DesertedUntil returns the end of the time in which a send may be on its way of a process that lost its lease and may be frozen; zero if
+// there is none. over is as in Ending. The drive of another process since then does not end that send. (Invariant 31.)
+func (o *Op) DesertedUntil(over bool) time.Time {
+	if over && o.SendUntil.After(o.Deserted) {
+		return o.SendUntil
+	}
+	return o.Deserted
 }
 
 // Settled returns the operation after a Settle. status is the status of the answer named by the person; zero: there is none.

@@ -114,7 +114,7 @@ var refusals = map[operation.Refusal]string{
 
 func (l *life) end(name string, has func(string) bool) string {
 	if why := l.op.MayEnd(operation.Ending{
-		Moved: has("moved"), Leased: has("leased"), Deserted: has("deserted"), Absent: has("absent"), Now: l.now,
+		Moved: has("moved"), Leased: has("leased"), Over: has("deserted"), Absent: has("absent"), Now: l.now,
 	}); why != operation.MayAct {
 		return refusals[why]
 	}

@@ -246,6 +246,9 @@ func (l *life) setOp(has func(string) bool, duration func(string) time.Duration)
 	if has("sending") {
 		l.op.SendUntil = born.Add(duration("sending"))
 	}
+	if has("lost") {
+		l.op.Deserted = born.Add(duration("lost"))
+	}
 	if has("window") {
 		l.op.Window = duration("window")
 	}

@@ -26,6 +26,7 @@ type Op struct {
 	MaybeSent   bool
 	FirstSent   time.Time
 	SendUntil   time.Time // the end of its latest send
+	Deserted    time.Time // the end of the latest send of a process that lost its lease; zero if none did
 	SendBefore  time.Time // its first send may not start later; zero: no bound
 	NextAttempt time.Time
 
@@ -57,7 +58,7 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 		State: rec.State, Hold: rec.HoldReason, Standing: StandingOf(rec),
 		Protected: rec.Protected, Generated: rec.Generated, Business: rec.Business, Enqueued: rec.Enqueued, Replaces: rec.Replaces != "",
 		ServerToken: rec.ServerToken, Token: rec.Token != "",
-		MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendUntil: rec.SendUntil, SendBefore: rec.SendBefore, NextAttempt: rec.NextAttempt,
+		MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendUntil: rec.SendUntil, Deserted: rec.DesertedUntil, SendBefore: rec.SendBefore, NextAttempt: rec.NextAttempt,
 		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported, Results: rec.Results, OwedFrom: rec.OwedFrom, Hides: profile.HidesOutcomes(rec.Facts),
 	}
 	if window > 0 {

@@ -92,10 +92,9 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 		return newError(name, unclear(id.Key), err)
 	}
 	op, moved := operation.OpOf(&rec, 0), chosen.moved(&rec, act)
-	switch op.MayEnd(operation.Ending{
-		Moved: moved != nil, Leased: e.leasedElsewhere(&rec), Deserted: rec.LeaseOwner != "" && rec.LeaseOwner != e.owner,
-		Absent: chosen.absent, Now: e.clock.Earliest(),
-	}) {
+	ending := e.endingOf(&rec, chosen.absent)
+	ending.Moved = moved != nil
+	switch op.MayEnd(ending) {
 	case operation.HasMoved:
 		return e.stale(ctx, name, &rec, moved)
 	case operation.HasEnded:
@@ -103,8 +102,7 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 	case operation.IsLeased:
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
 	case operation.IsSending:
-		cause := fmt.Errorf("a process that had it may be sending it until %v; look at the API after that, and settle it then", rec.SendUntil.UTC().Format(time.RFC3339))
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrInFlight).err
+		return e.refuse(ctx, name, &rec, operation.KeyOnly, stillSending(&op, ending), ErrInFlight).err
 	}
 	if err := e.change(ctx, &rec, func() error { return end(rec) }); err != nil {
 		if e := (*Error)(nil); errors.As(err, &e) {
@@ -113,4 +111,17 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 		return outrun(name, &rec, err)
 	}
 	return nil
+}
+
+// endingOf returns the facts behind the end of a record, but for Moved.
+func (e *engine) endingOf(rec *persist.Record, absent bool) operation.Ending {
+	return operation.Ending{
+		Leased: e.leasedElsewhere(rec), Over: rec.LeaseOwner != "" && rec.LeaseOwner != e.owner, Absent: absent, Now: e.clock.Earliest(),
+	}
+}
+
+// stillSending returns the cause of the refusal IsSending.
+func stillSending(op *operation.Op, e operation.Ending) error {
+	return fmt.Errorf("a process that had it may be sending it until %v; look at the API after that, and settle it then",
+		op.DesertedUntil(e.Over).UTC().Format(time.RFC3339))
 }

@@ -46,7 +46,7 @@ func (r *run) leaveLimited() *result {
 	d := ending{r}
 	err := d.change(r.call.Values(), &r.rec, func() error {
 		rec := r.givenBack(persist.Record{})
-		rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+		d.unstamp(&rec)
 		return d.update(rec)
 	})
 	switch {

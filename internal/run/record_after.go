@@ -148,7 +148,8 @@ func (d ending) meanwhile() operation.Meanwhile {
 func (d ending) changed(c *operation.Change, now time.Time) persist.Record {
 	rec := d.rec
 	rec.State, rec.HoldReason, rec.Attempts, rec.Sends = c.State, c.Hold, c.Attempts, c.Sends
-	rec.LeaseOwner, rec.LeaseUntil, rec.NextAttempt, rec.OwedFrom = "", time.Time{}, time.Time{}, c.OwedFrom
+	rec.NextAttempt, rec.OwedFrom = time.Time{}, c.OwedFrom
+	d.unstamp(&rec)
 	switch c.Answer {
 	case operation.KeepNone:
 		rec.Answer = nil

@@ -34,8 +34,14 @@ func (e *engine) intent(op *preparedRequest) persist.Record {
 // stamp writes a new lease into a record.
 func (e *engine) stamp(rec *persist.Record) {
 	if owner, until := e.leases.Stamp(); owner != "" {
-		rec.LeaseOwner, rec.LeaseUntil = owner, until
+		rec.TakeLease(owner, until)
 	}
+}
+
+// unstamp takes the lease off a record. Another's lease, if there is one, has ended by itself.
+func (e *engine) unstamp(rec *persist.Record) {
+	rec.TakeLease(e.owner, time.Time{})
+	rec.LeaseOwner = ""
 }
 
 // firstSent returns the time stamp of a first send about to follow.
@@ -63,7 +69,7 @@ func (e *engine) release(ctx context.Context, rec persist.Record, again time.Tim
 	}
 	op := operation.OpOf(&rec, 0)
 	rec.NextAttempt = op.DueAgain(again.Round(0), e.now())
-	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	e.unstamp(&rec)
 	_, err := e.journal.Update(context.WithoutCancel(ctx), rec)
 	return err
 }
@@ -321,8 +327,8 @@ func (x existing) mark(marked operation.Op) *result {
 	next := x.rec
 	next.State, next.HoldReason, next.MaybeSent, next.FirstSent = marked.State, marked.Hold, marked.MaybeSent, marked.FirstSent
 	next.Drives++
+	x.stamp(&next) // before SendUntil is this drive's
 	next.ExtendSendUntil(marked.SendUntil)
-	x.stamp(&next)
 	updated, err := x.journal.Update(x.call.Values(), next)
 	if err != nil {
 		return &result{err: journalError(x.name, &x.rec, err), unwritten: true}

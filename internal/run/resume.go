@@ -297,6 +297,10 @@ func reconcile(r *run) (res *result, took bool) {
 	if err := said.check(r.cfg); err != nil {
 		return refuse(fmt.Errorf("from Reconcile: %w", err)), true
 	}
+	ending, op := r.endingOf(&r.rec, said.Effect == persist.EffectAbsent), r.op()
+	if op.MayEnd(ending) == operation.IsSending {
+		return refuse(stillSending(&op, ending)), true
+	}
 	said = said.kept(r.call, r.cfg, &r.rec)
 	r.rec.Unreported = said.Effect == persist.EffectHappened && r.rec.Generated
 	ctx := r.call.Values()

@@ -67,7 +67,7 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 		if rec.Leased("", now) {
 			continue
 		}
-		rec.LeaseOwner, rec.LeaseUntil = owner, now.Add(lease)
+		rec.TakeLease(owner, now.Add(lease))
 		rec.Revision++
 		rec.Drives++
 		claimed = append(claimed, rec)

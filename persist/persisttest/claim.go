@@ -14,6 +14,8 @@ func claimCases() []testCase {
 	return []testCase{
 		{name: "claim/takes", run: claimTakes,
 			why: "what a worker took must say so, or another takes it too"},
+		{name: "claim/deserted", run: claimDeserted,
+			why: "a process that was frozen may send once more, and nobody may say before that nothing happened"},
 		{name: "claim/drives", run: claimDrives,
 			why: "who looked at a record must see that a worker has taken it since, although it is as it was"},
 		{name: "claim/due", run: claimDue,
@@ -385,6 +387,41 @@ func claimDrives(k *check) {
 		k.fatalf("Claim took %d", len(got))
 	}
 	k.holds(j, k.finish(j, got[0]), "Finish of what Claim took")
+}
+
+// claimDeserted: a claim after the lease of another, which ended by itself, says until when that one's send may be on its way. It stays so
+// through later drives. A lease given back, one's own, and a send that is over by then, say nothing new.
+func claimDeserted(k *check) {
+	j := k.journal()
+	c, ok := k.claimer(j)
+	if !ok {
+		return
+	}
+	begun := record("a", "k")
+	begun.SendUntil = k.now(c).Add(time.Hour).Truncate(time.Microsecond)
+	rec := k.begin(j, begun)
+	take := func(owner string, want time.Time) {
+		got, now := k.claim(c, persist.Query{Account: "a"}, owner, time.Millisecond, 1)
+		if len(got) != 1 {
+			k.fatalf("Claim by %s took %d, want 1", owner, len(got))
+		}
+		if rec = got[0]; !rec.DesertedUntil.Equal(want) {
+			k.errorf("Claim by %s: deserted until %v, want %v", owner, rec.DesertedUntil, want)
+		}
+		k.holds(j, rec, "Claim by "+owner)
+		k.pass(c, now.Add(time.Millisecond))
+	}
+	first := begun.SendUntil
+	take("one", time.Time{})
+	take("one", time.Time{})
+	take("two", first)
+	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	rec.SendUntil = first.Add(time.Hour)
+	rec = k.update(j, rec)
+	k.holds(j, rec, "an Update that gives the lease back")
+	take("three", first)
+	take("four", rec.SendUntil)
+	k.holds(j, k.finish(j, rec), "Finish of what Claim took")
 }
 
 // drives returns the Drives of records.

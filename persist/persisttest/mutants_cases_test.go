@@ -80,6 +80,7 @@ func mutants() map[string]mutant {
 		"sweep/large":               mutantSweepLarge(),
 		"sweep/concurrent":          mutantSweepConcurrent(),
 		"claim/takes":               mutantClaimTakes(),
+		"claim/deserted":            mutantClaimDeserted(),
 		"claim/drives":              mutantClaimDrives(),
 		"claim/due":                 mutantClaimDue(),
 		"claim/leased":              mutantClaimLeased(),

@@ -17,7 +17,7 @@ func mutantUpdateReplaces() mutant {
 			}
 			return s.Update(ctx, r)
 		},
-		fails: []string{"claim/drives", "claim/renew", "claim/takes"},
+		fails: []string{"claim/deserted", "claim/drives", "claim/renew", "claim/takes"},
 	}
 }
 

@@ -35,6 +35,22 @@ func mutantClaimDrives() mutant {
 	}
 }
 
+// mutantClaimDeserted: says nothing of who lost its lease.
+func mutantClaimDeserted() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+			got, now, err := s.Claim(ctx, q, owner, lease, n)
+			for i := range got {
+				if !got[i].DesertedUntil.IsZero() {
+					got[i].DesertedUntil = time.Time{}
+					got[i], err = s.Update(ctx, got[i])
+				}
+			}
+			return got, now, err
+		},
+	}
+}
+
 // mutantClaimDue: what is due is what the worker says, by its own clock.
 func mutantClaimDue() mutant {
 	return mutant{
@@ -70,6 +86,7 @@ func mutantClaimLeased() mutant {
 			}
 			return s.Claim(ctx, q, owner, lease, n)
 		},
+		fails: []string{"claim/deserted"},
 	}
 }
 
@@ -92,7 +109,7 @@ func mutantClaimDisjoint() mutant {
 			}
 			for i := range got {
 				r := s.current(ctx, got[i])
-				r.LeaseOwner, r.LeaseUntil = owner, now.Add(lease)
+				r.TakeLease(owner, now.Add(lease))
 				r.Drives++
 				got[i], _ = s.Update(ctx, r)
 				got[i].ID = r.ID

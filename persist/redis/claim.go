@@ -144,7 +144,7 @@ func (c *claiming) take(ctx context.Context, refs []ref) error {
 		if !ours[f.id] {
 			continue
 		}
-		f.rec.LeaseOwner, f.rec.LeaseUntil = c.owner, c.until
+		f.rec.TakeLease(c.owner, c.until)
 		f.rec.Revision++
 		f.rec.Drives++
 		c.claimed = append(c.claimed, f.rec)

@@ -24,7 +24,7 @@ const (
 )
 
 // headSize is the length of a head without the owner of the lease.
-const headSize = 8 + 8 + tokenSize + 1 + 1 + 1 + 12 + 12 + 32 + 12 + 12 + 4
+const headSize = 8 + 8 + tokenSize + 1 + 1 + 1 + 12 + 12 + 32 + 12 + 12 + 12 + 4
 
 // entry is one record in the form of Redis. The other parts repeat nothing of the head.
 type entry struct {
@@ -50,8 +50,8 @@ func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
 }
 
 // appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, the format of
-// intent and progress, NextAttempt, Created, fingerprint, the end of the lease, SendUntil in the form of instant, and
-// Drives. The lease's owner is the rest. A time is seconds since 1970 and nanoseconds.
+// intent and progress, NextAttempt, Created, fingerprint, the end of the lease, SendUntil and DesertedUntil in
+// the form of instant, and Drives. The lease's owner is the rest. A time is seconds since 1970 and nanoseconds.
 func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	var token [tokenSize]byte
 	_, _ = rand.Read(token[:]) // never fails
@@ -73,7 +73,7 @@ func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	head = appendTime(head, rec.Created)
 	head = append(head, rec.Fingerprint...)
 	head = appendTime(head, rec.LeaseUntil)
-	head = append(head, instant(rec.SendUntil)...)
+	head = append(append(head, instant(rec.SendUntil)...), instant(rec.DesertedUntil)...)
 	head = binary.BigEndian.AppendUint32(head, uint32(min(rec.Drives, math.MaxUint32)))
 	return append(head, rec.LeaseOwner...)
 }
@@ -88,7 +88,7 @@ func (e *entry) encode(rec *persist.Record) {
 	rest := *rec
 	rest.Fingerprint, rest.Generated, rest.Created = nil, false, time.Time{}
 	rest.Revision, rest.State, rest.Unreported, rest.Swept = 0, 0, false, false
-	rest.NextAttempt, rest.LeaseOwner, rest.LeaseUntil, rest.SendUntil, rest.Drives = time.Time{}, "", time.Time{}, time.Time{}, 0
+	rest.NextAttempt, rest.LeaseOwner, rest.LeaseUntil, rest.SendUntil, rest.DesertedUntil, rest.Drives = time.Time{}, "", time.Time{}, time.Time{}, time.Time{}, 0
 	e.intent = codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
 	e.progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
@@ -182,8 +182,8 @@ func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	rec.Generated, rec.Unreported, rec.Swept = flags&flagGenerated != 0, flags&flagUnreported != 0, flags&flagSwept != 0
 	rec.NextAttempt, rec.Created = timeAt(h[35:]), timeAt(h[47:])
 	rec.Fingerprint = h[59:91:91]
-	rec.LeaseUntil, rec.SendUntil = timeAt(h[91:]), timeOf(h[103:115])
-	rec.Drives, rec.LeaseOwner = int(binary.BigEndian.Uint32(h[115:])), string(h[headSize:])
+	rec.LeaseUntil, rec.SendUntil, rec.DesertedUntil = timeAt(h[91:]), timeOf(h[103:115]), timeOf(h[115:127])
+	rec.Drives, rec.LeaseOwner = int(binary.BigEndian.Uint32(h[127:])), string(h[headSize:])
 	return nil
 }
 

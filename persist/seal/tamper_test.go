@@ -113,7 +113,7 @@ func TestEveryField(t *testing.T) {
 	t.Parallel()
 	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials Business AskFirst Facts Content Scopes Trace " + // sealed by Begin
 		"Token Replaces Credential Region Answer History Note " + // sealed by each change
-		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil " + // in clear
+		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends Drives LeaseOwner LeaseUntil Effect Finished Swept Status " +
 		"SealedNeeds" // hidden by itself, so that equal needs look alike
 	var fields []string

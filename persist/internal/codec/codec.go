@@ -64,8 +64,9 @@ const (
 	progressForOperators // status, note and history follow the lease's owner
 	progressTexts        // a list of tagged texts follows those
 	progressKeyTold
-	progressKeeping // KeepAnswer and KeepKey follow the revision
-	progressOwed    // OwedFrom follows those
+	progressKeeping  // KeepAnswer and KeepKey follow the revision
+	progressOwed     // OwedFrom follows those
+	progressDeserted // DesertedUntil follows that
 
 	progressFlags // one past the last
 )
@@ -278,6 +279,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressUnreported, r.Unreported)
 	set(progressKeyTold, r.KeyTold)
 	set(progressOwed, !r.OwedFrom.IsZero())
+	set(progressDeserted, !r.DesertedUntil.IsZero())
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
@@ -289,6 +291,9 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	}
 	if flags&progressOwed != 0 {
 		b = appendTime(b, r.OwedFrom)
+	}
+	if flags&progressDeserted != 0 {
+		b = appendTime(b, r.DesertedUntil)
 	}
 	b = appendTimes(b, r, limit)
 	b = appendString(b, string(r.HoldReason))

@@ -29,7 +29,7 @@ func full() persist.Record {
 		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: "\"quoted\"",
 		Profile: "stripe-v1", ProfileVersion: "2026-01-01", Window: 24 * time.Hour, KeepAnswer: -1, KeepKey: 1 << 62, Pauses: persist.Pauses{Attempts: 2, First: time.Second, Most: time.Hour},
 		Fingerprint: bytes.Repeat([]byte{7}, 32), Recipe: "1 content-type",
-		Created: at, MaybeSent: true, FirstSent: at.Add(1), NextAttempt: at.Add(2), SendBefore: at.Add(3), SendUntil: at.Add(11), OwedFrom: at.Add(12),
+		Created: at, MaybeSent: true, FirstSent: at.Add(1), NextAttempt: at.Add(2), SendBefore: at.Add(3), SendUntil: at.Add(11), OwedFrom: at.Add(12), DesertedUntil: at.Add(13),
 		Attempts: 4, Sends: 5, Drives: 6, LeaseOwner: "worker 1", LeaseUntil: at.Add(6),
 		Answer: &persist.Answer{Status: 409, Header: http.Header{"A": {"b"}}, Body: []byte("answer"),
 			BodyDropped: true, Replayed: true, AlreadyDone: true, Stored: true, At: at.Add(7)},

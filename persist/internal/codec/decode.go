@@ -179,6 +179,9 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	if flags&progressOwed != 0 {
 		r.OwedFrom = d.time()
 	}
+	if flags&progressDeserted != 0 {
+		r.DesertedUntil = d.time()
+	}
 	times = d.byte()
 	r.Finished = d.timeIf(times, timeFinished)
 	r.NextAttempt = d.timeIf(times, timeNextAttempt)

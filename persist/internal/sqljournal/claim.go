@@ -64,7 +64,6 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
 		claimed, damaged = make([]persist.Record, 0, n), nil
 		now, err = j.d.Claim(ctx, conn, c.where, c.args, l, n, func(row *Row, now int64) []byte {
-			row.LeaseOwner, row.LeaseUntil = l.Owner, now+l.For
 			row.Revision++
 			claimed = append(claimed, persist.Record{})
 			rec := &claimed[len(claimed)-1]
@@ -72,6 +71,7 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 				claimed, damaged = claimed[:len(claimed)-1], j.failed(err)
 				return row.Progress
 			}
+			rec.TakeLease(owner, instant(now+l.For))
 			rec.Drives++
 			if at := instant(now); sending != nil && rec.MarkedByClaim(at) {
 				marked := *rec // the record itself is returned without the mark

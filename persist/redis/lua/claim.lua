@@ -12,6 +12,8 @@ for at = 6, #ARGV, 3 do
     if r.revision == revision and not lasts(r, now, nowNano) then
       r.revision = revision + 1
       r.drives = r.drives + 1
+      -- A process that lost its lease may be frozen, with a send on its way.
+      if r.owner ~= '' and r.owner ~= owner and later(r.sendUntil, r.deserted) then r.deserted = r.sendUntil end
       lease(r, owner, till, tillNano)
       ours = true
     end

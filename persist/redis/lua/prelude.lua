@@ -3,12 +3,12 @@ local records, clock, all, names, unfinished, due, unresolved, fingerprints, fin
 
 -- The parts of a record are fields of one hash: a letter, and the record's id. 'h' is the head; it is laid out as in
 -- entry.go, and the owner of the lease follows. 'o' is the record's place in origins without the id, and 'w' why it is held. Scripts read no others.
-local layout = '>I8I8c16BBBi8I4c12c32i8I4c12I4'
+local layout = '>I8I8c16BBBi8I4c12c32i8I4c12c12I4'
 local generatedFlag, unreportedFlag, sweptFlag, owedFlag = 1, 2, 4, 8
 
 local function parse(id, head)
   local r, at = { id = id }
-  r.seq, r.revision, r.token, r.state, r.flags, r.format, r.next, r.nextNano, r.created, r.fingerprint, r.leaseUntil, r.leaseNano, r.sendUntil, r.drives, at =
+  r.seq, r.revision, r.token, r.state, r.flags, r.format, r.next, r.nextNano, r.created, r.fingerprint, r.leaseUntil, r.leaseNano, r.sendUntil, r.deserted, r.drives, at =
     struct.unpack(layout, head)
   r.owner = string.sub(head, at)
   return r
@@ -16,7 +16,7 @@ end
 
 local function format(r)
   return struct.pack(layout, r.seq, r.revision, r.token, r.state, r.flags, r.format, r.next, r.nextNano, r.created, r.fingerprint,
-    r.leaseUntil, r.leaseNano, r.sendUntil, r.drives) .. r.owner
+    r.leaseUntil, r.leaseNano, r.sendUntil, r.deserted, r.drives) .. r.owner
 end
 
 local function read(id)
