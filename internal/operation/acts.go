@@ -50,13 +50,13 @@ func (o *Op) MayEnd(e Ending) Refusal {
 // DesertedUntil returns the end of the time in which a send may be on its way of a process that lost its lease and may be frozen; zero if
 // there is none. over is as in Ending. The drive of another process since then does not end that send. (Invariant 31.)
 func (o *Op) DesertedUntil(over bool) time.Time {
-	if over && o.SendUntil.After(o.Deserted) {
+	if over { // never before o.Deserted: it never moves back
 		return o.SendUntil
 	}
 	return o.Deserted
 }
 
-// Settled returns the operation after a Settle. status is the status of the answer named by the person; zero: there is none.
+// Settled returns the operation after a Settle. status is the status of the answer named by the person; zero: there is none. (Invariants 2 and 4.)
 func (o Op) Settled(effect persist.Effect, status int) Op {
 	o.State, o.Hold, o.NextAttempt = persist.StateSettled, "", time.Time{}
 	o.Standing = StandingOf(&persist.Record{State: o.State, Effect: effect})
@@ -81,7 +81,7 @@ func (o Op) HeldFor(why persist.HoldReason) Op {
 }
 
 // IsActedOn reports whether a caller of plain HTTP, or a person's act, goes on with a held operation or ends it. The word of Config.Reconcile
-// may be out of date a moment later: an undo takes an effect back, and a Rekey begins the operation anew.
+// may be out of date a moment later: an undo takes an effect back, and a Rekey begins the operation anew. (Invariant 31.)
 func (o *Op) IsActedOn() bool {
 	return o.Hold == persist.HoldCaller || o.Hold == persist.HoldUndo || o.isRekeyed()
 }
@@ -91,7 +91,7 @@ func (o *Op) isRekeyed() bool {
 	return o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld
 }
 
-// MayRekey returns the reason against another key for the operation.
+// MayRekey returns the reason against another key for the operation. (Invariant 1.)
 func (o *Op) MayRekey() Refusal {
 	if o.Standing != Absent {
 		return NotAbsent
@@ -99,7 +99,7 @@ func (o *Op) MayRekey() Refusal {
 	return MayAct
 }
 
-// MayLookBefore returns the reason against the hold and the lookup of a Rekey. finds: the API's lookup finds everything after some time.
+// MayLookBefore returns the reason against the hold and the lookup of a Rekey. finds: the API's lookup finds everything after some time. (Invariant 12.)
 func (o *Op) MayLookBefore(leased, finds bool) Refusal {
 	switch {
 	case leased:
@@ -111,6 +111,7 @@ func (o *Op) MayLookBefore(leased, finds bool) Refusal {
 }
 
 // HeldToRekey returns the operation held by a Rekey before its lookup. If write is false, the record is so already. The API's lookup counts from at on.
+// (Invariant 7.)
 func (o Op) HeldToRekey(at time.Time) (held Op, write bool) {
 	if o.isRekeyed() && !o.NextAttempt.IsZero() { // zero: a restored journal has reset it
 		return o, false
@@ -124,7 +125,7 @@ func (o Op) HeldToRekey(at time.Time) (held Op, write bool) {
 	return held, true
 }
 
-// SentBy returns the end of the latest send of an operation held now. usual is the value for a record without SendUntil.
+// SentBy returns the end of the latest send of an operation held now. usual is the value for a record without SendUntil. (Invariant 31.)
 func (o *Op) SentBy(now, usual time.Time) time.Time {
 	by := o.SendUntil
 	if by.IsZero() && o.MaybeSent {
@@ -136,12 +137,12 @@ func (o *Op) SentBy(now, usual time.Time) time.Time {
 	return by
 }
 
-// RekeyFound reports whether a lookup settles a held operation as absent.
+// RekeyFound reports whether a lookup settles a held operation as absent. (Invariant 50.)
 func RekeyFound(f classify.Finding) bool { return f == classify.FindingNone }
 
 // NotRekeyed returns the operation after a Rekey with a finding. before is the operation before that Rekey. A pending operation is pending
 // again: its own key is sent within its window. The first reason of a hold is lost if an earlier Rekey replaced it: then a person or
-// Config.Reconcile settles the operation.
+// Config.Reconcile settles the operation. (Invariant 3.)
 func (o Op) NotRekeyed(before Op) Op {
 	o.State, o.Hold, o.NextAttempt = before.State, before.Hold, before.NextAttempt
 	if !before.isRekeyed() {
@@ -157,5 +158,5 @@ func (o Op) NotRekeyed(before Op) Op {
 	return o
 }
 
-// Waits reports whether an operation begun by a Rekey still waits for its release.
+// Waits reports whether an operation begun by a Rekey still waits for its release. (Invariant 7.)
 func (o *Op) Waits() bool { return o.Hold == persist.HoldRekey && !o.Enqueued }

@@ -20,7 +20,7 @@ type Sent struct {
 	Down   time.Time     // the origin takes no connections before this time; zero: it does, or it is not known
 }
 
-// beginAttempt decides the first step of an attempt.
+// beginAttempt decides the first step of an attempt. (Invariant 1.)
 func (d *Drive) beginAttempt() {
 	d.looked = false
 	if d.given.AskFirst && d.history.InDoubt() && !d.given.AskedAgain {
@@ -30,7 +30,7 @@ func (d *Drive) beginAttempt() {
 	d.beginSend()
 }
 
-// beginSend decides the first step toward a send, after any question to the API.
+// beginSend decides the first step toward a send, after any question to the API. (Invariant 7.)
 func (d *Drive) beginSend() {
 	if d.op.WantsToken() {
 		d.step = CheckToken
@@ -40,7 +40,7 @@ func (d *Drive) beginSend() {
 }
 
 // Asked takes the finding of a lookup by the business reference, and the result of its request. asked is false for a request without such a
-// reference: then nothing was asked.
+// reference: then nothing was asked. (Invariants 8 and 50.)
 func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 	if !asked {
 		finding = classify.FindingUnclear
@@ -65,7 +65,7 @@ func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 	}
 }
 
-// judgeFirst takes the verdict of a lookup before a send. It counts as an attempt.
+// judgeFirst takes the verdict of a lookup before a send. It counts as an attempt. (Invariants 42 and 50.)
 func (d *Drive) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
 	same := v.AlreadyDone
 	if d.given.OtherFacts {
@@ -131,7 +131,7 @@ func (d *Drive) MayLeave(now time.Time, first bool) Stop {
 }
 
 // late returns the proof of an operation never sent, after the time for its first send. An operation begun by this call has no more to expect,
-// unless an Enqueue has promised a send of it.
+// unless an Enqueue has promised a send of it. (Invariants 2, 8 and 18.)
 func (d *Drive) late() Proof {
 	if d.given.Created && !d.op.Enqueued {
 		return Proof{Kind: ProvesUnsent}
@@ -139,7 +139,7 @@ func (d *Drive) late() Proof {
 	return expired()
 }
 
-// skip ends the drive before its next attempt: with fallback, unless an earlier final answer counts.
+// skip ends the drive before its next attempt: with fallback, unless an earlier final answer counts. (Invariant 24.)
 func (d *Drive) skip(fallback Proof) {
 	known, earlierCounts := d.history.Add(classify.Verdict{Kind: classify.KindNotSent})
 	if known.Kind == classify.KindFinal {
@@ -154,7 +154,7 @@ func (d *Drive) skip(fallback Proof) {
 	d.goOn()
 }
 
-// TokenFetched takes the result of a request for a token. ok: there is a token; again: another request may help.
+// TokenFetched takes the result of a request for a token. ok: there is a token; again: another request may help. (Invariant 7.)
 func (d *Drive) TokenFetched(ok, again bool, sent Sent) {
 	halted := d.count(sent)
 	d.hint = sent.Hint
@@ -174,7 +174,7 @@ func (d *Drive) MayKeepToken(sure bool, now time.Time) bool {
 	case !sure:
 		d.stop = Unsure
 		d.skip(Proof{})
-	case !d.history.InDoubt() && d.op.TooOld(now):
+	case d.op.TooOld(now): // an operation in doubt has its token
 		d.stop = TooOld
 		d.skip(d.late())
 	default:
@@ -183,7 +183,7 @@ func (d *Drive) MayKeepToken(sure bool, now time.Time) bool {
 	return false
 }
 
-// TokenKept takes the result of the write. ok: the journal has the token, with MaybeSent.
+// TokenKept takes the result of the write. ok: the journal has the token, with MaybeSent. (Invariant 7.)
 func (d *Drive) TokenKept(ok bool) {
 	if ok {
 		d.step, d.after = Check, Send
@@ -193,7 +193,16 @@ func (d *Drive) TokenKept(ok bool) {
 	d.skip(Proof{Kind: ProvesUnsent})
 }
 
-// Sent takes the result of a send, and the verdict on it.
+// Unanswered returns the verdict on an attempt without an answer: an effect is possible, unless nothing was handed to the network, by proof. fatal:
+// another attempt cannot help. (Invariants 2 and 24.)
+func Unanswered(unsent, fatal bool) classify.Verdict {
+	if unsent {
+		return classify.Verdict{Kind: classify.KindNotSent, Again: !fatal}
+	}
+	return classify.Verdict{Again: !fatal}
+}
+
+// Sent takes the result of a send, and the verdict on it. (Invariants 1 and 4.)
 func (d *Drive) Sent(v classify.Verdict, sent Sent) {
 	d.sends += sent.Sends
 	d.hint = sent.Hint
@@ -208,7 +217,7 @@ func (d *Drive) Sent(v classify.Verdict, sent Sent) {
 	}
 }
 
-// LookedUp takes the answer of the resource named by an already-done answer; none if the lookup failed.
+// LookedUp takes the answer of the resource named by an already-done answer; none if the lookup failed. (Invariant 4.)
 func (d *Drive) LookedUp(sent Sent) {
 	d.sends += sent.Sends
 	if sent.Answer.ID == 0 {
@@ -218,6 +227,7 @@ func (d *Drive) LookedUp(sent Sent) {
 }
 
 // duplicateAsked judges the answer "this business reference was used before". An earlier attempt of an operation in doubt may have used it.
+// (Invariants 4 and 50.)
 func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	hint := d.hint
 	d.count(sent)
@@ -232,7 +242,7 @@ func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	d.judge(v, Sent{Answer: d.own})
 }
 
-// judge takes the verdict on an attempt. An answer counts even if the call was given up meanwhile.
+// judge takes the verdict on an attempt. An answer counts even if the call was given up meanwhile. (Invariants 24, 42 and 49.)
 func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	d.unread = false
 	if d.given.OtherFacts && sent.Answer.ID != 0 {
@@ -268,7 +278,7 @@ func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	d.goOn()
 }
 
-// noteError counts equal errors in a row that the API may keep under the key.
+// noteError counts equal errors in a row that the API may keep under the key. (Invariant 48.)
 func (d *Drive) noteError(said uint64) {
 	if said != d.said {
 		d.said, d.equal = said, 0
@@ -278,7 +288,7 @@ func (d *Drive) noteError(said uint64) {
 	}
 }
 
-// timedOutOnly reports whether only answers 408, with this one, put the operation in doubt: to a caller of plain HTTP they are as one.
+// timedOutOnly reports whether only answers 408, with this one, put the operation in doubt: to a caller of plain HTTP they are as one. (Invariant 29.)
 func (d *Drive) timedOutOnly(status int) bool {
 	return status == 408 && d.answer.Status == 408 && !d.doubtBefore
 }
@@ -289,7 +299,7 @@ func (d *Drive) count(sent Sent) (halted bool) {
 	return d.noteOrigin(sent)
 }
 
-// noteOrigin notes the state of the origin. halted: it was not reached, and this drive stops.
+// noteOrigin notes the state of the origin. halted: it was not reached, and this drive stops. (Invariant 16.)
 func (d *Drive) noteOrigin(sent Sent) (halted bool) {
 	d.unreached = !sent.Down.IsZero()
 	d.reached = d.reached || !sent.Unsent
@@ -317,7 +327,7 @@ type Drawn struct {
 	GivenUp   bool          // the call was given up, or is draining
 }
 
-// Drawn takes everything behind a wait, and decides on wait or stop.
+// Drawn takes everything behind a wait, and decides on wait or stop. (Invariants 16, 28 and 48.)
 func (d *Drive) Drawn(drawn Drawn, now time.Time) {
 	p := Plan{
 		Client: &d.client, Now: now, Started: now.Add(-drawn.Elapsed), Deadline: drawn.Deadline,
@@ -345,7 +355,7 @@ func (d *Drive) Drawn(drawn Drawn, now time.Time) {
 	d.conclude()
 }
 
-// KeepsAnswer reports whether the answer may still be returned after the step Wait. Any other answer may be closed before it.
+// KeepsAnswer reports whether the answer may still be returned after the step Wait. Any other answer may be closed before it. (Invariant 11.)
 func (d *Drive) KeepsAnswer() bool {
 	return d.proof.Kind == ProvesEnd || d.proof.Kind == ProvesRefusal
 }

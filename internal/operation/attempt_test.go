@@ -105,3 +105,43 @@ func TestDrawnGivenUp(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsInARow: equal errors that the API may keep count while nothing else comes between them.
+func TestErrorsInARow(t *testing.T) {
+	t.Parallel()
+	d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: time.Hour}, Client{}, Given{})
+	for i, c := range []struct {
+		said uint64
+		want int
+	}{{0, 0}, {7, 1}, {7, 2}, {8, 1}, {8, 2}, {0, 0}, {8, 1}} {
+		d.Sent(classify.Verdict{Again: true}, Sent{Sends: 1, Error: c.said})
+		if d.Errors() != c.want {
+			t.Errorf("answer %d: %d in a row, want %d", i, d.Errors(), c.want)
+		}
+	}
+}
+
+// TestTimedOut: to a caller of plain HTTP a 408 after nothing but 408s is shown; after anything else that may have had an effect it is not.
+func TestTimedOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		statuses []int
+		want     bool
+	}{
+		"once":               {[]int{408}, true},
+		"twice":              {[]int{408, 408}, true},
+		"three times":        {[]int{408, 408, 408}, true},
+		"after a 500":        {[]int{500, 408}, false},
+		"around a 500":       {[]int{408, 500, 408}, false},
+		"twice, after a 500": {[]int{500, 408, 408}, false},
+		"a 404 after it":     {[]int{408, 404}, false},
+	} {
+		d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: time.Hour}, Client{}, Given{})
+		for i, status := range c.statuses {
+			d.Sent(classify.Verdict{Again: true}, Sent{Sends: 1, Answer: Answer{i + 1, status}})
+		}
+		if d.mayShow() != c.want {
+			t.Errorf("%s: shown %t, want %t", name, !c.want, c.want)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (f FailedBegin) Looks() bool {
 }
 
 // NamesKey reports whether the error of an unknown outcome names the key. A call with the named key goes on with the operation. A key of an ended
-// operation is not named: it may be forgotten with the answer.
+// operation is not named: it may be forgotten with the answer. (Invariant 17.)
 func (f FailedBegin) NamesKey(at Glance) bool {
 	return !f.Keyless || f.Random || at == SeesNone || at == SeesOpen
 }
@@ -60,7 +60,7 @@ const (
 	SaysNothing                     // nothing stands there: the next key is looked at
 )
 
-// Says returns the statement of such a call.
+// Says returns the statement of such a call. (Invariants 17 and 19.)
 func (k AtKey) Says() Saying {
 	found := k.Glance == SeesOpen || k.Glance == SeesEnded
 	switch {

@@ -124,7 +124,7 @@ type Answer struct {
 	Status int
 }
 
-// NewDrive returns a drive before its first attempt.
+// NewDrive returns a drive before its first attempt. (Invariant 24.)
 func NewDrive(op Op, client Client, given Given) Drive {
 	d := Drive{op: op, client: client, given: given}
 	switch {
@@ -145,7 +145,7 @@ func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answe
 	return d
 }
 
-// Overdue returns a drive without an attempt, for an operation never sent and past its SendBefore.
+// Overdue returns a drive without an attempt, for an operation never sent and past its SendBefore. (Invariants 8 and 24.)
 func Overdue(op Op, client Client, given Given) Drive {
 	d := Drive{op: op, client: client, given: given, stop: TooOld}
 	if given.Refused {
@@ -197,7 +197,7 @@ func (d *Drive) Reached() bool { return d.reached }
 // Op returns the drive's knowledge of the operation.
 func (d *Drive) Op() Op { return d.op }
 
-// Moved tells the drive the present state of the record.
+// Moved tells the drive the present state of the record. (Invariant 18.)
 func (d *Drive) Moved(op Op) {
 	d.op = op
 	if d.step == Write && (d.write == Forget || d.write == EndAbsent) && op.Enqueued { // a send of it was promised meanwhile

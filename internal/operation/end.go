@@ -100,11 +100,17 @@ func (d *Drive) concludeRepeat() {
 		return
 	}
 	d.write = WriteNothing
-	if d.op.State.Final() && d.op.Standing.Effect() != persist.EffectHappened {
+	if d.op.FlushesFirst() {
 		d.step = Flush
 		return
 	}
 	d.failRepeat(d.op.Standing)
+}
+
+// FlushesFirst reports whether the journal is flushed before an error says how the operation ended: an end is visible before it is durable. After the
+// loss of an effect that happened, the server would only be asked for the answer once more. (Invariant 13.)
+func (o *Op) FlushesFirst() bool {
+	return o.State.Final() && o.Standing.Effect() != persist.EffectHappened
 }
 
 // failRepeat ends a drive without the answer of a confirmed operation.
@@ -114,7 +120,7 @@ func (d *Drive) failRepeat(standing Standing) {
 }
 
 // sameEnd reports whether two final answers of these statuses can be the same answer, given twice: a repeat of a success may have
-// another success's status.
+// another success's status. (Invariant 4.)
 func sameEnd(a, b int) bool { return a == b || a < 300 && b < 300 }
 
 // withdraw ends a drive without an effect, by proof. It forgets an operation begun by this drive, unless a send was promised meanwhile, or the call
@@ -136,7 +142,7 @@ func (d *Drive) withdrawn() Trouble {
 }
 
 // PlaceFound takes the finding of the step LookForPlace. keeps: other scopes stand beside the record; then it is settled as absent. ok is false if the
-// journal did not tell.
+// journal did not tell. (Invariant 38.)
 func (d *Drive) PlaceFound(keeps, ok bool) {
 	switch {
 	case !ok:
@@ -155,7 +161,7 @@ func (d *Drive) MayAnswerFirst(now time.Time) bool {
 	return d.step == Write && d.given.Late && !d.given.Pass && !d.mustFlush(now)
 }
 
-// Change returns the changes of the step Write. It may be asked for more than once; the last counts.
+// Change returns the changes of the step Write. It may be asked for more than once; the last counts. (Invariant 53.)
 func (d *Drive) Change(m Meanwhile, now time.Time) Change {
 	c := d.change(m, now)
 	if !m.Taken {
@@ -169,6 +175,7 @@ func (d *Drive) Change(m Meanwhile, now time.Time) Change {
 	return c
 }
 
+// change is Change without OwedFrom. (Invariants 9 and 17.)
 func (d *Drive) change(m Meanwhile, now time.Time) Change {
 	c := Change{Attempts: d.op.Attempts, Sends: d.op.Sends + d.sends}
 	if !d.isLocal() {
@@ -191,7 +198,7 @@ func (d *Drive) change(m Meanwhile, now time.Time) Change {
 	return c
 }
 
-// changeOpen is Change for an operation left unfinished.
+// changeOpen is Change for an operation left unfinished. (Invariants 7, 24 and 43.)
 func (d *Drive) changeOpen(c *Change, m Meanwhile, now time.Time) {
 	c.State = persist.StatePending
 	c.Unmark = d.write == LeaveUnsent || !d.history.InDoubt() && d.proof.Kind == ProvesExpiry // nothing was ever sent, and now it may not be
@@ -265,10 +272,10 @@ func (d *Drive) mustFlush(now time.Time) bool {
 }
 
 // Stored reports whether the server gives the answer again for the same key (persist.Answer.Stored). Three decisions hang on it: another request for
-// the answer, the flush of the record, and an answer before the record.
+// the answer, the flush of the record, and an answer before the record. (Invariant 14.)
 func (d *Drive) Stored() bool { return d.proof.Stored && d.op.Protected }
 
-// Written takes the result of the step Write. ok: the journal has the change.
+// Written takes the result of the step Write. ok: the journal has the change. (Invariants 2, 13 and 14.)
 func (d *Drive) Written(ok bool, now time.Time) {
 	switch d.write {
 	case EndConfirmed, EndMismatched, EndAbsent:
@@ -288,7 +295,7 @@ func (d *Drive) Written(ok bool, now time.Time) {
 	}
 }
 
-// Flushed takes the result of the step Flush. ok: all earlier writes are durable.
+// Flushed takes the result of the step Flush. ok: all earlier writes are durable. (Invariant 13.)
 func (d *Drive) Flushed(ok bool) {
 	if d.write != WriteNothing {
 		d.ended(ok)
@@ -321,7 +328,7 @@ func (d *Drive) ended(ok bool) {
 	}
 }
 
-// unlessFailed returns standing, or Unclear if the journal does not have the end.
+// unlessFailed returns standing, or Unclear if the journal does not have the end. (Invariant 13.)
 func (d *Drive) unlessFailed(ok bool, standing Standing) Standing {
 	if !ok {
 		d.stop = JournalFailed
@@ -330,12 +337,12 @@ func (d *Drive) unlessFailed(ok bool, standing Standing) Standing {
 	return standing
 }
 
-// mayChange reports whether the answer is a final refusal not stored by the server: asked again, it might answer otherwise.
+// mayChange reports whether the answer is a final refusal not stored by the server: asked again, it might answer otherwise. (Invariant 14.)
 func (d *Drive) mayChange() bool {
 	return (d.proof.Refused || d.answer.Status >= 400 && d.answer.Status < 500) && !d.Stored()
 }
 
-// forgotten ends the drive of a forgotten operation. ok: its record is gone.
+// forgotten ends the drive of a forgotten operation. ok: its record is gone. (Invariants 13 and 19.)
 func (d *Drive) forgotten(ok bool) {
 	switch {
 	case !ok:

@@ -296,3 +296,23 @@ func TestEndedBy(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestChangeOwes: a call has the grace to hand its end over, a pass the time of its own OnResult; what a caller has taken is owed to nobody.
+func TestChangeOwes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pass  bool
+		while Meanwhile
+		want  time.Time
+	}{
+		"a call's":         {false, Meanwhile{Delivers: time.Second}, noon.Add(ResultGrace)},
+		"a call's, taken":  {false, Meanwhile{Taken: true}, time.Time{}},
+		"a pass's":         {true, Meanwhile{Delivers: time.Second}, noon.Add(time.Second)},
+		"a pass's, nobody": {true, Meanwhile{}, noon},
+	} {
+		d := Drive{write: EndConfirmed, op: Op{Results: true}, given: Given{Pass: c.pass}}
+		if got := d.Change(c.while, noon).OwedFrom; !got.Equal(c.want) {
+			t.Errorf("%s: owed from %v, want %v", name, got, c.want)
+		}
+	}
+}

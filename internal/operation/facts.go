@@ -20,7 +20,7 @@ func UnderOtherFacts(v classify.Verdict, status int, hides bool) (w classify.Ver
 }
 
 // EndsUnread reports whether the recorded answer of a held operation ends it. The client with that answer could not read it; v is the verdict
-// by this client's facts. A success ends the hold, and a refusal does not.
+// by this client's facts. A success ends the hold, and a refusal does not. (Invariant 42.)
 func EndsUnread(rec *persist.Record, v classify.Verdict) bool {
 	return rec.HoldReason == persist.HoldUnread && rec.Answer != nil &&
 		v.Kind == classify.KindFinal && (v.AlreadyDone || rec.Answer.Status < 300 && !v.Refused)

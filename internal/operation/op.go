@@ -52,7 +52,7 @@ type Op struct {
 // UsualPauses is the meaning of the zero persist.Pauses. It never changes: records of earlier versions mean these pauses.
 var UsualPauses = persist.Pauses{Attempts: 6, First: 30 * time.Second, Most: 15 * time.Minute}
 
-// OpOf returns the operation of a record. window is the window of the profile for its answers; zero if no profile is known.
+// OpOf returns the operation of a record. window is the window of the profile for its answers; zero if no profile is known. (Invariant 33.)
 func OpOf(rec *persist.Record, window time.Duration) Op {
 	op := Op{
 		State: rec.State, Hold: rec.HoldReason, Standing: StandingOf(rec),
@@ -74,16 +74,28 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 // unknown age. (Invariant 7.)
 func (o *Op) WantsToken() bool { return o.ServerToken && !o.MaybeSent && (!o.Token || o.Sends == 0) }
 
-// TooOld reports whether the time for the operation's first send is over.
+// TooOld reports whether the time for the operation's first send is over. (Invariant 8.)
 func (o *Op) TooOld(now time.Time) bool { return !o.SendBefore.IsZero() && now.After(o.SendBefore) }
 
 // sendableUntil returns the last moment for the start of a send, for a client of usual time limits; zero if there is none. marked: it may have
-// been sent.
+// been sent. (Invariant 8.)
 func (o *Op) sendableUntil(marked bool) time.Time {
 	if marked {
 		return o.FirstSent.Add(o.Window - UsualMargin(o.Window))
 	}
 	return o.SendBefore
+}
+
+// LastSend returns the end of the time in which anybody may send an operation begun at created: its window, counted from its first send or, before
+// that, from the latest possible one. (Invariant 8.)
+func (o *Op) LastSend(created time.Time) time.Time {
+	switch {
+	case o.MaybeSent:
+		created = o.FirstSent
+	case !o.SendBefore.IsZero():
+		created = o.SendBefore
+	}
+	return created.Add(o.Window)
 }
 
 // DueAgain returns the due time of an operation given back now without a drive, and tried again at again: not sooner than before, and not later than

@@ -65,7 +65,7 @@ func (o *Op) Open(c Call) Opening {
 	return Adopts
 }
 
-// openFinal is Open for an operation in a final state.
+// openFinal is Open for an operation in a final state. (Invariants 4 and 9.)
 func (o *Op) openFinal() Opening {
 	whole := o.Answered && !o.Dropped
 	switch o.State {
@@ -113,7 +113,7 @@ func (o *Op) Adopt(now time.Time, claimed bool) Mark {
 }
 
 // Marked returns the operation for the write before a drive. It has MaybeSent, unless a token comes first. first is the time of a first send, and
-// until the end of its latest send.
+// until the end of its latest send. (Invariant 7.)
 func (o Op) Marked(first, until time.Time) Op {
 	o.State, o.Hold = persist.StatePending, ""
 	if !o.MaybeSent && !o.WantsToken() {
@@ -125,7 +125,16 @@ func (o Op) Marked(first, until time.Time) Op {
 	return o
 }
 
-// Begins adds the knowledge of earlier attempts to g, as it was before the mark.
+// Begun returns a new operation for its Begin by a call that sends it at once. It is marked as for any drive. One that waits for its token has no
+// mark, and its first send is not later than last. first and until are as for Marked. (Invariants 7 and 8.)
+func (o Op) Begun(first, until, last time.Time) Op {
+	if o = o.Marked(first, until); !o.MaybeSent {
+		o.SendBefore = last
+	}
+	return o
+}
+
+// Begins adds the knowledge of earlier attempts to g, as it was before the mark. (Invariant 24.)
 func (o *Op) Begins(g Given) Given {
 	g.Doubted = o.MaybeSent
 	g.Refused = !o.MaybeSent && o.Sends > 0 // else the mark would stand

@@ -21,7 +21,7 @@ func (o *Op) OwedAs(state persist.State, hold persist.HoldReason, grace time.Dur
 	switch {
 	case !o.Results || state == persist.StatePending && !o.OwedFrom.After(now):
 		return time.Time{}
-	case state == persist.StateHeld && o.State == state && o.Hold == hold:
+	case hold != "" && o.Hold == hold:
 		return o.OwedFrom
 	case state == persist.StatePending || o.OwedFrom.After(from):
 		return o.OwedFrom

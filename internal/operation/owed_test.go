@@ -40,6 +40,7 @@ func TestOwedAs(t *testing.T) {
 		{"the end of a hold under delivery", underWay, persist.StateSettled, "", 0, underWay.OwedFrom},
 		{"by a call", underWay, persist.StateConfirmed, "", operation.ResultGrace, now.Add(operation.ResultGrace)},
 		{"pending again, under delivery", underWay, persist.StatePending, "", 0, underWay.OwedFrom},
+		{"pending again, under delivery, by a call", underWay, persist.StatePending, "", operation.ResultGrace, underWay.OwedFrom},
 		{"begun without OnResult", operation.Op{}, persist.StateConfirmed, "", 0, time.Time{}},
 	} {
 		if got := r.op.OwedAs(r.state, r.hold, r.grace, now); !got.Equal(r.want) {

@@ -3,7 +3,6 @@ package operation
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -12,7 +11,7 @@ import (
 // beside a record of another scope, by the rules of both, it takes a second place. The second place names the scope.
 
 // ScopeDigest returns the digest of a scope's value. It stands for a value that is a credential or long, and in the name of a second place. The
-// digest of an empty value is empty.
+// digest of an empty value is empty. (Invariant 21.)
 func ScopeDigest(value string) string {
 	if value == "" {
 		return ""
@@ -23,13 +22,13 @@ func ScopeDigest(value string) string {
 
 const scopeDigest = "sha256:"
 
-// SameScope reports whether the value of a request's header equals the value in a record's scope, or has the recorded digest.
+// SameScope reports whether the value of a request's header equals the value in a record's scope, or has the recorded digest. (Invariant 38.)
 func SameScope(value, recorded string) bool {
-	return value == recorded || strings.HasPrefix(recorded, scopeDigest) && ScopeDigest(value) == recorded
+	return value == recorded || ScopeDigest(value) == recorded
 }
 
 // OtherScope reports whether a record and a request with the scopes mine belong to different scopes: a header counted by both has
-// different values. Mine have plain values, no digests.
+// different values. Mine have plain values, no digests. (Invariant 38.)
 func OtherScope(mine []persist.Scope, rec *persist.Record) bool {
 	for _, theirs := range rec.Scopes {
 		for _, own := range mine {
@@ -62,7 +61,7 @@ func Place(base string, mine []persist.Scope, beside []persist.Record) string {
 	return at
 }
 
-// nameShared marks the scopes counted by a record, too.
+// nameShared marks the scopes counted by a record, too. (Invariant 38.)
 func nameShared(named []bool, mine []persist.Scope, rec *persist.Record) {
 	for i := range mine {
 		for _, theirs := range rec.Scopes {
@@ -72,7 +71,7 @@ func nameShared(named []bool, mine []persist.Scope, rec *persist.Record) {
 }
 
 // placeInside returns the account inside base for these scopes. It has digests: clients may take different headers for credentials, and
-// still find the same place.
+// still find the same place. (Invariant 38.)
 func placeInside(base string, mine []persist.Scope, named []bool) string {
 	name, scopes := persist.SplitAccount(base)
 	for i, scope := range mine {
@@ -81,4 +80,25 @@ func placeInside(base string, mine []persist.Scope, named []bool) string {
 		}
 	}
 	return persist.Account(name, scopes...)
+}
+
+// MayTakePlace reports whether an operation may be begun at the place at. Beside a record at the first place, base, that is to be forgotten it may not: the
+// same operation would be begun once more at the first. beside is as for Place. Where a record stands at that place, nothing is begun. (Invariant 38.)
+func MayTakePlace(at, base string, beside []persist.Record) bool {
+	forgotten := false
+	for i := range beside {
+		switch rec := &beside[i]; {
+		case rec.Account == at:
+			return true
+		case rec.Account == base && rec.KeepKey != 0:
+			forgotten = true
+		}
+	}
+	return !forgotten
+}
+
+// MayHaveSecondPlace reports whether a record of a second place may stand beside a record: it names scopes, stands at the first place of its account,
+// base, and others may name its key. (Invariant 38.)
+func MayHaveSecondPlace(rec *persist.Record, base string) bool {
+	return len(rec.Scopes) > 0 && rec.Account == base && (!rec.Generated || rec.Business)
 }

@@ -60,3 +60,23 @@ func TestSameScope(t *testing.T) {
 		t.Error("no value has a digest, or a value has none")
 	}
 }
+
+// TestOtherScope: a header that both count, with another value; no other header counts.
+func TestOtherScope(t *testing.T) {
+	t.Parallel()
+	rec := persist.Record{Scopes: []persist.Scope{{Name: "X", Value: "1"}, {Name: "Y", Value: ScopeDigest("2")}}}
+	for name, c := range map[string]struct {
+		mine []persist.Scope
+		want bool
+	}{
+		"the same":           {[]persist.Scope{{Name: "X", Value: "1"}, {Name: "Y", Value: "2"}}, false},
+		"another value":      {[]persist.Scope{{Name: "X", Value: "2"}}, true},
+		"another digest":     {[]persist.Scope{{Name: "X", Value: "1"}, {Name: "Y", Value: "1"}}, true},
+		"of another header":  {[]persist.Scope{{Name: "Z", Value: "2"}}, false},
+		"without any header": {nil, false},
+	} {
+		if got := OtherScope(c.mine, &rec); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}

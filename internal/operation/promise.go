@@ -34,7 +34,7 @@ func (o *Op) Promise(now time.Time) Promise {
 	return PromisesNow
 }
 
-// Promised returns the operation after an Enqueue: its first send starts before that time. A drive under way goes on with it.
+// Promised returns the operation after an Enqueue: its first send starts before that time. A drive under way goes on with it. (Invariant 18.)
 func (o Op) Promised(before time.Time) Op {
 	o.Enqueued, o.SendBefore = true, before
 	if o.State == persist.StateHeld {

@@ -30,7 +30,7 @@ type Proof struct {
 	Stored      bool // the server gives this final answer again for the same key
 }
 
-// ProofOf returns the proof of a verdict on all attempts.
+// ProofOf returns the proof of a verdict on all attempts. (Invariant 24.)
 func ProofOf(v classify.Verdict) Proof {
 	p := Proof{Again: v.Again, Replayed: v.Replayed, AlreadyDone: v.AlreadyDone, Refused: v.Refused, Stored: v.Stored}
 	switch v.Kind {
@@ -107,7 +107,7 @@ func (p *Proof) Trouble() Trouble {
 	return NoTrouble
 }
 
-// Found returns the verdict of a lookup by the business reference. If settled is false, the operation stays open.
+// Found returns the verdict of a lookup by the business reference. If settled is false, the operation stays open. (Invariant 50.)
 func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 	switch f {
 	case classify.FindingSame:

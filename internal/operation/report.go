@@ -33,7 +33,7 @@ func (d *Drive) failOpen(why Trouble) {
 	d.fail(Open, why)
 }
 
-// fail ends the drive with an error about an operation of this standing.
+// fail ends the drive with an error about an operation of this standing. (Invariants 9 and 29.)
 func (d *Drive) fail(standing Standing, why ...Trouble) {
 	r := Report{Standing: standing, Left: d.report.Left, MayShow: standing == None || standing == Absent || standing == Ended || d.mayShow()}
 	copy(r.Why[:], why)

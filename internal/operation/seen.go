@@ -41,7 +41,7 @@ func Moved(seen, now *persist.Record, act Act) string {
 	return fmt.Sprintf("it was %s when it was seen, and is %s", standingText(seen), standingText(now))
 }
 
-// ownState reports whether an earlier, unfinished run of the act itself has brought seen into the state of now.
+// ownState reports whether an earlier, unfinished run of the act itself has brought seen into the state of now. (Invariant 31.)
 func ownState(seen, now *persist.Record, act Act) bool {
 	if seen.State.Final() {
 		return false
@@ -51,7 +51,7 @@ func ownState(seen, now *persist.Record, act Act) bool {
 		return now.HoldReason == persist.HoldUndo
 	case BeginAnew:
 		return now.HoldReason == persist.HoldRekey || now.HoldReason == persist.HoldRekeyHeld ||
-			now.State == persist.StateSettled && now.Effect == persist.EffectAbsent
+			now.Effect == persist.EffectAbsent // it is settled
 	}
 	return false
 }
@@ -67,7 +67,7 @@ func standingText(rec *persist.Record) string {
 // SeenLength is the length of a digest of Seen.
 const SeenLength = 12
 
-// Seen returns a digest of the fields compared by Moved, in lower-case hexadecimal digits. Two records with one digest are equal for Moved.
+// Seen returns a digest of the fields compared by Moved, in lower-case hexadecimal digits. Two records with one digest are equal for Moved. (Invariant 31.)
 func Seen(rec *persist.Record) string {
 	underWay := rec.LeaseOwner != "" && !rec.State.Final()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d %q %t %d %d %t",
@@ -75,7 +75,7 @@ func Seen(rec *persist.Record) string {
 	return hex.EncodeToString(sum[:])[:SeenLength]
 }
 
-// MovedSince is Moved for a look known only by its digest.
+// MovedSince is Moved for a look known only by its digest. (Invariant 31.)
 func MovedSince(digest string, now *persist.Record, act Act) bool {
 	if Seen(now) == digest {
 		return false

@@ -85,3 +85,15 @@ func TestMoved(t *testing.T) {
 		t.Errorf("digest %q", digest)
 	}
 }
+
+// TestSeenUnderWay: the digest tells a drive under way from none, and no owner from another; an ended operation has no drive.
+func TestSeenUnderWay(t *testing.T) {
+	t.Parallel()
+	free, driven, byAnother := seenRecord(), seenRecord(), seenRecord()
+	driven.LeaseOwner, byAnother.LeaseOwner = "v", "w"
+	ended, left := free, driven
+	ended.State, left.State = persist.StateConfirmed, persist.StateConfirmed
+	if Seen(&free) == Seen(&driven) || Seen(&driven) != Seen(&byAnother) || Seen(&ended) != Seen(&left) {
+		t.Errorf("free %s, driven %s and %s, ended %s and %s", Seen(&free), Seen(&driven), Seen(&byAnother), Seen(&ended), Seen(&left))
+	}
+}

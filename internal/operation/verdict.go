@@ -98,7 +98,7 @@ func Judge(s Standing, k Knowledge) Verdict {
 	}[s][k]
 }
 
-// Effect returns the effect of an operation by the verdict and the standing.
+// Effect returns the effect of an operation by the verdict and the standing. (Invariant 9.)
 func (v Verdict) Effect(s Standing) persist.Effect {
 	switch v {
 	case NoEffect:
@@ -109,7 +109,7 @@ func (v Verdict) Effect(s Standing) persist.Effect {
 	return persist.EffectUnknown
 }
 
-// Effect returns the effect of an operation by its standing; unknown while it is not final.
+// Effect returns the effect of an operation by its standing; unknown while it is not final. (Invariant 9.)
 func (s Standing) Effect() persist.Effect {
 	switch s {
 	case Succeeded, Accepted, Happened:
@@ -122,7 +122,7 @@ func (s Standing) Effect() persist.Effect {
 	return persist.EffectUnknown
 }
 
-// StandingOf returns the standing of a durable record.
+// StandingOf returns the standing of a durable record. (Invariant 9.)
 func StandingOf(rec *persist.Record) Standing {
 	switch rec.State {
 	case persist.StatePending, persist.StateHeld:
@@ -137,7 +137,7 @@ func StandingOf(rec *persist.Record) Standing {
 	return Unclear
 }
 
-// decided returns the standing of a confirmed or settled record.
+// decided returns the standing of a confirmed or settled record. (Invariants 2 and 9.)
 func decided(rec *persist.Record) Standing {
 	switch effect := rec.FinalEffect(); {
 	case effect == persist.EffectAbsent:
@@ -153,7 +153,7 @@ func decided(rec *persist.Record) Standing {
 }
 
 // Answered returns the standing after a final answer with this status. alreadyDone: by the answer, it was done before; refused: by the body, it
-// was refused, whatever the status.
+// was refused, whatever the status. (Invariant 2.)
 func Answered(status int, alreadyDone, refused bool) Standing {
 	a := persist.Answer{Status: status, AlreadyDone: alreadyDone}
 	if refused || a.Effect() == persist.EffectRefused {
@@ -162,7 +162,7 @@ func Answered(status int, alreadyDone, refused bool) Standing {
 	return happened(status)
 }
 
-// happened returns the standing of an operation with an effect, now or later.
+// happened returns the standing of an operation with an effect, now or later. (Invariant 9.)
 func happened(status int) Standing {
 	if status == http.StatusAccepted {
 		return Accepted

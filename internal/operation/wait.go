@@ -51,7 +51,7 @@ func (p *Plan) Next() (wait time.Duration, notBefore time.Time, stop Stop) {
 	return 0, at, stop
 }
 
-// waitAsked returns the server's wait, cut to LastAsk if it would outlast the window.
+// waitAsked returns the server's wait, cut to LastAsk if it would outlast the window. (Invariant 28.)
 func (p *Plan) waitAsked() time.Duration {
 	hint := min(p.Hint, HintMax)
 	if p.Now.Before(p.LastAsk) && !p.Now.Add(hint).Before(p.WindowEnd) {
@@ -61,7 +61,7 @@ func (p *Plan) waitAsked() time.Duration {
 }
 
 // lastAsk returns the time of one more attempt if the server's wait ends beyond the window: the begin of the window's last tenth or, within that
-// tenth, half of it later. An operation due exactly at the begin of the tenth has had its one more attempt.
+// tenth, half of it later. An operation due exactly at the begin of the tenth has had its one more attempt. (Invariant 28.)
 func lastAsk(now, due, end time.Time, window time.Duration) time.Time {
 	first := end.Add(-window / 10)
 	if now.Before(first) || due.Equal(first) {

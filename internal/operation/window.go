@@ -28,7 +28,7 @@ const (
 )
 
 // ClockAt returns the state of a key's window at now. first is the time of the first send. The wall clock counts: another process may send next, or
-// this one after a suspend. So first must carry no monotonic reading.
+// this one after a suspend. So first must carry no monotonic reading. (Invariants 8 and 51.)
 func (c *Client) ClockAt(first, now time.Time, window time.Duration) Clock {
 	age := now.Round(0).Sub(first)
 	switch {
@@ -46,4 +46,10 @@ func (c *Client) Skew(window time.Duration) time.Duration { return min(c.ClockSk
 // Margin returns the last part of the window, without a new send by this client.
 func (c *Client) Margin(window time.Duration) time.Duration {
 	return c.AttemptTimeout + c.Skew(window)
+}
+
+// LatestFirstSend returns the latest first send of an operation that a call of this client begins to send at once: as late as the last send of any
+// other. (Invariant 8.)
+func (c *Client) LatestFirstSend(created time.Time, window time.Duration) time.Time {
+	return created.Add(window - c.Margin(window))
 }

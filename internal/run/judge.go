@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -18,11 +19,8 @@ import (
 // reports whether an earlier attempt may have had an effect.
 func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	a := sent.Answer
-	switch {
-	case a == nil && sent.Unsent:
-		return classify.Verdict{Kind: classify.KindNotSent, Again: !sent.Fatal}
-	case a == nil:
-		return classify.Verdict{Again: !sent.Fatal}
+	if a == nil {
+		return operation.Unanswered(sent.Unsent, sent.Fatal)
 	}
 	v := classify.Classify(r.prof, seen(a), classify.Facts{
 		GraphQL: bytes.Contains(a.Text, []byte(`"errors"`)) && request.IsGraphQL(&r.rec),

@@ -73,9 +73,9 @@ func (r *run) givenBack(listed persist.Record) persist.Record {
 	return rec
 }
 
-// latestFirstSend returns the latest first send of an operation begun to be sent at once: as late as the last send of any other.
+// latestFirstSend returns the latest first send of an operation begun to be sent at once.
 func (r *run) latestFirstSend(rec *persist.Record) time.Time {
-	return rec.Created.Add(rec.Window - r.cfg.drives.Margin(rec.Window))
+	return r.cfg.drives.LatestFirstSend(rec.Created, rec.Window)
 }
 
 // leaveBetween gives back the operation of a call if its limiter takes long before another attempt, and returns the result of a left call. If
@@ -143,7 +143,7 @@ func (l *leftRecord) goesOn(r *run) {
 func (e *engine) withdrawLeft(ctx context.Context, name string, op *preparedRequest, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	left := op.left
-	if left.created && !left.rec.MaybeSent && !left.rec.Enqueued {
+	if op := operation.OpOf(&left.rec, 0); op.MayForgetLeft(left.created) {
 		if keep, err := e.keepsPlace(ctx, &left.rec); !keep && err == nil {
 			watch := e.shared.begins.Watch(left.rec.ID)
 			forgotten := e.journal.Forget(ctx, left.rec)

@@ -50,15 +50,8 @@ func (e *engine) choosePlace(ctx context.Context, op *preparedRequest, running *
 	if op.named.Account == op.rec.Account && op.named.Scoped() {
 		op.rec.KeepKey = 0 // as long as a second place may stand beside it
 	}
-	for _, rec := range beside {
-		if rec.Account == op.rec.Account {
-			return nil
-		}
-	}
-	for _, rec := range beside {
-		if rec.Account == op.named.Account && rec.KeepKey != 0 {
-			return errForgottenBefore
-		}
+	if !operation.MayTakePlace(op.rec.Account, op.named.Account, beside) {
+		return errForgottenBefore
 	}
 	return nil
 }
@@ -113,7 +106,7 @@ func (e *engine) ofCall(ctx context.Context, named *request.Named, id persist.ID
 // keepsPlace reports whether a record must stay although nothing came of it: a second place stands beside it. A client not counting the
 // scope would begin the operation of the second once more at the first. Errors: the journal's.
 func (e *engine) keepsPlace(ctx context.Context, rec *persist.Record) (bool, error) {
-	if len(rec.Scopes) == 0 || rec.Account != request.Base(rec.Account) || rec.Generated && !rec.Business {
+	if !operation.MayHaveSecondPlace(rec, request.Base(rec.Account)) {
 		return false, nil
 	}
 	all, err := e.beside(ctx, rec.ID)

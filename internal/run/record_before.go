@@ -22,11 +22,8 @@ import (
 func (e *engine) intent(op *preparedRequest) persist.Record {
 	rec, now := *op.rec, e.now().Round(0)
 	rec.Created, rec.Drives = now, 1
-	if !rec.ServerToken {
-		rec.MaybeSent, rec.FirstSent, rec.SendUntil = true, e.firstSent(), e.sendUntil()
-	} else { // it is not sent before it has its token
-		rec.SendBefore = now.Add(rec.Window - e.cfg.drives.Margin(rec.Window)) // as late as any other operation's last send
-	}
+	begun := operation.OpOf(&rec, 0).Begun(e.firstSent(), e.sendUntil(), e.cfg.drives.LatestFirstSend(now, rec.Window))
+	rec.MaybeSent, rec.FirstSent, rec.SendUntil, rec.SendBefore = begun.MaybeSent, begun.FirstSent, begun.SendUntil, begun.SendBefore
 	e.stamp(&rec)
 	return rec
 }
@@ -229,7 +226,7 @@ func whyHeld(rec *persist.Record) []error {
 // after a crash would only ask the server for the answer once more. If the flush fails, the operation's standing is unclear.
 func (e *engine) durable(ctx context.Context, rec *persist.Record, known operation.Knowledge) (subject, error) {
 	about := subjectOf(rec, known)
-	if !rec.State.Final() || about.standing.Effect() == persist.EffectHappened {
+	if op := operation.OpOf(rec, 0); !op.FlushesFirst() {
 		return about, nil
 	}
 	err := e.journal.Flush(ctx)
@@ -261,7 +258,8 @@ func (e *engine) refuse(ctx context.Context, name string, rec *persist.Record, k
 // nil, the run goes on to ask.
 func (x existing) askAgain() *result {
 	x.readBy(x.profileOf(x.call, &x.rec))
-	if x.prof == nil || x.cfg.drives.ClockAt(x.rec.FirstSent, x.now(), x.op().Window) != operation.InWindow || !request.Intact(&x.rec) || x.lacks().Need != operation.Nothing {
+	able := x.prof != nil && request.Intact(&x.rec) && x.lacks().Need == operation.Nothing
+	if op := x.op(); !x.cfg.drives.AsksAgain(&op, x.now(), able) {
 		return x.refuseSame(nil, ErrAnswerGone)
 	}
 	x.given.AskedAgain = true

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -47,14 +48,8 @@ func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing 
 
 // mayBeSentUntil returns the time until which a record begun now may be sent, also by another process.
 func mayBeSentUntil(rec *persist.Record) time.Time {
-	first := rec.Created
-	switch {
-	case rec.MaybeSent:
-		first = rec.FirstSent
-	case !rec.SendBefore.IsZero():
-		first = rec.SendBefore
-	}
-	return first.Add(rec.Window)
+	op := operation.OpOf(rec, 0)
+	return op.LastSend(rec.Created)
 }
 
 // makesRoom is called if there are too many notes. It reports whether the operation may be begun all the same: the journal has it already,

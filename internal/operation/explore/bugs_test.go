@@ -55,7 +55,7 @@ func seeded() []bug {
 		{"a person ends what has ended", "acts.go", "	case o.State.Final():\n		return HasEnded\n", ""},
 		{"a lookup that does not tell settles as absent", "acts.go", "return f == classify.FindingNone }", "return f != classify.FindingOther }"},
 		{"a token is replaced after a send", "op.go", "return o.ServerToken && !o.MaybeSent && (!o.Token || o.Sends == 0) }", "return o.ServerToken && (!o.Token || o.Sends >= 0) }"},
-		{"a token is written when it is too late", "attempt.go", "		d.stop = Unsure\n		d.skip(Proof{})\n	case !d.history.InDoubt() && d.op.TooOld(now):\n		d.stop = TooOld\n		d.skip(d.late())\n	default:\n		return true\n", "		d.stop = Unsure\n		d.skip(Proof{})\n	default:\n		return true\n"},
+		{"a token is written when it is too late", "attempt.go", "		d.stop = Unsure\n		d.skip(Proof{})\n	case d.op.TooOld(now): // an operation in doubt has its token\n		d.stop = TooOld\n		d.skip(d.late())\n	default:\n		return true\n", "		d.stop = Unsure\n		d.skip(Proof{})\n	default:\n		return true\n"},
 		{"the time for a first send does not count", "op.go", "return !o.SendBefore.IsZero() && now.After(o.SendBefore) }", "return false }"},
 		{"an Enqueue goes on with what is held", "promise.go", "	case held && o.Hold != persist.HoldCaller &&", "	case false && o.Hold != persist.HoldCaller &&"},
 		{"an end is due after the time for sends", "end.go", "!until.IsZero() && at.After(over) {", "false && at.After(over) {"},
@@ -63,7 +63,7 @@ func seeded() []bug {
 		{"a caller of plain HTTP that decides is not waited for", "end.go", "m.Shown && !d.op.Enqueued {", "false && !d.op.Enqueued {"},
 		{"a request that cannot be compared counts as the same", "open.go", "	case c.Request == Incomparable:\n		return SaysIncomparable\n	case c.Request != Same:", "	case c.Request != Same && c.Request != Incomparable:"},
 		{"whoever asks again sends what no key protects", "attempt.go", "	case d.history.InDoubt() && !d.op.Protected:", "	case false && !d.op.Protected:"},
-		{"the end that a call writes is not owed", "owed.go", "!o.Results || state", "!o.Results || called || state"},
+		{"the end that a call writes is not owed", "owed.go", "!o.Results || state", "!o.Results || grace > 0 || state"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.stop = Unsure\n		d.skip(Proof{})\n", "d.op.Window); {\n"},
 	}
 }

@@ -1,0 +1,154 @@
+package operation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// TestUnanswered: without an answer an effect is possible, unless nothing was sent.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		unsent, fatal bool
+		want          classify.Verdict
+	}{
+		{false, false, classify.Verdict{Kind: classify.KindUnknown, Again: true}},
+		{false, true, classify.Verdict{Kind: classify.KindUnknown}},
+		{true, false, classify.Verdict{Kind: classify.KindNotSent, Again: true}},
+		{true, true, classify.Verdict{Kind: classify.KindNotSent}},
+	} {
+		if got := Unanswered(c.unsent, c.fatal); got != c.want {
+			t.Errorf("unsent %t, fatal %t: %+v, want %+v", c.unsent, c.fatal, got, c.want)
+		}
+	}
+}
+
+// TestBegun: a new operation is marked before its first send, unless it waits for its token: then that send has an end.
+func TestBegun(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	until, last := now.Add(time.Minute), now.Add(time.Hour)
+	if got, want := (Op{}).Begun(now, until, last), (Op{MaybeSent: true, FirstSent: now, SendUntil: until}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := (Op{ServerToken: true}).Begun(now, until, last), (Op{ServerToken: true, SendBefore: last}); got != want {
+		t.Errorf("with a token: %+v, want %+v", got, want)
+	}
+	client := Client{AttemptTimeout: time.Minute, ClockSkew: time.Minute}
+	if got, want := client.LatestFirstSend(now, time.Hour), now.Add(58*time.Minute); !got.Equal(want) {
+		t.Errorf("the latest first send is %v, want %v", got, want)
+	}
+}
+
+// TestLastSend: the window counts from the first send, or from the latest one possible.
+func TestLastSend(t *testing.T) {
+	t.Parallel()
+	created := time.Unix(1000, 0)
+	first, before := created.Add(time.Minute), created.Add(time.Hour)
+	for name, c := range map[string]struct {
+		op   Op
+		want time.Time
+	}{
+		"sent":                 {Op{MaybeSent: true, FirstSent: first, SendBefore: before}, first},
+		"not yet":              {Op{SendBefore: before}, before},
+		"not yet, and no time": {Op{}, created},
+	} {
+		if c.op.Window = 24 * time.Hour; !c.op.LastSend(created).Equal(c.want.Add(c.op.Window)) {
+			t.Errorf("%s: %v, want a day after %v", name, c.op.LastSend(created), c.want)
+		}
+	}
+}
+
+// TestMayForgetLeft: a call forgets what it has begun, and nobody else has, will or may have sent.
+func TestMayForgetLeft(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		op      Op
+		created bool
+		want    bool
+	}{
+		{Op{}, true, true}, {Op{}, false, false}, {Op{MaybeSent: true}, true, false}, {Op{Enqueued: true}, true, false},
+	} {
+		if got := c.op.MayForgetLeft(c.created); got != c.want {
+			t.Errorf("%+v, created %t: %t, want %t", c.op, c.created, got, c.want)
+		}
+	}
+}
+
+// TestMayTakePlace: no second place beside a first one that is to be forgotten.
+func TestMayTakePlace(t *testing.T) {
+	t.Parallel()
+	at := func(account string, keep time.Duration) persist.Record {
+		return persist.Record{ID: persist.ID{Account: account}, KeepKey: keep}
+	}
+	for name, c := range map[string]struct {
+		beside []persist.Record
+		want   bool
+	}{
+		"alone":                                       {nil, true},
+		"beside a first one that stays":               {[]persist.Record{at("first", 0)}, true},
+		"beside a first one that goes":                {[]persist.Record{at("first", time.Hour)}, false},
+		"beside another second one that goes":         {[]persist.Record{at("other", time.Hour)}, true},
+		"where it stands, beside a first that goes":   {[]persist.Record{at("first", time.Hour), at("second", 0)}, true},
+		"where it stands, before a first that goes":   {[]persist.Record{at("second", 0), at("first", time.Hour)}, true},
+		"where it stands, and will be forgotten, too": {[]persist.Record{at("second", time.Hour)}, true},
+	} {
+		if got := MayTakePlace("second", "first", c.beside); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestMayHaveSecondPlace: only a key that others can name, at the first place, with a scope.
+func TestMayHaveSecondPlace(t *testing.T) {
+	t.Parallel()
+	scoped := []persist.Scope{{Name: "X", Value: "1"}}
+	for name, c := range map[string]struct {
+		rec  persist.Record
+		want bool
+	}{
+		"named":             {persist.Record{ID: persist.ID{Account: "base"}, Scopes: scoped}, true},
+		"of the business":   {persist.Record{ID: persist.ID{Account: "base"}, Scopes: scoped, Generated: true, Business: true}, true},
+		"random":            {persist.Record{ID: persist.ID{Account: "base"}, Scopes: scoped, Generated: true}, false},
+		"without a scope":   {persist.Record{ID: persist.ID{Account: "base"}}, false},
+		"at a second place": {persist.Record{ID: persist.ID{Account: "second"}, Scopes: scoped}, false},
+	} {
+		if got := MayHaveSecondPlace(&c.rec, "base"); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestFlushesFirst: of the ends only an effect that happened may be told before it is durable.
+func TestFlushesFirst(t *testing.T) {
+	t.Parallel()
+	for standing, want := range map[Standing]bool{Succeeded: false, Accepted: false, Happened: false, Refused: true, Absent: true, Abandoned: true, Ended: true} {
+		if op := (Op{State: persist.StateSettled, Standing: standing}); op.FlushesFirst() != want {
+			t.Errorf("%v: %t, want %t", standing, !want, want)
+		}
+	}
+	if op := (Op{State: persist.StatePending, Standing: Open}); op.FlushesFirst() {
+		t.Error("an open operation is flushed")
+	}
+}
+
+// TestAsksAgain: only in the window, and only by a client that may act on the operation.
+func TestAsksAgain(t *testing.T) {
+	t.Parallel()
+	first := time.Unix(1000, 0)
+	client, op := Client{AttemptTimeout: time.Minute}, Op{FirstSent: first, Window: time.Hour}
+	for _, c := range []struct {
+		age  time.Duration
+		able bool
+		want bool
+	}{
+		{0, true, true}, {59*time.Minute - 1, true, true}, {59 * time.Minute, true, false}, {-time.Second, true, false}, {0, false, false},
+	} {
+		if got := client.AsksAgain(&op, first.Add(c.age), c.able); got != c.want {
+			t.Errorf("at %v, able %t: %t, want %t", c.age, c.able, got, c.want)
+		}
+	}
+}
