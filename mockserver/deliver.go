@@ -84,8 +84,12 @@ func (s *Server) scripted(f Fault) *keylayer.Answer {
 	a := keylayer.JSONAnswer(status, keylayer.JSONType, map[string]any{
 		"error": map[string]any{"status": status, "message": "this answer was asked for"},
 	})
-	if status == http.StatusConflict && f.Body == "" {
+	switch {
+	case f.Body != "":
+	case status == http.StatusConflict:
 		a = s.keys.InProgressStatus(status)
+	case status == http.StatusPaymentRequired:
+		a = keylayer.DeclinedAnswer(s.cfg.Profile)
 	}
 	if f.Body != "" {
 		a.Body = []byte(f.Body)

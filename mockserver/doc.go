@@ -36,6 +36,13 @@
 // (crash=1: the handler panics). They belong to what a key names, as every
 // query does.
 //
+// A fault with the status 402 is a declined payment, with a code in its JSON
+// body: {"error":{"code":"payment_declined","message":"The payment was
+// declined."}}. With a profile the code stands at the place of the code in that
+// API's other errors, such as /details/0/issue; stripe and square have the
+// API's own codes, such as card_declined. Any other answer of a fault is
+// {"error":{"status":N,"message":…}}, and Fault.Body replaces each.
+//
 // GET /_ledger, GET /_effects?ref=R, POST /_reset, POST /_expire (all windows
 // have passed), POST /_restart (as killing and starting it again) and POST /_finish (the referee's verdict) are for the person who
 // tests; they are no sends, and no fault touches them.

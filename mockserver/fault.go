@@ -85,7 +85,8 @@ type Fault struct {
 	// Bytes is how much of the body CutBody sends and HugeError makes.
 	Bytes int
 	// Header and Body replace what Answer, AnswerAfter would say by
-	// themselves; zero: a JSON error, for 409 the profile's "in progress".
+	// themselves; zero: a JSON error, for 409 the profile's "in progress", for
+	// 402 a declined payment as the profile's API spells it.
 	Header http.Header
 	// Body is sent as it is; see Header.
 	Body string

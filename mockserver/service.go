@@ -114,7 +114,7 @@ func (v *service) fail(w http.ResponseWriter, status int) {
 		"instance": fmt.Sprintf("/failures/%d", v.made),
 	}
 	if status == http.StatusPaymentRequired {
-		body["error"] = map[string]any{"type": "card_error"}
+		body["error"] = map[string]any{"type": "card_error", "code": "card_declined"}
 	}
 	v.mu.Unlock()
 	reply(w, status, keylayer.ProblemType, body)

@@ -19,7 +19,7 @@
 // [Kit.LoseAnswer] and [Kit.Next] say what the next sends meet:
 //
 //	kit.Next(mockserver.Fault{Kind: mockserver.Answer, Status: 409})            // the first request is still being handled
-//	kit.Next(mockserver.Fault{Kind: mockserver.Answer, Status: 402, Body: "{}"}) // a refusal
+//	kit.Next(mockserver.Fault{Kind: mockserver.Answer, Status: 402}) // a declined payment
 //	kit.Next(mockserver.Fault{Kind: mockserver.HangAfter})                      // an effect, and no answer until the client leaves
 //
 // [Kit.Crash] ends the process of the client in the middle of whatever it does, and begins the next one on the same

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Counter is a journal that counts its unfinished records without reading them. It is optional: find it with [As].
+// Counter is a journal that counts its unfinished records and its owed results without reading them. It is optional: find it with [As].
 type Counter interface {
 	// Count returns the counts of the whole journal, of every account. It sees every change returned before the call. A change
 	// made during the call is in the counts, or not. A record of a newer version counts, too ([ErrNewer]).
@@ -26,6 +26,8 @@ type Counts struct {
 	// NextDue is the earliest NextAttempt of a pending record, past or not; zero if there is none, or if one is due since it was
 	// begun. For a leased record, the end of its lease may stand instead. It may be rounded down to a microsecond.
 	NextDue time.Time
+	// Owed is the number of records with [Record.Owed]: held and final ones whose result waits for oncehttp.Config.OnResult.
+	Owed int
 }
 
 // AllHeld returns the number of held records.

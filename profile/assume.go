@@ -12,8 +12,17 @@ import (
 
 // Assumption is what the client goes by where no source says what the API does.
 type Assumption struct {
-	Name string `json:"name"` // of the fact in files, of a part of it with a dot; see [Profile.Assume]
-	Text string `json:"text"` // for people
+	Name  string `json:"name"`            // of the fact in files, of a part of it with a dot; see [Profile.Assume]
+	Value string `json:"value,omitempty"` // in place of the fact, if that is one short value
+	Text  string `json:"text"`            // for people
+}
+
+// String returns the name, with the value if there is one, such as "key" or "window=1h".
+func (a Assumption) String() string {
+	if a.Value == "" {
+		return a.Name
+	}
+	return a.Name + "=" + a.Value
 }
 
 // Assumptions lists what is assumed of an API that takes keys, in the order in which people read the facts. None of it is
@@ -36,9 +45,14 @@ func (p *Profile) Assumptions() []Assumption {
 		{"stored.success", "a repeat of a success is answered with a success", p.Stored.Success == Unknown && len(p.AlreadyDone) == 0},
 		{"stored.server_error", "a 5xx is asked for again with the same key, an equal 500 at most twice in a run", p.Stored.ServerError == Unknown},
 	} {
-		if a.assumed {
-			list = append(list, Assumption{Name: a.name, Text: a.text})
+		if !a.assumed {
+			continue
 		}
+		assumption := Assumption{Name: a.name, Text: a.text}
+		if a.name == "window" {
+			assumption.Value = spanText(p.Window.Floor).String()
+		}
+		list = append(list, assumption)
 	}
 	return list
 }

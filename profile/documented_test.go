@@ -103,6 +103,13 @@ func documented() map[string]words {
 		"solid": {"carrier": "header idempotency-key", "methods": "POST, PATCH", "window": "1h, a cap that nobody promised", "unclear": "409", "stored": "2xx: yes; 4xx: unknown; 5xx: yes"},
 		// "X-GCS-Idempotence-Key"; "24 hours"; 409 while the first has not finished; the mark of "all subsequent requests".
 		"worldline-connect": {"carrier": "header X-GCS-Idempotence-Key", "key": "1 to 40 bytes", "window": "24h", "in_progress": "409", "replay": "X-GCS-Idempotence-Request-Timestamp"},
+		// rest-catalog-open-api.yaml: the operations with the parameter idempotency-key; UUIDv7; "e.g., PT30M"; 5xx "not stored/replayed".
+		"iceberg-rest": {
+			"endpoints": "POST /v1/{prefix}/namespaces, DELETE /v1/{prefix}/namespaces/{namespace}, POST /v1/{prefix}/namespaces/{namespace}/properties, POST /v1/{prefix}/namespaces/{namespace}/tables, POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/plan, DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}/plan/{plan-id}, POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/tasks, POST /v1/{prefix}/namespaces/{namespace}/register, POST /v1/{prefix}/namespaces/{namespace}/tables/{table}, DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}, POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister, POST /v1/{prefix}/tables/rename, POST /v1/{prefix}/transactions/commit, POST /v1/{prefix}/namespaces/{namespace}/views/{view}, DELETE /v1/{prefix}/namespaces/{namespace}/views/{view}, POST /v1/{prefix}/views/rename, POST /v1/{prefix}/namespaces/{namespace}/register-view",
+			"carrier":   "header Idempotency-Key", "key": "36 to 36 bytes, a UUID", "methods": "POST, DELETE", "window": "30m, a cap that nobody promised", "stored": "2xx: yes; 4xx: unknown; 5xx: no", "mismatch": "",
+		},
+		// oas/trading/openapi.yaml: client_order_id, maxLength 48.
+		"alpaca": {"endpoints": "POST /v2/orders, POST /v1/trading/accounts/{account_id}/orders", "carrier": "JSON body at /client_order_id", "key": "1 to 48 bytes", "methods": "POST", "window": "1h, a cap that nobody promised", "unclear": "422 with /message = client_order_id must be unique", "stored": "", "mismatch": ""},
 		// resend.json: maxLength 256; the page: the last 24 hours, POST /emails and /emails/batch.
 		"resend": {"endpoints": "POST /emails, POST /emails/batch", "carrier": "header Idempotency-Key", "key": "1 to 256 bytes", "methods": "POST", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
 		// "less than 255 characters"; "All POST and PATCH requests"; "24 hours"; "saved regardless of whether it succeeded or failed".

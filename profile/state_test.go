@@ -58,9 +58,9 @@ func TestStatesOfProfiles(t *testing.T) {
 		profile.StateRefused:  {"alipay", "braintree", "shopify", "worldpay-wpg"},
 		profile.StateComplete: {"acp", "stripe", "zuora"},
 		// The draft is no API. Of the others no source says what a repeat of a success is answered.
-		profile.StatePartial: strings.Fields(`draft-07 airwallex antom brex draft-07-quoted google-request-id lithic lithic-payments mangopay mercado-pago moov paystack plaid qonto rapyd revolut-business
+		profile.StatePartial: strings.Fields(`draft-07 airwallex alpaca antom brex draft-07-quoted google-request-id lithic lithic-payments mangopay mercado-pago moov paystack plaid qonto rapyd revolut-business
 			revolut-business-cards wechat-pay wise-balances wise-transfers worldline-connect xendit`),
-		profile.StateReady: strings.Fields(`adyen amazon-pay azure-repeatability bridge checkout-com circle coinbase column datatrans dwolla easyship finix flutterwave gocardless increase klarna lob marqeta mercury modern-treasury
+		profile.StateReady: strings.Fields(`adyen amazon-pay azure-repeatability bridge checkout-com circle coinbase column datatrans dwolla easyship finix flutterwave gocardless iceberg-rest increase klarna lob marqeta mercury modern-treasury
 			mollie none open-banking-uk paypal-orders paypal-payments paypal-payouts paypal-subscriptions paypal-vault razorpay-payouts razorpay-refunds razorpay-transfers resend
 			solid square stripe-v2 truelayer ucp whop xero yookassa`),
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Register makes gauges of a journal's counts, of all accounts: oncehttp.operation.unfinished and oncehttp.operation.oldest_age. Each collection of the
+// Register makes gauges of a journal's counts, of all accounts: oncehttp.operation.unfinished, oncehttp.operation.oldest_age and
+// oncehttp.result.owed. Each collection of the
 // meter's reader asks the journal once (persist.Counter); an error goes to that reader, and the gauges are then left out. The attributes distinguish
 // journals from each other, if there are several. Unregister the result before the journal is closed.
 // Errors: the journal is nil or cannot count, or the meter's.
@@ -28,6 +29,10 @@ func (i *Instrument) Register(j persist.Journal, attributes ...attribute.KeyValu
 	}
 	age, err := i.meter.Float64ObservableGauge("oncehttp.operation.oldest_age", metric.WithUnit("s"),
 		metric.WithDescription("Age of the oldest operation that is pending or held; 0 if there is none."))
+	if err != nil {
+		return nil, err
+	}
+	owed, err := i.meter.Int64ObservableGauge("oncehttp.result.owed", metric.WithUnit("{result}"), metric.WithDescription("Results that wait for OnResult."))
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +59,7 @@ func (i *Instrument) Register(j persist.Journal, attributes ...attribute.KeyValu
 			old = max(0, time.Since(now.Oldest).Seconds())
 		}
 		o.ObserveFloat64(age, old, more)
+		o.ObserveInt64(owed, int64(now.Owed), more)
 		return nil
-	}, unfinished, age)
+	}, unfinished, age, owed)
 }

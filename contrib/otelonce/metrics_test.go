@@ -241,7 +241,7 @@ func TestRegister(t *testing.T) {
 	}
 	want := func(age string, pending int, held map[persist.HoldReason]int) {
 		t.Helper()
-		all := []string{"oncehttp.operation.oldest_age{journal=a} " + age, fmt.Sprintf("oncehttp.operation.unfinished{journal=a,oncehttp.state=pending} %d", pending)}
+		all := []string{fmt.Sprintf("oncehttp.result.owed{journal=a} %d", now.Owed), "oncehttp.operation.oldest_age{journal=a} " + age, fmt.Sprintf("oncehttp.operation.unfinished{journal=a,oncehttp.state=pending} %d", pending)}
 		counts := maps.Clone(held)
 		for _, reason := range constants(t, "../../persist/hold.go", "HoldReason") {
 			counts[persist.HoldReason(reason)] += 0 // each known one has a series
@@ -252,7 +252,7 @@ func TestRegister(t *testing.T) {
 		wantSeries(t, reader, all...)
 	}
 	want("0", 0, map[persist.HoldReason]int{})
-	now = persist.Counts{Pending: 3, Held: map[persist.HoldReason]int{persist.HoldUnclear: 2, persist.HoldExpired: 1, "a new one": 4}, Oldest: time.Now().Add(time.Hour)} // by another machine's clock
+	now = persist.Counts{Pending: 3, Held: map[persist.HoldReason]int{persist.HoldUnclear: 2, persist.HoldExpired: 1, "a new one": 4}, Owed: 5, Oldest: time.Now().Add(time.Hour)} // by another machine's clock
 	want("0", 3, now.Held)
 	now.Oldest = time.Now().Add(-time.Hour)
 	for _, s := range collect(t, reader) {

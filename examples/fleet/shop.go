@@ -95,14 +95,21 @@ func (s *shop) takeOrder(ctx context.Context, order string, payment persist.Reco
 	return s.options.Notify(ctx, s.db) // in the transaction it would make commits wait for each other
 }
 
-// awaitPayments waits until no payment is unfinished.
+// awaitPayments waits until no payment is unfinished, as the journal counts them.
 func (s *shop) awaitPayments(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	journal, err := postgres.OpenPool(ctx, s.db, s.options)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = journal.Close() }() // the pool stays open
 	for open := -1; open != 0; time.Sleep(20 * time.Millisecond) {
-		if err := s.db.QueryRow(ctx, "SELECT count(*) FROM "+s.options.Schema+".record WHERE state < 2").Scan(&open); err != nil {
+		counts, err := journal.Count(ctx) // persist.Counter: without reading a record
+		if err != nil {
 			return fmt.Errorf("%d payments are unfinished: %w", open, err)
 		}
+		open = counts.Unfinished()
 	}
 	return nil
 }

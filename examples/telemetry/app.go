@@ -117,6 +117,13 @@ func (a *app) result(_ context.Context, rec persist.Record) error {
 	return nil
 }
 
+// results returns the number of orders with the result of their payment.
+func (a *app) results() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.orders)
+}
+
 // close ends the gauges, the client and the journal, in this order.
 func (a *app) close() error {
 	var failed []error

@@ -1,8 +1,9 @@
-// Telemetry is a service that takes orders and pays for them, with its traces on the terminal, its metrics at /metrics for Prometheus and its
-// log on standard error. The server that it pays at loses answers and says 503.
+// Telemetry is a service that takes orders and pays for them, with its metrics at /metrics for Prometheus. The server that it pays at loses
+// answers and says 503. It prints how many orders are paid, and warnings; with -v its spans as JSON, and its whole log.
 //
 //	cd examples/telemetry && go run .            # until interrupted
 //	curl http://127.0.0.1:9464/metrics
+//	go run . -v                                  # a line of JSON for each span
 //
 // What to copy is in telemetry.go and app.go; alert rules are in rules.yaml, and a dashboard for Grafana in dashboard.json. This file sets the
 // stage: the server, a journal in a temporary folder, and a customer who orders five times a second.
@@ -28,17 +29,23 @@ import (
 
 func main() {
 	address := flag.String("addr", "127.0.0.1:9464", "where /orders and /metrics are served")
+	verbose := flag.Bool("v", false, "print spans, and the log at info")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := stage(ctx, *address, os.Stdout, os.Stderr, func(string) {}); err != nil {
+	traces, level := io.Discard, slog.LevelWarn
+	if *verbose {
+		traces, level = os.Stdout, slog.LevelInfo
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	if err := stage(ctx, *address, traces, log, os.Stderr, func(string) {}); err != nil {
 		fmt.Fprintln(os.Stderr, "telemetry:", err)
 		os.Exit(1)
 	}
 }
 
-// stage runs everything until ctx ends. ready gets the URL of the service.
-func stage(ctx context.Context, address string, traces, log io.Writer, ready func(url string)) (err error) {
+// stage runs everything until ctx ends. say gets a few lines for a person, and ready the URL of the service.
+func stage(ctx context.Context, address string, traces io.Writer, log *slog.Logger, say io.Writer, ready func(url string)) (err error) {
 	metrics, shutdown, err := setUp(traces)
 	if err != nil {
 		return err
@@ -58,7 +65,7 @@ func stage(ctx context.Context, address string, traces, log io.Writer, ready fun
 		return err
 	}
 	defer os.RemoveAll(dir)
-	a, err := newApp(filepath.Join(dir, "payments.db"), api.URL(), slog.New(slog.NewTextHandler(log, nil)))
+	a, err := newApp(filepath.Join(dir, "payments.db"), api.URL(), log)
 	if err != nil {
 		return err
 	}
@@ -74,10 +81,23 @@ func stage(ctx context.Context, address string, traces, log io.Writer, ready fun
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	defer server.Close()
 	url := "http://" + listener.Addr().String()
-	fmt.Fprintf(log, "metrics: curl %s/metrics\n", url)
+	fmt.Fprintf(say, "metrics: curl %s/metrics\nspans and log: go run . -v\n", url)
 	ready(url)
 	go order(ctx, url)
+	go a.sayOrders(ctx, say)
 	return a.work(ctx)
+}
+
+// sayOrders prints the number of paid orders every ten seconds, until ctx ends.
+func (a *app) sayOrders(ctx context.Context, say io.Writer) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Second):
+			fmt.Fprintf(say, "%d orders have their result\n", a.results())
+		}
+	}
 }
 
 // order is the customer.

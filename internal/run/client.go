@@ -95,6 +95,7 @@ func New(cfg Config) (*Client, error) {
 		},
 	}
 	c.tellUndeclared()
+	c.cfg.tellAssumed()
 	return c, nil
 }
 

@@ -42,6 +42,7 @@ type engine struct {
 	wake          func()           // tells Run of this client: something may be due
 	owes          func()           // likewise: a result may be owed
 	delivering    atomic.Int32     // Runs that deliver results
+	unowed        unowed           // ends without a result for OnResult
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil

@@ -83,6 +83,7 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 		d.note(err)
 	}
 	d.noteOwed(w, &written, err)
+	d.noteUnowed(w, &written, err)
 	d.drive.Written(err == nil, written.Finished)
 	return err
 }

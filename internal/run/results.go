@@ -217,6 +217,7 @@ type delivering struct {
 func (r *runner) deliverAll(ctx context.Context) {
 	d := &delivering{runner: r, places: make(chan struct{}, resultsAtOnce)}
 	defer d.underWay.Wait()
+	defer d.tellUnowed(ctx)
 	d.engine.delivering.Add(1)
 	defer d.leaveOwn(ctx)
 	for ctx.Err() == nil && r.draining.Err() == nil {
@@ -225,6 +226,7 @@ func (r *runner) deliverAll(ctx context.Context) {
 		r.cfg.guard(ctx, "a listing of owed results has crashed", func() { d.look(ctx) })
 		took := time.Since(began) - d.waited
 		d.untilLook(ctx, min(max(resultPoll, resultCost*took), resultPollMost))
+		d.tellUnowed(ctx)
 	}
 }
 

@@ -115,7 +115,7 @@ func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 		return persist.Counts{}, err
 	}
 	t := &j.slots.tally
-	c := persist.Counts{Pending: t.pending, Held: map[persist.HoldReason]int{}}
+	c := persist.Counts{Pending: t.pending, Held: map[persist.HoldReason]int{}, Owed: j.slots.owed}
 	for i, n := range t.held {
 		if n > 0 {
 			c.Held[t.reasons[i]] = n

@@ -91,7 +91,7 @@ func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	if !j.open {
 		return persist.Counts{}, errClosed()
 	}
-	c := persist.Counts{Pending: j.tally.pending, Held: maps.Clone(j.tally.held)}
+	c := persist.Counts{Pending: j.tally.pending, Held: maps.Clone(j.tally.held), Owed: len(j.owed)}
 	if e, _, ok := j.tally.oldest.Least(); ok {
 		c.Oldest = e.created
 	}

@@ -21,6 +21,8 @@ func countCases() []testCase {
 			why: "what has ended and is counted still hides what has not"},
 		{name: "count/assigned", run: countAssigned,
 			why: "a record given to another account is counted twice, or not at all"},
+		{name: "count/owed", run: countOwed,
+			why: "an alert on results that nobody delivers never fires, or never ends"},
 		{name: "count/beside", run: countBeside,
 			why: "a number that no moment has had raises a false alarm"},
 		{name: "count/reopened", run: countReopened, durable: true,
@@ -63,6 +65,9 @@ func (k *check) count(c persist.Counter, when string) persist.Counts {
 func (d *countModel) counts() persist.Counts {
 	want := persist.Counts{Held: map[persist.HoldReason]int{}}
 	for _, r := range d.m {
+		if r.Owed() {
+			want.Owed++
+		}
 		switch {
 		case r.State == persist.StateHeld:
 			want.Held[r.HoldReason]++
@@ -85,6 +90,9 @@ func (d *countModel) compare(when string) {
 	got, want := d.k.count(d.c, when), d.counts()
 	if got.Pending != want.Pending || !maps.Equal(got.Held, want.Held) || !got.Oldest.Equal(want.Oldest) {
 		d.k.errorf("Count %s: %d pending, held %v, oldest %v; want %d, %v, %v", when, got.Pending, got.Held, got.Oldest, want.Pending, want.Held, want.Oldest)
+	}
+	if _, ok := persist.As[persist.Results](d.j); ok && got.Owed != want.Owed {
+		d.k.errorf("Count %s: %d results owed, want %d", when, got.Owed, want.Owed)
 	}
 	if due := want.NextDue; !got.NextDue.Equal(due) && !got.NextDue.Equal(due.Truncate(time.Microsecond)) {
 		d.k.errorf("Count %s: next due %v, want %v", when, got.NextDue, due)
@@ -218,6 +226,40 @@ func countAssigned(k *check) {
 	}
 }
 
+// countOwed counts held and ended records with an owed result, before and after its delivery and its postponement.
+func countOwed(k *check) {
+	d, ok := newCountModel(k)
+	results, finds := persist.As[persist.Results](d.j)
+	if !ok || !finds {
+		return
+	}
+	ctx := context.Background()
+	held, ended := k.owed(d.j, record("a", "held"), true), k.owed(d.j, record("b", "ended"), false)
+	pending := record("a", "pending")
+	pending.Results, pending.OwedFrom = true, epoch()
+	d.m[held.ID], d.m[ended.ID], d.m[pending.ID] = held, ended, k.begin(d.j, pending)
+	d.compare("with a pending, a held and an ended record that owe")
+	if shared, ok := persist.As[persist.SharedResults](d.j); ok {
+		if ok, err := shared.Postpone(ctx, ended.ID, ended.Revision, ended.Finished.Add(time.Hour)); !ok || err != nil {
+			k.fatalf("Postpone of %q: %t, %v; want true", ended.ID, ok, err)
+		}
+		ended.Revision++
+		d.compare("after a Postpone")
+	}
+	for _, r := range []persist.Record{ended, held} {
+		if ok, err := results.MarkDelivered(ctx, r.ID, r.Revision); !ok || err != nil {
+			k.fatalf("MarkDelivered of %q: %t, %v; want true", r.ID, ok, err)
+		}
+		r.Revision, r.OwedFrom = r.Revision+1, time.Time{}
+		d.m[r.ID] = r
+		d.compare(fmt.Sprintf("after the delivery of %q", r.Key))
+	}
+	held = d.m[held.ID]
+	held.State, held.HoldReason, held.OwedFrom = persist.StatePending, "", epoch()
+	d.m[held.ID] = k.update(d.j, held)
+	d.compare("of a hold that is pending again")
+}
+
 // countBeside counts while others write. There are always between least and most unfinished records, and at most one of each writer is held.
 func countBeside(k *check) {
 	d, ok := newCountModel(k)
@@ -286,4 +328,8 @@ func countReopened(k *check) {
 		d.step()
 		d.compare("after one more change")
 	}
+	held, ended := k.owed(d.j, record("c", "held"), true), k.owed(d.j, record("c", "ended"), false)
+	d.m[held.ID], d.m[ended.ID] = held, ended
+	d.on(k.reopen(d.j))
+	d.compare("with owed results, after it was opened again")
 }

@@ -18,6 +18,7 @@ func mutants() map[string]mutant {
 		"count/follows":             mutantCountFollows(),
 		"count/ends":                mutantCountEnds(),
 		"count/assigned":            mutantCountAssigned(),
+		"count/owed":                mutantCountOwed(),
 		"count/beside":              mutantCountBeside(),
 		"count/reopened":            mutantCountReopened(),
 		"begin/trace":               mutantBeginTrace(),

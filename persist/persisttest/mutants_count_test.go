@@ -68,6 +68,21 @@ func mutantCountAssigned() mutant {
 	}
 }
 
+// mutantCountOwed: leaves out ends that somebody has taken for their delivery.
+func mutantCountOwed() mutant {
+	return mutant{
+		postpone: func(s *store, ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
+			s.count("taken")
+			return s.Postpone(ctx, id, revision, from)
+		},
+		count: func(s *store, ctx context.Context) (persist.Counts, error) {
+			c, err := s.Count(ctx)
+			c.Owed = max(0, c.Owed-s.counted("taken"))
+			return c, err
+		},
+	}
+}
+
 // mutantCountBeside: counts what is begun during the call, and not what ends.
 func mutantCountBeside() mutant {
 	return mutant{

@@ -17,7 +17,7 @@ const (
 	countHeld    = 'h' // and the reason
 )
 
-// Count implements [persist.Counter]. It reads three small values of each bucket. The numbers of a bucket are of one moment.
+// Count implements [persist.Counter]. It reads four small values of each bucket. The numbers of a bucket are of one moment.
 func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	if err := j.opened(); err != nil {
 		return persist.Counts{}, err
@@ -32,6 +32,9 @@ func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	})
 	for i := 0; i < len(numbers) && err == nil; i++ {
 		err = j.failed(addCounts(&c, numbers[i]))
+	}
+	if err == nil {
+		c.Owed, err = j.countOwed(ctx)
 	}
 	if err == nil {
 		c.Oldest, err = j.oldest(ctx)
@@ -59,6 +62,21 @@ func addCounts(c *persist.Counts, numbers map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// countOwed returns the number of owed results.
+func (j *Journal) countOwed(ctx context.Context) (n int, err error) {
+	numbers := make([]int64, len(j.buckets)) // a call that is made again sets them again
+	err = j.each(ctx, len(j.buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		p.ZCard(ctx, j.buckets[i].keys[owed])
+	}, func(i int, answer goredis.Cmder) (err error) {
+		numbers[i], err = answer.(*goredis.IntCmd).Result()
+		return err
+	})
+	for _, some := range numbers {
+		n += int(some)
+	}
+	return n, err
 }
 
 // oldest returns the earliest Created of an unfinished record, or zero.

@@ -41,6 +41,11 @@ type Log struct{ b bytes.Buffer }
 // Logger returns the logger.
 func (l *Log) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(&l.b, nil)) }
 
+// Warner returns a logger that takes warnings and errors alone.
+func (l *Log) Warner() *slog.Logger {
+	return slog.New(slog.NewTextHandler(&l.b, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
 // Lines returns the number of lines.
 func (l *Log) Lines() int { return strings.Count(l.b.String(), "\n") }
 

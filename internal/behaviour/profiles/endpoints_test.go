@@ -92,7 +92,7 @@ func TestAnOperationWithoutProtectionIsToldOnce(t *testing.T) {
 					w.Replies = append(w.Replies, wiretest.Reply{Status: 201, Body: "{}"})
 				}
 				c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
-					cfg.Profile, cfg.Logger = clienttest.Named(t, r.profile), log.Logger()
+					cfg.Profile, cfg.Logger = clienttest.Named(t, r.profile), log.Warner()
 					if r.change != nil {
 						r.change(cfg)
 					}

@@ -120,7 +120,7 @@ func TestAMethodThatNobodySpeaksOfIsToldOnce(t *testing.T) {
 	}{{nil, "PUT", 1}, {nil, "POST", 0}, {nil, "PATCH", 0}, {unlisted, "DELETE", 1}, {unlisted, "POST", 0}, {profile.StripeV1(), "PUT", 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			log := &clienttest.Log{}
-			c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: "{}"}}}, func(cfg *oncehttp.Config) { cfg.Profile, cfg.Logger = r.profile, log.Logger() })
+			c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: "{}"}}}, func(cfg *oncehttp.Config) { cfg.Profile, cfg.Logger = r.profile, log.Warner() })
 			for i := range 3 {
 				if _, err := c.DoKey(clienttest.Request(t, r.method, "https://api.example.com/p", "{}"), oncehttp.Key(fmt.Sprint("k", i))); err != nil {
 					t.Fatal(err)

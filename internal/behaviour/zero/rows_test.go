@@ -158,6 +158,7 @@ func types() []any {
 		new(persist.UnreadError),
 		new(postgres.Journal),
 		new(postgres.Options),
+		new(profile.Assumption),
 		new(profile.BodyRule),
 		new(profile.Cancel),
 		new(profile.Carrier),

@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Unfinished writes the families oncehttp_operation_* of a journal. Each known reason of a hold has a sample, also at zero.
-func Unfinished(b *strings.Builder, journal string, c *persist.Counts, now time.Time) {
+// Counts writes the families oncehttp_operation_* and oncehttp_result_* of a journal. Each known reason of a hold has a sample, also at zero.
+func Counts(b *strings.Builder, journal string, c *persist.Counts, now time.Time) {
 	of, held := LabelText(journal), maps.Clone(c.Held)
 	if held == nil {
 		held = map[persist.HoldReason]int{}
@@ -30,6 +30,8 @@ func Unfinished(b *strings.Builder, journal string, c *persist.Counts, now time.
 	}
 	b.WriteString("# HELP oncehttp_operation_oldest_age_seconds Age of the oldest operation that is pending or held; 0 if there is none.\n# TYPE oncehttp_operation_oldest_age_seconds gauge\n")
 	fmt.Fprintf(b, "oncehttp_operation_oldest_age_seconds{journal=\"%s\"} %v\n", of, age(c, now).Seconds())
+	b.WriteString("# HELP oncehttp_result_owed Results that wait for OnResult.\n# TYPE oncehttp_result_owed gauge\n")
+	fmt.Fprintf(b, "oncehttp_result_owed{journal=\"%s\"} %d\n", of, c.Owed)
 }
 
 // age returns the age of the oldest unfinished record, or zero.

@@ -68,7 +68,7 @@ func TestStatsPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sample := regexp.MustCompile(`^oncehttp_(?:journal|operation)_[a-z_]+\{journal="[^"]*"(,[a-z_]+="[^"]*")*\} [0-9.e+]+$`)
+	sample := regexp.MustCompile(`^oncehttp_(?:journal|operation|result)_[a-z_]+\{journal="[^"]*"(,[a-z_]+="[^"]*")*\} [0-9.e+]+$`)
 	helped := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -98,7 +98,7 @@ func TestStatsPrometheus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commandtest.WantMetrics(t, string(text)+string(more), "oncehttp_journal_", "oncehttp_operation_")
+	commandtest.WantMetrics(t, string(text)+string(more), "oncehttp_journal_", "oncehttp_operation_", "oncehttp_result_")
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}

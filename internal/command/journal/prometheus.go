@@ -73,6 +73,6 @@ func (st *Stats) prometheus(journal string) string {
 			}
 		}
 	}
-	gauges.Unfinished(&b, journal, &st.counts, st.read)
+	gauges.Counts(&b, journal, &st.counts, st.read)
 	return b.String()
 }

@@ -100,10 +100,11 @@ type Stats struct {
 	Finished    distribution           `json:"seconds_to_finish"`
 	Unfinished  distribution           `json:"age_of_unfinished"`
 	Ages        [ageBuckets + 1]int    `json:"age_histogram"`
+	Owed        int                    `json:"owed,omitempty"` // results that wait for OnResult
 	Totals      []results.TotalView    `json:"totals,omitempty"`
 
 	totals results.Totals
-	counts persist.Counts // of the unfinished ones
+	counts persist.Counts // of the unfinished ones, and what is owed
 	read   time.Time
 }
 
@@ -130,6 +131,9 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 			st.Statuses[rec.Answer.Status]++
 		}
 		st.Attempts.addCount(rec.Attempts)
+		if rec.Owed() {
+			st.Owed++
+		}
 		if rec.State.Final() {
 			st.Finished.add(rec.Finished.Sub(rec.Created).Seconds())
 			return nil
@@ -143,7 +147,7 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 	for _, d := range []*distribution{&st.Attempts, &st.Finished, &st.Unfinished} {
 		d.conclude()
 	}
-	st.Totals = st.totals.Views()
+	st.counts.Owed, st.Totals = st.Owed, st.totals.Views()
 	if err == nil {
 		err = st.measure(ctx, ses, sel)
 	}
@@ -290,6 +294,9 @@ func (st *Stats) print(w io.Writer) error {
 	if st.Unfinished.total > 0 {
 		fmt.Fprintf(&b, "not done      p50 %s old, p95 %s, oldest %s\n", seconds(st.Unfinished.P50), seconds(st.Unfinished.P95), seconds(st.Unfinished.Max))
 		st.histogram(&b)
+	}
+	if st.Owed > 0 {
+		fmt.Fprintf(&b, "owed          %s for OnResult\n", words.Count(st.Owed, "result"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -33,6 +33,9 @@ func TestSendDocumentedAnswers(t *testing.T) {
 		"coinbase, in progress": {"coinbase", 409, `{"errorType":"already_exists","errorMessage":"Another request with the same idempotency key is currently processing."}`, attempts, terminal.ExitUnknown},
 		// developer.zuora.com/docs/guides/error-codes: an error in a 200.
 		"zuora, error in a 200": {"zuora", 200, `{"success":false,"processId":"CBCFED6580B4E076","reasons":[{"code":53100320,"message":"'termType' value should be one of: TERMED, EVERGREEN"}]}`, 1, terminal.ExitUnknown},
+		// rest-catalog-open-api.yaml, the examples TableAlreadyExistsError and CommitStateUnknownException.
+		"iceberg, table exists":  {"iceberg-rest", 409, `{"error":{"message":"The given table already exists","type":"AlreadyExistsException","code":409}}`, 1, terminal.ExitRefused},
+		"iceberg, state unknown": {"iceberg-rest", 500, `{"error":{"message":"Internal Server Error","type":"CommitStateUnknownException","code":500}}`, attempts, terminal.ExitUnknown},
 		// resend.com/docs/api-reference/errors.
 		"resend, other payload": {"resend", 409, `{"statusCode":409,"name":"invalid_idempotent_request","message":"Same idempotency key used with a different request payload."}`, 1, terminal.ExitRefused},
 		"resend, in progress":   {"resend", 409, `{"statusCode":409,"name":"concurrent_idempotent_requests","message":"Same idempotency key used while original request is still in progress."}`, attempts, terminal.ExitUnknown},

@@ -61,10 +61,7 @@ func Assuming(p *profile.Profile, values []string) (*profile.Profile, error) {
 func sayAssumed(w io.Writer, p *profile.Profile) {
 	var names []string
 	for _, a := range p.Assumptions() {
-		if a.Name == "window" {
-			a.Name += "=" + strings.TrimSuffix(p.Window.String(), ", a cap that nobody promised")
-		}
-		names = append(names, a.Name)
+		names = append(names, a.String())
 	}
 	if len(names) > 0 {
 		terminal.Say(w, "profile %s assumes %s; --assume NAME=VALUE says otherwise, see oncehttp profile show", p.Name, strings.Join(names, ", "))

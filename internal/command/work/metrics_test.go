@@ -34,7 +34,7 @@ func TestWorkMetrics(t *testing.T) {
 			t.Errorf("no %q in\n%s", line, text)
 		}
 	}
-	commandtest.WantMetrics(t, text, "oncehttp_work_", "oncehttp_operation_")
+	commandtest.WantMetrics(t, text, "oncehttp_work_", "oncehttp_operation_", "oncehttp_result_")
 	if got := w.Stop(t, syscall.SIGTERM); got != terminal.ExitOK {
 		t.Errorf("status %d", got)
 	}

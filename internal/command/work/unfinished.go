@@ -17,6 +17,7 @@ type Unfinished struct {
 	Held    map[persist.HoldReason]int `json:"held"`              // by reason
 	Oldest  time.Time                  `json:"oldest,omitzero"`   // when the oldest was begun
 	NextDue time.Time                  `json:"next_due,omitzero"` // of the pending ones
+	Owed    int                        `json:"owed"`              // results that wait for OnResult; of final ones, too
 }
 
 // countEvery is the time between two counts of a journal.
@@ -50,13 +51,13 @@ func (w *worker) unfinished() (c persist.Counts, ok bool) {
 // addUnfinished adds the counts of the journal to those of the worker, if they are known.
 func (w *worker) addUnfinished(now *Counts) {
 	if c, ok := w.unfinished(); ok {
-		now.Unfinished = &Unfinished{Pending: c.Pending, Held: c.Held, Oldest: c.Oldest, NextDue: c.NextDue}
+		now.Unfinished = &Unfinished{Pending: c.Pending, Held: c.Held, Oldest: c.Oldest, NextDue: c.NextDue, Owed: c.Owed}
 	}
 }
 
 // writeUnfinished writes the gauges of the journal, if they are known.
 func (w *worker) writeUnfinished(b *strings.Builder) {
 	if c, ok := w.unfinished(); ok {
-		gauges.Unfinished(b, filepath.Base(w.ses.Place.Name), &c, time.Now())
+		gauges.Counts(b, filepath.Base(w.ses.Place.Name), &c, time.Now())
 	}
 }

@@ -9,13 +9,14 @@ import (
 )
 
 // CountQuery returns the query of Count: of each state and reason of unfinished records their number, the earliest created, and the
-// earliest next_attempt of all pending records, null if there is none. It reads indexes alone.
+// earliest next_attempt of all pending records, null if there is none. The row of state -1 has the number of owed results. It
+// reads indexes alone.
 func CountQuery(d Dialect) string {
 	return "SELECT state, hold_reason, COUNT(*), MIN(created), (SELECT MIN(next_attempt) FROM " + d.Records() + " WHERE state = 0) FROM " +
-		d.By(CountIndex) + " WHERE state < 2 GROUP BY state, hold_reason"
+		d.By(CountIndex) + " WHERE state < 2 GROUP BY state, hold_reason UNION ALL SELECT -1, '', COUNT(*), 0, NULL FROM " + d.Records() + " WHERE " + d.Owed()
 }
 
-// Count implements [persist.Counter]. It reads the index entries of all unfinished records, and nothing of final ones.
+// Count implements [persist.Counter]. It reads the index entries of all unfinished records and of owed results, and nothing of others.
 func (j *Journal) Count(ctx context.Context) (c persist.Counts, err error) {
 	if j == nil {
 		return c, errNotOpened
@@ -34,6 +35,10 @@ func (j *Journal) Count(ctx context.Context) (c persist.Counts, err error) {
 			var next sql.NullInt64
 			if err := rows.Scan(&state, &reason, &n, &created, &next); err != nil {
 				return err
+			}
+			if state < 0 {
+				c.Owed = int(n)
+				continue
 			}
 			if oldest == 0 || created < oldest {
 				oldest = created

@@ -1,0 +1,32 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// tellAssumed tells the logger, once for each profile of a client, what is assumed of the API beyond the facts of its sources. A complete profile,
+// and that of the draft, which is no API, need no such line.
+func (c *Config) tellAssumed() {
+	if !c.logs(context.Background(), slog.LevelInfo) {
+		return
+	}
+	_, profiles := c.profiles()
+	said := map[string]bool{}
+	for _, p := range profiles {
+		assumed := p.Assumptions()
+		if said[p.Name] || len(assumed) == 0 || !p.Named() || p.State() == profile.StateComplete {
+			continue
+		}
+		said[p.Name] = true
+		names := make([]string, len(assumed))
+		for i, a := range assumed {
+			names[i] = a.String()
+		}
+		c.Logger.LogAttrs(context.Background(), slog.LevelInfo, "oncehttp: a profile assumes what no source states (said once)",
+			slog.String("profile", p.Name), slog.String("state", string(p.State())), slog.String("assumes", strings.Join(names, ", ")))
+	}
+}

@@ -1,0 +1,58 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// unowed counts the ends and holds by Runs of a client with OnResult that owe no result, until the logger is told. The zero value is ready. It is
+// safe for concurrent use.
+type unowed struct {
+	mu   sync.Mutex
+	n    int
+	key  string // of the first one
+	told bool
+}
+
+// note counts an end or a hold.
+func (u *unowed) note(key string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.n == 0 {
+		u.key = key
+	}
+	u.n++
+}
+
+// tell returns the number and the first key, once; zero if there is nothing to tell.
+func (u *unowed) tell() (n int, key string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.told || u.n == 0 {
+		return 0, ""
+	}
+	u.told = true
+	return u.n, u.key
+}
+
+// noteUnowed counts the written end or hold of a Run with OnResult if its operation owes no results: a client without OnResult began it.
+func (d ending) noteUnowed(w operation.Writing, written *persist.Record, err error) {
+	state := written.State
+	if w == operation.LeaveOpen || w == operation.LeaveUnsent {
+		state = d.rec.State
+	}
+	if err == nil && w != operation.Forget && state != persist.StatePending && d.given.Pass && d.cfg.OnResult != nil && !d.rec.Results {
+		d.engine.unowed.note(d.rec.Key)
+	}
+}
+
+// tellUnowed tells the logger, once for a client, of ends and holds without a result to deliver.
+func (d *delivering) tellUnowed(ctx context.Context) {
+	if n, key := d.engine.unowed.tell(); n > 0 {
+		d.cfg.log(ctx, slog.LevelInfo, "operations owe no result: a client without OnResult began them (said once)", key, nil, slog.Int("operations", n))
+	}
+}

@@ -1,0 +1,60 @@
+package keylayer
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// The codes of declined payments, by the name of the profile, at their places in the body.
+//
+// Stripe: stripe-go at 00412af, error.go. Square: the members of an error in the examples of its SDKs, category, code and detail.
+var declinedCodes = map[string]map[string]string{
+	"stripe": {"/error/type": "card_error", "/error/code": "card_declined", "/error/decline_code": "generic_decline"},
+	"square": {"/errors/0/category": "PAYMENT_METHOD_ERROR", "/errors/0/code": "CARD_DECLINED"},
+}
+
+const (
+	declinedCode    = "payment_declined"
+	declinedMessage = "The payment was declined."
+)
+
+// DeclinedAnswer is a 402 in the form of the profile's API: a JSON body with a code. If the code of a decline is unknown, it is payment_declined, at
+// the place of the code in the API's other errors, or at /error/code.
+func DeclinedAnswer(p *profile.Profile) *Answer {
+	codes, known := declinedCodes[p.Name]
+	if !known {
+		codes = map[string]string{codePlace(p): declinedCode}
+	}
+	var body any = map[string]any{}
+	for pointer, code := range codes {
+		tokens := pointerTokens(pointer)
+		body = plant(body, tokens, code)
+		body = plant(body, append(slices.Clone(tokens[:len(tokens)-1]), messageName(p)), declinedMessage)
+	}
+	a := JSONAnswer(http.StatusPaymentRequired, JSONType, body)
+	if MatchesAny(slices.Concat(p.AlreadyDone, p.Mismatch, p.InProgress, p.Poisoned), a) { // it is not to say something else
+		return JSONAnswer(http.StatusPaymentRequired, JSONType, map[string]any{"error": map[string]any{"code": declinedCode, "message": declinedMessage}})
+	}
+	return a
+}
+
+// messageName is the name of the text beside a code.
+func messageName(p *profile.Profile) string {
+	if p.Name == "square" {
+		return "detail"
+	}
+	return "message"
+}
+
+// codePlace is the place of a code in errors of the profile's API.
+func codePlace(p *profile.Profile) string {
+	for _, m := range slices.Concat(p.Mismatch, p.InProgress, p.AlreadyDone, p.Unclear) {
+		if m.Pointer != "" && !strings.HasSuffix(m.Pointer, "essage") && !strings.HasSuffix(m.Pointer, "/description") {
+			return m.Pointer
+		}
+	}
+	return "/error/code"
+}
