@@ -95,7 +95,7 @@ var ToTestServers = []string{"--origin", "http://127.0.0.1:*"}
 // others.
 func StartWork(t *testing.T, args ...string) *working {
 	t.Helper()
-	if !slices.Contains(args, "--origin") && !slices.Contains(args, "--auth") {
+	if !slices.Contains(args, "--origin") && !slices.Contains(args, "--auth") && !slices.Contains(args, "--auth-command") {
 		args = append(ToTestServers, args...)
 	}
 	w := &working{Errs: &lockedText{}}

@@ -3,11 +3,13 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
@@ -51,6 +53,7 @@ type alert struct {
 	pending int
 	over    int // not done for too long
 	oldest  time.Duration
+	unsent  *persist.Record // the oldest that is due, that nobody has, and that was never sent
 }
 
 // add counts an operation, if it is not done.
@@ -63,11 +66,27 @@ func (a *alert) add(rec *persist.Record) {
 	default:
 		return
 	}
+	if view.IsDueUnsent(rec, a.now) && (a.unsent == nil || rec.Created.Before(a.unsent.Created)) {
+		unsent := rec.Clone()
+		a.unsent = &unsent
+	}
 	since := a.now.Sub(rec.Created)
 	a.oldest = max(a.oldest, since)
 	if a.flags.overSet() && since > a.flags.over {
 		a.over++
 	}
+}
+
+// sayUnsent names the oldest operation that waits for its first send: no worker takes it, if that is long ago.
+func (a *alert) sayUnsent(stderr io.Writer, needs func(*persist.Record) string) {
+	if a.unsent == nil || a.flags.quiet {
+		return
+	}
+	lack := ""
+	if text := needs(a.unsent); text != "" {
+		lack = "; a worker needs " + text
+	}
+	terminal.Say(stderr, "due and never sent, the oldest: %s, to %s, begun %s ago%s", session.SeenKey(a.unsent), a.unsent.Origin, view.Roughly(a.now.Sub(a.unsent.Created)), lack)
 }
 
 // conclude returns the error to end the command with terminal.ExitFindings, in one line; nil if there is nothing to tell.

@@ -33,6 +33,9 @@ version), and when the next attempt may be. What is pending goes on
 with batch, send --key or journal resume; what is held waits for somebody who
 looks at the server and says what happened: journal settle.
 
+The oldest operation that is due, and that nobody has sent yet, is named on stderr: if
+that is long ago, no worker takes it.
+
 For cron: --fail-over 10m ends with status 6 where something is older than that, and
 says so in a line on stderr; --quiet prints nothing else.`,
 		Example: `  oncehttp journal stuck --journal orders.csv.oncehttp.db
@@ -75,6 +78,7 @@ says so in a line on stderr; --quiet prints nothing else.`,
 					return err
 				}
 				l.sayAbsent(s.Err)
+				a.sayUnsent(s.Err, needs)
 				return a.conclude(ses.Place.Name)
 			})
 		},

@@ -35,13 +35,21 @@ func AddHeaderFile(h http.Header, name string) error {
 	if err != nil {
 		return err
 	}
-	for i, line := range strings.Split(string(text), "\n") {
+	if err := AddHeaders(h, string(text)); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// AddHeaders adds the headers of a text, one a line. Empty lines and those that begin with # are skipped. An error names the line, and no value.
+func AddHeaders(h http.Header, text string) error {
+	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
 		}
 		if err := addHeader(h, line); err != nil {
-			return fmt.Errorf("%s: line %d: %w", name, i+1, err)
+			return fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
 	return nil

@@ -71,11 +71,11 @@ func newWorker(ses *session.Session, f *workFlags, s terminal.Streams) *worker {
 	return w
 }
 
-// watch shows the worker every event, and then the observer already in cfg.
-func (w *worker) watch(cfg *oncehttp.Config) {
+// observe shows every event to see, and then to the observer already in cfg.
+func observe(cfg *oncehttp.Config, see func(oncehttp.Event)) {
 	next := cfg.Observe
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
-		w.see(e)
+		see(e)
 		if next != nil {
 			next(ctx, e)
 		}

@@ -8,10 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +35,7 @@ type workFlags struct {
 	listen  string
 	origins []string
 	auth    []string
+	runs    []string // of --auth-command
 	lines   bool
 	lease   time.Duration
 }
@@ -66,15 +65,19 @@ itself, for the one connection that listens.
 pending. On a database it is required, since others may write there what this sends.
 
 Credentials are never in a journal. -H goes to the one --origin; --auth ORIGIN=@FILE
-gives the headers of a file, one a line, to an origin, and may be repeated. --sign signs
-for all these origins, and needs one. Where a
-worker has -H, --auth or --sign, commands without credentials send nothing (journal
+gives the headers of a file, one a line, to an origin, and may be repeated. The file is
+read again while it works, so a renewed token needs no new start. --auth-command
+'ORIGIN=PROGRAM ARG...' runs a program instead (split at spaces, without a shell), every
+minute and after a 401 or 403; it prints the headers within 10s. Where a file or a
+program fails, what it said before is used. --sign signs for all these origins, and
+needs one. Where a
+worker has -H, --auth, --auth-command or --sign, commands without credentials send nothing (journal
 origins); to --auth ORIGIN=, or another --origin, it sends without any. What
 was begun with a profile file needs that file again (--profile FILE); what was begun
 with --key-header goes on under that header.
 
 --listen ADDRESS answers GET /healthz with counters in JSON, those of the journal (what
-is pending, held and oldest) among them: 200 while it works, 503 while the journal takes
+is pending, held and oldest, and the oldest that is due and never sent) among them: 200 while it works, 503 while the journal takes
 no writes or it is stopping; and GET /metrics for Prometheus.
 --lines prints a line of JSON
 for each operation that ends, as batch does, once its answer is durable.
@@ -101,6 +104,7 @@ could not be printed: start it again; 5 another process holds the file.`,
 	fs.StringVar(&f.listen, "listen", "", "serve /healthz and /metrics at this address, such as 127.0.0.1:9180 (default: nowhere)")
 	fs.StringArrayVar(&f.origins, "origin", nil, "a server to send to, such as https://api.example.com; the one that -H is for; may be repeated")
 	fs.StringArrayVar(&f.auth, "auth", nil, "ORIGIN=@FILE: the headers of FILE, one a line, go to ORIGIN; may be repeated")
+	fs.StringArrayVar(&f.runs, "auth-command", nil, "ORIGIN=PROGRAM ARG...: the headers that PROGRAM prints, one a line, go to ORIGIN; may be repeated")
 	fs.DurationVar(&f.lease, "lease", 0, "how long an operation is kept for a worker that may have died, on a database (default 30s; at least 100ms)")
 	fs.DurationVar(&f.Retry.MaxPause, "max-pause", 0, "longest pause before an operation that was tried in vain is tried again (default 15m)")
 	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends")
@@ -120,7 +124,7 @@ func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 		return err
 	}
 	if cfg.Origins == nil && !at.IsFile() {
-		return errors.New("say where it sends, with --origin ORIGIN, or --auth ORIGIN=@FILE, for each server: others may write into a journal on a database")
+		return errors.New("say where it sends, with --origin ORIGIN, --auth ORIGIN=@FILE or --auth-command, for each server: others may write into a journal on a database")
 	}
 	ses, err := session.OpenSession(at, oncehttp.Config{}, false)
 	if err != nil {
@@ -145,18 +149,19 @@ func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 		return cfg, errors.New("--max-pause must not be negative")
 	}
 	cfg.ResumeWorkers, cfg.Lease = f.workers, f.lease
-	if len(header) == 0 && len(f.auth) == 0 && cfg.Authorize == nil {
+	if len(header) == 0 && len(f.auth)+len(f.runs) == 0 && cfg.Authorize == nil {
 		cfg.Origins = f.origins
 		return cfg, checkOrigins(f.origins)
 	}
-	headers, err := f.headersByOrigin(header)
+	keys, err := f.keyring(header, stderr)
 	switch {
 	case err != nil:
 		return cfg, err
-	case len(headers) == 0:
+	case len(keys) == 0:
 		return cfg, errors.New("--sign: say for which servers it signs, with --origin ORIGIN, or --auth ORIGIN=@FILE (or --auth ORIGIN=) for each")
 	}
-	cfg.Authorize, cfg.Origins = session.InTurn(authorizeOrigins(headers), cfg.Authorize), slices.Sorted(maps.Keys(headers))
+	cfg.Authorize, cfg.Origins = session.InTurn(keys.authorize, cfg.Authorize), slices.Sorted(maps.Keys(keys))
+	observe(&cfg, keys.see)
 	return cfg, nil
 }
 
@@ -170,43 +175,6 @@ func checkOrigins(origins []string) error {
 	return nil
 }
 
-// headersByOrigin returns the headers of -H and --auth. One origin's credentials are shown to
-// no other.
-func (f *workFlags) headersByOrigin(header http.Header) (map[string]http.Header, error) {
-	all := map[string]http.Header{}
-	if len(header) > 0 && len(f.origins) != 1 {
-		return nil, errors.New("-H goes with one --origin, which says whose the headers are; --auth gives some to more servers")
-	}
-	for _, text := range f.origins {
-		origin, err := parseOrigin(text)
-		if err != nil {
-			return nil, fmt.Errorf("--origin %s: %w", words.Clip(text), err)
-		}
-		all[origin] = header
-	}
-	for i, text := range f.auth {
-		where := fmt.Sprintf("--auth number %d", i+1)
-		to, file, found := strings.Cut(text, "=")
-		origin, err := parseOrigin(to)
-		name, isFile := strings.CutPrefix(file, "@")
-		switch {
-		case !found || file != "" && !isFile:
-			return nil, fmt.Errorf("%s: want ORIGIN=@FILE", where)
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", where, err)
-		case all[origin] != nil:
-			return nil, fmt.Errorf("%s: %s has its headers already", where, origin)
-		}
-		all[origin] = http.Header{}
-		if isFile {
-			if err := session.AddHeaderFile(all[origin], name); err != nil {
-				return nil, fmt.Errorf("%s: %w", where, err)
-			}
-		}
-	}
-	return all, nil
-}
-
 // parseOrigin spells an origin as records do.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
@@ -214,19 +182,6 @@ func parseOrigin(text string) (string, error) {
 		return "", errors.New("want an origin such as https://api.example.com")
 	}
 	return session.OriginOf(u), nil
-}
-
-// authorizeOrigins puts each origin's headers on its requests, and lets nothing be sent
-// elsewhere.
-func authorizeOrigins(headers map[string]http.Header) func(*http.Request) error {
-	return func(req *http.Request) error {
-		origin := session.OriginOf(req.URL)
-		header, known := headers[origin]
-		if !known {
-			return fmt.Errorf("no headers were given for %s (--auth)", origin)
-		}
-		return session.Authorize(header, origin)(req)
-	}
 }
 
 // work runs until ctx ends or the journal takes nothing more.
@@ -239,7 +194,7 @@ func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp
 		return place.JournalError(ses.Place.Name, err)
 	}
 	w.stop = stop
-	w.watch(&cfg)
+	observe(&cfg, w.see)
 	cfg.Logger = slog.New(slog.DiscardHandler) // watch prints lines of its own
 	cfg.Journal = ses.Journal
 	c, err := oncehttp.New(cfg)
