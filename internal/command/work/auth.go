@@ -176,12 +176,12 @@ func (f *workFlags) keyring(header http.Header, stderr io.Writer) (keyring, erro
 	}
 	for i, text := range f.runs {
 		c := &credentials{source: fmt.Sprintf("--auth-command number %d", i+1), every: commandEvery, say: stderr}
-		args, err := all.add(c, text, "want ORIGIN=PROGRAM ARG...")
+		args, err := all.add(c, text, "want ORIGIN=PROGRAM and its arguments")
 		if err != nil {
 			return nil, err
 		}
 		if strings.TrimSpace(args) == "" {
-			return nil, fmt.Errorf("%s: want ORIGIN=PROGRAM ARG...", c.source)
+			return nil, fmt.Errorf("%s: want ORIGIN=PROGRAM and its arguments", c.source)
 		}
 		c.read = fromCommand(strings.Fields(args))
 	}

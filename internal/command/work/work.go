@@ -77,8 +77,9 @@ was begun with a profile file needs that file again (--profile FILE); what was b
 with --key-header goes on under that header.
 
 --listen ADDRESS answers GET /healthz with counters in JSON, those of the journal (what
-is pending, held and oldest, and the oldest that is due and never sent) among them: 200 while it works, 503 while the journal takes
-no writes or it is stopping; and GET /metrics for Prometheus.
+is pending, held and oldest, and the oldest that is due and never sent) among them: 200
+while it works, 503 while the journal takes no writes or it is stopping; and GET
+/metrics for Prometheus.
 --lines prints a line of JSON
 for each operation that ends, as batch does, once its answer is durable.
 

@@ -253,7 +253,7 @@ func TestWorkUsage(t *testing.T) {
 		"auth, origin":   {[]string{"--journal", journal, "--auth", "a=@" + auth}, "want an origin"},
 		"auth, twice":    {[]string{"--journal", journal, "--auth", "https://a=@" + auth, "--auth", "https://a:443=@" + auth}, "has its headers already"},
 		"auth, no lines": {[]string{"--journal", journal, "--auth", "https://a=@" + auth + ".not"}, "no such file"},
-		"command, none":  {[]string{"--journal", journal, "--auth-command", "https://a="}, "--auth-command number 1: want ORIGIN=PROGRAM ARG..."},
+		"command, none":  {[]string{"--journal", journal, "--auth-command", "https://a="}, "--auth-command number 1: want ORIGIN=PROGRAM and its arguments"},
 		"command, gone":  {[]string{"--journal", journal, "--auth-command", "https://a=/no/such/program"}, "--auth-command number 1: fork/exec /no/such/program: no such file"},
 		"command, fails": {[]string{"--journal", journal, "--auth-command", "https://a=false"}, "--auth-command number 1: exit status 1"},
 		"command, quiet": {[]string{"--journal", journal, "--auth-command", "https://a=true"}, "--auth-command number 1: it printed no header"},
