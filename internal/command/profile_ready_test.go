@@ -99,6 +99,14 @@ func elsewhere(p *profile.Profile) (method, path string) {
 	return "", ""
 }
 
+// By the name of each ready profile, the mock starts.
+func TestReadyProfilesMock(t *testing.T) {
+	t.Parallel()
+	for _, p := range readyProfiles() {
+		commandtest.StartCommand(t, "--profile", p.Name, "--addr", "127.0.0.1:0").Stop().Want(t, terminal.ExitOK)
+	}
+}
+
 // By the name of each ready profile, batch and send take effect once for each operation at an endpoint of the API, through a lost answer.
 // Elsewhere a request with a lost answer is sent once, and held.
 func TestReadyProfilesSending(t *testing.T) {

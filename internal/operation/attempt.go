@@ -118,6 +118,13 @@ func (d *Drive) Checked(sure bool, now time.Time) {
 	}
 }
 
+// KeyTaken takes the finding, at the step Check, of another operation with the same key on the wire. Nothing is sent: the API would take the two for one.
+// (Invariant 46.)
+func (d *Drive) KeyTaken() {
+	d.stop = TakenKey
+	d.skip(Proof{Hold: persist.HoldMismatch})
+}
+
 // MayLeave returns the reason against a send at this moment, or GoesOn. It is asked after Limiter, turn and Authorize; first: nothing of this
 // attempt was sent yet. (Invariant 8.)
 func (d *Drive) MayLeave(now time.Time, first bool) Stop {

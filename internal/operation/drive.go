@@ -77,6 +77,7 @@ const (
 	Unsure              // the journal did not tell the time, or the owner of the lease
 	GivenUp             // the call was given up, or is draining, or its limiter takes long
 	JournalFailed       // the journal did not take the end
+	TakenKey            // another operation has the key on the wire
 )
 
 // Drive is one drive over one operation. It decides, and does nothing. The driver does the step of Step, and passes the result to the method named

@@ -8,6 +8,12 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
+// tellNew tells the logger of what is to be known of a new client.
+func (c *Client) tellNew() {
+	c.tellUndeclared()
+	c.cfg.tellAssumed()
+}
+
 // tellAssumed tells the logger, once for each profile of a client, what is assumed of the API beyond the facts of its sources. A complete profile,
 // and that of the draft, which is no API, need no such line.
 func (c *Config) tellAssumed() {

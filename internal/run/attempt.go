@@ -95,9 +95,17 @@ func (r *run) check() {
 	if err == nil && r.drive.Step() == operation.Check {
 		err = r.checkLease(r.call.Values())
 	}
+	taken := false
+	if err == nil && r.drive.Step() == operation.Check {
+		taken, err = r.keyTaken(r.call.Values())
+	}
 	r.failed = err
 	before := r.drive.Attempts()
-	r.drive.Checked(err == nil, r.now())
+	if taken {
+		r.drive.KeyTaken()
+	} else {
+		r.drive.Checked(err == nil, r.now())
+	}
 	switch r.drive.Step() {
 	case operation.Send:
 		r.tellStep(EventAttempt)

@@ -94,8 +94,7 @@ func New(cfg Config) (*Client, error) {
 			}
 		},
 	}
-	c.tellUndeclared()
-	c.cfg.tellAssumed()
+	c.tellNew()
 	return c, nil
 }
 

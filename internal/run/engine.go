@@ -124,6 +124,7 @@ type run struct {
 	endWait   func() bool  // set while a wait is under way
 	endSpan   func(*Event) // of Config.Instrument; nil: it has none, or was called
 	latest    *Event       // of the run; nil: there was none
+	oneWire   bool         // no other operation has its key on the wire: keyTaken has looked
 	token     string       // fetched, and to be kept; at first the operation's token from the time of leaving it
 
 	answers int             // so far; each is named by its number

@@ -110,7 +110,7 @@ func (r *run) stopped() error {
 	switch stop := r.drive.Stop(); stop {
 	case operation.GivenUp:
 		return r.gaveUp
-	case operation.Unsure, operation.JournalFailed:
+	case operation.Unsure, operation.JournalFailed, operation.TakenKey:
 		return r.failed
 	default:
 		return stopErrors[stop]

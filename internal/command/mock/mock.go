@@ -200,9 +200,9 @@ func mockError(flag string, err error) error {
 	return &terminal.SaidError{Text: flag + strings.TrimPrefix(err.Error(), "mockserver: "), Err: err}
 }
 
-// playable refuses a profile with unknown facts, because the mock would have to invent the API's answers. The
-// window is not such a fact: it is --window's, and a cap otherwise. Errors not known to be kept are no such fact,
-// either.
+// playable refuses a profile with unknown facts, because the mock would have to invent the API's answers. Of a ready profile it plays what the client
+// assumes. The window is not such a fact: it is --window's, and a cap otherwise. Errors not known to be kept are no such
+// fact, either.
 func (f *mockFlags) playable(p *profile.Profile) error {
 	byReference := p.Reference != nil && len(p.Duplicate) > 0
 	if p.Carrier.Place == profile.Nowhere && !byReference {
@@ -211,7 +211,7 @@ func (f *mockFlags) playable(p *profile.Profile) error {
 	unknown := slices.DeleteFunc(p.Unknown(), func(name string) bool {
 		return name == "window" || name == "stored.server_error" || name == "carrier" && f.header != "" // it was given
 	})
-	if len(unknown) == 0 || f.assume {
+	if len(unknown) == 0 || f.assume || p.State() == profile.StateReady {
 		return nil
 	}
 	return fmt.Errorf("--profile %s: not known of this API: %s; --assume plays what is common instead", p.Name, strings.Join(unknown, ", "))

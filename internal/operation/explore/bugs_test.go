@@ -64,6 +64,8 @@ func seeded() []bug {
 		{"a request that cannot be compared counts as the same", "open.go", "	case c.Request == Incomparable:\n		return SaysIncomparable\n	case c.Request != Same:", "	case c.Request != Same && c.Request != Incomparable:"},
 		{"whoever asks again sends what no key protects", "attempt.go", "	case d.history.InDoubt() && !d.op.Protected:", "	case false && !d.op.Protected:"},
 		{"the end that a call writes is not owed", "owed.go", "!o.Results || state", "!o.Results || grace > 0 || state"},
+		{"what another operation has on the wire is sent", "attempt.go", "	d.stop = TakenKey\n	d.skip(Proof{Hold: persist.HoldMismatch})\n", "	d.attempts++\n	d.step = Send\n"},
+		{"what another operation has on the wire waits for the next send", "attempt.go", "	d.stop = TakenKey\n	d.skip(Proof{Hold: persist.HoldMismatch})\n", "	d.stop = TakenKey\n	d.skip(Proof{})\n"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.stop = Unsure\n		d.skip(Proof{})\n", "d.op.Window); {\n"},
 	}
 }

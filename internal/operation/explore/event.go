@@ -68,6 +68,7 @@ const (
 	LateSendArrives
 	LateSendIsGone
 	Checks
+	KeyIsTaken
 	LeaseIsGone
 	Freezes
 	HasLeaseAgain
@@ -124,7 +125,7 @@ var didTexts = [dids]string{
 	HoldsToRekey: "a Rekey holds it", RekeyFindsIt: "the Rekey's lookup finds it, or does not tell", RekeyFindsNothing: "the Rekey's lookup finds nothing, and settles it as absent",
 	RekeyBegins: "the Rekey begins another, held", RekeyLetsGo: "the Rekey lets it go", ServerForgets: "the server forgets the key", Crashes: "a crash",
 	CrashLoses: "a crash, and what was not durable is lost", TimePasses: "time goes on past the next boundary", LateSendArrives: "a lost send arrives late, and the server",
-	LateSendIsGone: "a lost send is gone for good", Checks: "clock and lease are checked", LeaseIsGone: "the lease is gone", Freezes: "it freezes, and its lease ends",
+	LateSendIsGone: "a lost send is gone for good", Checks: "clock and lease are checked", KeyIsTaken: "another operation has its key on the wire", LeaseIsGone: "the lease is gone", Freezes: "it freezes, and its lease ends",
 	HasLeaseAgain: "its lease is had again", GetsToken: "it gets a token", GetsNoToken: "it gets no token", TokenIsKept: "the token is written",
 	TokenIsNotKept: "the token is not written", TokenIsKeptUnsaid: "the token is written, and the journal says that it failed", MayNotLeave: "it may not leave any more",
 	HasNoConnection: "no connection is had", SendIsLost: "the send is lost", ServerAnswers: "the server", AnswerIsLost: "the answer is lost of a server that",

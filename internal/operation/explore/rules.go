@@ -224,6 +224,17 @@ var ends = []rule{
 		before := h.from.Procs[max(h.e.By, 0)].Drive
 		return over && h.e.Told == ToldNoEffect && slices.Contains(r.Why[:], operation.IsNotSent) && (d.Sends() > 0 || ptr(before.Op()).Sends > 0)
 	}},
+	{"46: another operation has the key on the wire, and the drive goes on to send", false, func(h *happened) bool {
+		if h.e.Did != KeyIsTaken {
+			return false
+		}
+		step := h.to.Procs[h.e.By].Drive.Step()
+		return step == operation.Send || step == operation.Draw || step == operation.Wait
+	}},
+	{"46: another operation has the key on the wire, and its record waits for the next send", false, func(h *happened) bool {
+		d, over := h.ended()
+		return over && d.Stop() == operation.TakenKey && h.e.Did == Writes && h.k.Rec.Exists && h.k.Rec.Op.State == persist.StatePending
+	}},
 	{"48: three equal errors end it", false, func(h *happened) bool {
 		d, over := h.ended()
 		return over && d.Stop() == operation.ErrorRepeats && h.k.Rec.Exists && h.k.Rec.Op.State != persist.StatePending && h.k.Rec.Op.Hold != persist.HoldCaller

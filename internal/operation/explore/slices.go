@@ -45,6 +45,8 @@ func (l *list) surroundings(one Bounds) {
 	l.add("outcomes in a 200, two clients, the other other facts", Bounds{Calls: 2, Sends: 1, Crashes: 1}, func(s *Slice) {
 		s.Shared, s.Configs[1].OtherFacts, s.Configs[1].Profile = true, true, ProfileOf(KeepsAll)
 	}, Hides)
+	l.add("a key taken on the wire", small, func(s *Slice) { s.Taken = true }, KeepsSuccess)
+	l.add("a key taken on the wire, two processes", Bounds{Calls: 2, Sends: 1, Crashes: 1}, func(s *Slice) { s.Taken, s.Shared = true, true }, KeepsSuccess)
 	l.add("equal errors", Bounds{Calls: 1, Sends: 5}, func(s *Slice) { s.Configs[0].Limits.MaxAttempts = 6 }, KeepsSuccess)
 	l.add("references", small, func(*Slice) {}, References)
 	l.add("forgetful", Bounds{Calls: 2, Sends: 3, Crashes: 1, Acts: 1}, func(*Slice) {}, Forgets)

@@ -42,6 +42,9 @@ func (m *moves) step(w *World, p int) {
 		if !proc.Stale || d.Step() == operation.CheckToken {
 			x.out(Checks, "", nil, func(d *operation.Drive) { d.Checked(true, now) })
 		}
+		if m.slice.Taken && d.Step() == operation.Check && !proc.Stale && !x.asksAgain() {
+			x.out(KeyIsTaken, "", nil, (*operation.Drive).KeyTaken)
+		}
 		if proc.Stale || proc.Lost {
 			x.out(LeaseIsGone, "", func(to *World) { to.Procs[p].Unsure = true }, func(d *operation.Drive) { d.Checked(false, now) })
 		}
