@@ -124,6 +124,10 @@ type Record struct {
 	// chosen by a caller: see Strip. Only of a final record with a generated key.
 	KeyTold bool
 
+	// Told: a caller of Do, of Transport or of Enqueue was told how the operation ended, or may have been. Finish and Amend store
+	// the given value. An operation that ended under Resume or Run is not Told until such a call asks for its end.
+	Told bool
+
 	// Origin, Method, Target, Header and Body are the request named by the key.
 	// Origin is scheme://host:port in lower case, the port always present.
 	Origin string
@@ -213,8 +217,13 @@ type Record struct {
 	// of an operation that may have been sent.
 	Token string
 	// Replaces is the key of an operation without effect: a person began this one in
-	// its place (Client.Rekey). Only Begin sets it.
+	// its place (Client.Rekey, Client.Redrive). Only Begin sets it.
 	Replaces string
+	// ReplacedBy is the key of the operation that a person begins in place of this one. It is written, by Amend at the revision
+	// that was read, before that operation begins: so one operation at most replaces another. Kept by Sweep.
+	ReplacedBy string
+	// RedriveRun names the run of a redrive in bulk that began this operation; empty: none. At most RedriveRunBytesMax. Only Begin sets it.
+	RedriveRun string
 	// Credential and Region pin the place of the operation, beside its origin. Credential is the
 	// hash of the credential, as "sha256:" and 64 hexadecimal digits, never the
 	// credential itself. Region is the name of the region. Each is empty if nobody gave
@@ -273,6 +282,32 @@ type Record struct {
 	// Note is the text given when the operation was settled or abandoned, at most
 	// NoteBytesMax. It is shown to operators, and nothing reads it.
 	Note string
+	// Acts are the acts of persons on the operation that changed its state, oldest first, at most ActsMax. Kept by Sweep.
+	Acts []Act
+}
+
+// Act is an act of a person on an operation, or of Config.Reconcile, for operators to look at.
+type Act struct {
+	// At is when it was.
+	At time.Time
+	// Did is the act: one of the words below.
+	Did string
+	// Note is the reason given for it, with its author where the caller gave one. At most NoteBytesMax.
+	Note string
+}
+
+// The values of Act.Did.
+const (
+	ActHappened  = "settled as happened"
+	ActAbsent    = "settled as absent"
+	ActAbandoned = "abandoned"
+	ActReopened  = "reopened"
+)
+
+// Acted adds an act. Of more than ActsMax the oldest are left out.
+func (r *Record) Acted(a Act) {
+	kept := r.Acts[max(len(r.Acts)+1-ActsMax, 0):]
+	r.Acts = append(slices.Clone(kept), a)
 }
 
 // Attempt is one try to send an operation, for operators to look at.
@@ -296,6 +331,10 @@ const (
 	HistoryMax = 16
 	// NoteBytesMax is how long a note may be.
 	NoteBytesMax = 1000
+	// ActsMax is how many acts a record keeps.
+	ActsMax = 8
+	// RedriveRunBytesMax is how long Record.RedriveRun may be.
+	RedriveRunBytesMax = 64
 	// AttemptErrorBytesMax is how long the error of an attempt may be.
 	AttemptErrorBytesMax = 200
 )
@@ -388,6 +427,7 @@ func (r *Record) Clone() Record {
 	c.Scopes = slices.Clone(r.Scopes)
 	c.Fingerprint = slices.Clone(r.Fingerprint)
 	c.History = slices.Clone(r.History)
+	c.Acts = slices.Clone(r.Acts)
 	if r.Answer != nil {
 		a := *r.Answer
 		a.Header = a.Header.Clone()

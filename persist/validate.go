@@ -45,6 +45,10 @@ func (r *Record) validateState() error {
 		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
 	case !r.OwedFrom.IsZero() && !r.Results:
 		return fmt.Errorf("%w: a result is owed, and Results is not set", ErrInvalid)
+	case r.Told && !r.State.Final():
+		return fmt.Errorf("%w: state %v, but its end was told", ErrInvalid, r.State)
+	case r.ReplacedBy != "" && !r.State.Final():
+		return fmt.Errorf("%w: state %v, but it is replaced", ErrInvalid, r.State)
 	case r.KeyTold && !(r.Generated && r.State.Final()):
 		return fmt.Errorf("%w: state %v, generated key %t, but its key was told", ErrInvalid, r.State, r.Generated)
 	}
@@ -63,8 +67,43 @@ func (r *Record) validateBounds() error {
 		return fmt.Errorf("%w: SealedNeeds of %d bytes, want at most %d, and none in a record that is not sealed", ErrInvalid, len(r.SealedNeeds), NeedsBytesMax)
 	case len(r.Trace) > TraceBytesMax:
 		return fmt.Errorf("%w: a trace of %d bytes, want at most %d", ErrInvalid, len(r.Trace), TraceBytesMax)
+	case len(r.RedriveRun) > RedriveRunBytesMax+sealedMore(r):
+		return fmt.Errorf("%w: a RedriveRun of %d bytes, want at most %d", ErrInvalid, len(r.RedriveRun), RedriveRunBytesMax)
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	}
-	return cmp.Or(r.validateKeptFields(), r.validateCredentials(), r.validateScopes())
+	return cmp.Or(r.validateActs(), r.validateKeptFields(), r.validateCredentials(), r.validateScopes())
+}
+
+// sealedMore returns how much longer a text may be once it is sealed.
+func sealedMore(r *Record) int {
+	if r.Carrier == CarrierSealed {
+		return sealedNoteMax
+	}
+	return 0
+}
+
+// validateActs checks the acts. The acts of a sealed record are in one note.
+func (r *Record) validateActs() error {
+	if len(r.Acts) > ActsMax {
+		return fmt.Errorf("%w: %d acts, want at most %d", ErrInvalid, len(r.Acts), ActsMax)
+	}
+	most := NoteBytesMax
+	if r.Carrier == CarrierSealed {
+		most = ActsMax*(NoteBytesMax+100) + sealedNoteMax
+	}
+	for _, a := range r.Acts {
+		if len(a.Note) > most || len(a.Did) > 100 {
+			return fmt.Errorf("%w: an act with a note of %d bytes, want at most %d", ErrInvalid, len(a.Note), most)
+		}
+	}
+	return nil
+}
+
+// ReadyToAmend checks a record given to Journal.Amend.
+func (r *Record) ReadyToAmend() error {
+	if r.State == StatePending {
+		return fmt.Errorf("%w: an ended operation cannot be pending again", ErrInvalid)
+	}
+	return r.Validate()
 }
