@@ -45,10 +45,6 @@ func (r *Record) validateState() error {
 		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
 	case !r.OwedFrom.IsZero() && !r.Results:
 		return fmt.Errorf("%w: a result is owed, and Results is not set", ErrInvalid)
-	case r.Told && !r.State.Final():
-		return fmt.Errorf("%w: state %v, but its end was told", ErrInvalid, r.State)
-	case r.ReplacedBy != "" && !r.State.Final():
-		return fmt.Errorf("%w: state %v, but it is replaced", ErrInvalid, r.State)
 	case r.KeyTold && !(r.Generated && r.State.Final()):
 		return fmt.Errorf("%w: state %v, generated key %t, but its key was told", ErrInvalid, r.State, r.Generated)
 	}

@@ -65,6 +65,15 @@ func (o *Op) Open(c Call) Opening {
 	return Adopts
 }
 
+// Tells reports whether the call tells its caller how the operation ended, if it has.
+func (o Opening) Tells() bool {
+	switch o {
+	case SaysUnreadable, SaysElsewhere, SaysStranger, SaysIncomparable, SaysHeld, SaysInFlight, ReadsAgain, Adopts:
+		return false
+	}
+	return true
+}
+
 // openFinal is Open for an operation in a final state.
 func (o *Op) openFinal() Opening {
 	whole := o.Answered && !o.Dropped

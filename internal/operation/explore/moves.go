@@ -183,6 +183,12 @@ func (m *moves) person(w *World, t int) {
 	}
 }
 
+// successors returns what stands in the place of an operation. The other key stands for its next generation.
+func (w *World) successors(t int) operation.Successors {
+	other := w.Ops[1-t].Rec
+	return operation.Successors{Replaced: other.Exists && other.Op.Replaces, Taken: other.Exists && !other.Op.Replaces}
+}
+
 // rekey does one part of a Rekey. A Rekey may be cut off after each part.
 func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 	s, k := m.slice, &w.Ops[t]
@@ -191,7 +197,7 @@ func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 	case op.Replaces && op.Waits() && w.Ops[1-t].Rec.Op.Standing == operation.Absent:
 		act(nobody, op.Promised(s.now(w).Add(maxAge)), RekeyLetsGo)
 	case op.State.Final():
-		if op.MayRekey() == operation.MayAct && !w.Ops[1-t].Rec.Exists && !k.Free {
+		if op.MayAnew(operation.Rekeys, w.successors(t)) == operation.MayAct && !w.Ops[1-t].Rec.Exists && !k.Free {
 			to := *w
 			to.Left.Acts--
 			next := operation.Op{Protected: op.Protected, Generated: op.Generated, Standing: operation.Open, Window: op.Window, Pauses: op.Pauses, Replaces: true, Results: op.Results}
