@@ -97,7 +97,7 @@ func (s successor) may(old *persist.Record, found *standing) error {
 		}
 		about := unclear(old.Key)
 		about.state = old.State
-		return newError(s.name, about, fmt.Errorf("%q stands in its place", found.named), ErrKeyReused)
+		return newError(s.name, about, fmt.Errorf("it goes on under the key %q already", found.named), ErrKeyReused)
 	}
 	return nil
 }
