@@ -210,7 +210,7 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 //
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
 // operation; ErrKeyReused if another operation stands in its place: one begun by Rekey, or
-// one of the next generations, of which the nearest 8 are looked for. The error names it.
+// one of the next generations, of which the nearest 5 are looked for. The error names it.
 // ErrConfig if the API does not take the new key, if the journal no longer has the request,
 // or if the request itself contains its key. For an operation that ended otherwise the
 // verdict is as of its end: one that was mismatched, abandoned or took effect is never

@@ -68,7 +68,7 @@ func (r redrive) do(id persist.ID) (string, error) {
 		return key, err
 	}
 	if next, err = r.next(&old, key, r.chosen.Note); err == nil {
-		err = r.begin(&old, &next)
+		err = r.begin(&old, &next, found)
 	}
 	if err != nil {
 		return "", err
@@ -90,14 +90,14 @@ func (r redrive) next(old *persist.Record, key, note string) (persist.Record, er
 }
 
 // begin writes the mark, and begins the new operation.
-func (r redrive) begin(old, next *persist.Record) error {
+func (r redrive) begin(old, next *persist.Record, found standing) error {
 	if err := r.unassignedKey(next); err != nil {
 		return err
 	}
 	if err := r.recorded(r.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
 		return r.failed(old, err)
 	}
-	if err := r.link(old, *next, r.chosen.Untold); err != nil {
+	if err := r.link(old, *next, found, r.chosen.Untold); err != nil {
 		return err
 	}
 	rec, created, err := r.beginRecord(r.ctx, *next)

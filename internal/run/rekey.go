@@ -72,7 +72,11 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
 		return k.failed(newKey, err)
 	}
-	if err := replaces.link(&old, next, false); err != nil {
+	found, err := replaces.look(&old, &next)
+	if err != nil {
+		return k.failed(newKey, err)
+	}
+	if err := replaces.link(&old, next, found, false); err != nil {
 		return err
 	}
 	rec, _, err := k.beginRecord(k.ctx, next)

@@ -15,8 +15,8 @@ import (
 // Redrive, a Rekey and an Unsettle of one operation, in whatever processes, one at most succeeds.
 
 // generationsAhead is how many generations above that of an operation are looked for. A business that counts one up with each try
-// leaves few of them out.
-const generationsAhead = 8
+// leaves few of them out. Each is a look into the journal.
+const generationsAhead = 5
 
 // amendTries bounds the looks at a record that others amend meanwhile. Each of them gets on with it.
 const amendTries = 20
@@ -124,14 +124,10 @@ func (s successor) wanted() string {
 	return "settled"
 }
 
-// link looks once more, and names next in the record of old, unless it is there. untold: not after a caller was told of the end. On
-// return it is durable that old has ended, and that next replaces it.
-func (s successor) link(old *persist.Record, next persist.Record, untold bool) error {
+// link names next in the record of old, unless it is there. found is the result of a look at old. untold: not after a caller was told of
+// the end. On return it is durable that old has ended, and that next replaces it.
+func (s successor) link(old *persist.Record, next persist.Record, found standing, untold bool) error {
 	for tries := 1; ; tries++ {
-		found, err := s.look(old, &next)
-		if err != nil {
-			return s.failed(old, err)
-		}
 		if err := s.may(old, &found); err != nil {
 			return err
 		}
@@ -143,13 +139,16 @@ func (s successor) link(old *persist.Record, next persist.Record, untold bool) e
 		}
 		linked := *old
 		linked.ReplacedBy = next.Key
-		linked, err = s.journal.Amend(s.ctx, linked)
+		linked, err := s.journal.Amend(s.ctx, linked)
 		if err == nil {
 			*old = linked
 			return nil
 		}
 		if err := s.again(old, err, tries); err != nil {
 			return err
+		}
+		if found, err = s.look(old, &next); err != nil {
+			return s.failed(old, err)
 		}
 	}
 }

@@ -172,7 +172,7 @@ func redriveKilled(t *testing.T, at string) {
 	began, killed := time.Now(), 0
 	for range 4 {
 		kill := make(chan struct{})
-		timer := time.AfterFunc(time.Duration(60+rand.IntN(100+n/20))*time.Millisecond, func() { close(kill) })
+		timer := time.AfterFunc(time.Duration(20+rand.IntN(100+n/20))*time.Millisecond, func() { close(kill) })
 		status, _, errs := commandtest.Command(t, kill, args...)
 		if timer.Stop(); status == terminal.ExitOK {
 			break

@@ -31,6 +31,7 @@ type Slice struct {
 	BeginFail bool // a Begin may fail
 	Drops     bool // no answer is small enough to be kept
 	Rekeys    bool // a person may call Rekey
+	Redrives  bool // a person may call Redrive and Unsettle, and a caller may begin the next generation
 
 	verdicts map[reading]classify.Verdict
 	recs     map[Rec]*Rec
@@ -120,6 +121,7 @@ type Rec struct {
 	Exists bool
 	Token  int8 // zero: none, or the key is the client's own
 	Stored bool // the server gives the recorded answer again
+	Named  bool // it names the operation begun in its place, or about to be
 	Op     operation.Op
 }
 
