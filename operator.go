@@ -225,7 +225,8 @@ func (c *Client) Redrive(ctx context.Context, key Key, options ...LookupOption) 
 // Config.Reconcile is not asked, until a person ends it. reason must not be empty. The
 // settlement and the reason stay in the record (persist.Record.Acts). Unsettle returns the
 // record as it was settled: Told tells if a caller was told of that. With Config.OnResult
-// the hold is owed to it. Unsettle accepts AsSeen and OfAccount.
+// the hold is owed to it. Unsettle accepts AsSeen and OfAccount. While the operation is held
+// so, another call returns it as it is, and nil.
 //
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
 // operation; ErrKeyReused if another operation stands in its place, as in Redrive;

@@ -42,7 +42,7 @@ func (o *Op) MayAnew(act Anew, s Successors) Refusal {
 	case Rekeys:
 		ended = o.Standing == Absent
 	case Unsettles:
-		ended = o.State == persist.StateSettled
+		ended = o.State == persist.StateSettled || o.Hold == persist.HoldReopened // by an earlier call
 	}
 	switch {
 	case !ended:

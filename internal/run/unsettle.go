@@ -59,6 +59,9 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 		if err := u.may(&rec, &found); err != nil {
 			return was, err
 		}
+		if rec.HoldReason == persist.HoldReopened { // by an earlier call
+			return rec, nil
+		}
 		if rec.Swept {
 			cause := errors.New("the journal keeps its request no more")
 			return was, u.refuse(u.ctx, unsettleName, &rec, operation.KeyOnly, cause, ErrConfig).err

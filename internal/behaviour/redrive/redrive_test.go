@@ -12,10 +12,10 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/enginetest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
 // enqueued is an operation that a pass has sent once, with this answer.
@@ -151,56 +151,69 @@ func TestInItsPlace(t *testing.T) {
 // taken back by none that has a successor.
 func TestOneOfMany(t *testing.T) {
 	t.Parallel()
-	for i := range 30 {
-		j := memory.New()
-		first, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}}}, clienttest.On(j, clienttest.OneAttempt))
-		enqueued(t, first, "k")
-		clienttest.Absent(t, first, "k")
-		var began, reopened atomic.Int32
-		var wg sync.WaitGroup
-		for p := range 4 {
-			c, _ := clienttest.New(t, &wiretest.Wire{}, clienttest.On(&journaltest.OwnProcess{Journal: j}))
-			wg.Go(func() {
-				var err error
-				switch p {
-				case 0:
-					_, err = c.Redrive(t.Context(), "k")
-				case 1:
-					err = clienttest.RekeyAsSeen(c, t.Context(), "k", "other", "why")
-				case 2:
-					err = c.Enqueue(clienttest.Post(t, `{"amount":1}`), "k:gen=2")
-				case 3:
-					if _, err = c.Unsettle(t.Context(), "k", "why"); err == nil {
-						reopened.Add(1)
-						return
-					}
-				}
-				if err == nil {
-					began.Add(1)
-				}
-			})
+	enginetest.OnEach(t, enginetest.AllEngines(), func(t *testing.T, shared enginetest.Shared) {
+		clients := make([]*oncehttp.Client, 4)
+		for p := range clients {
+			clients[p], _ = clienttest.New(t, &wiretest.Wire{}, clienttest.On(&journaltest.OwnProcess{Journal: shared.Open()}))
 		}
-		wg.Wait()
-		stands, replaced := 0, 0
-		for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
-			clienttest.Must(t, err)
-			if rec.Key != "k" {
-				stands++
-			}
-			if rec.Replaces != "" {
-				replaced++
-			}
+		j := shared.Open()
+		for i := range 12 {
+			oneOfMany(t, j, clients, oncehttp.Key(fmt.Sprintf("k%d", i)))
 		}
-		old, err := j.Get(t.Context(), persist.ID{Key: "k"})
+	})
+}
+
+func oneOfMany(t *testing.T, j persist.Journal, clients []*oncehttp.Client, key oncehttp.Key) {
+	first := clients[0]
+	clienttest.Must(t, first.Enqueue(clienttest.Post(t, `{"amount":1}`), key))
+	clienttest.Absent(t, first, key)
+	var reopened atomic.Bool
+	var began atomic.Int32
+	var wg sync.WaitGroup
+	for p, c := range clients {
+		wg.Go(func() {
+			var err error
+			switch p {
+			case 0:
+				_, err = c.Redrive(t.Context(), key)
+			case 1:
+				err = clienttest.RekeyAsSeen(c, t.Context(), key, key+"-other", "why")
+			case 2:
+				_ = c.Enqueue(clienttest.Post(t, `{"amount":1}`), key.Generation(2)) // of what a Redrive has begun it says nil
+				return
+			case 3:
+				_, err = c.Unsettle(t.Context(), key, "why")
+				reopened.Store(err == nil)
+				return
+			}
+			if err == nil {
+				began.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	stands, replaced := 0, 0
+	for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
 		clienttest.Must(t, err)
-		if replaced > 1 || replaced > 0 && old.State != persist.StateSettled {
-			t.Errorf("round %d: %d replace it, and it is %v", i, replaced, old.State)
+		if strings.HasPrefix(rec.Key, string(key)+":") || strings.HasPrefix(rec.Key, string(key)+"-") {
+			stands++
 		}
-		if reopened.Load() > 0 && (old.State != persist.StateHeld || replaced > 0) {
-			t.Errorf("round %d: the settlement was taken back, it is %v, and %d replace it", i, old.State, replaced)
+		if rec.Replaces == string(key) {
+			replaced++
 		}
-		if stands == 0 && reopened.Load() == 0 {
-			t.Errorf("round %d: none of them succeeded", i)
-		}
+	}
+	old, err := j.Get(t.Context(), persist.ID{Key: string(key)})
+	clienttest.Must(t, err)
+	if replaced > 1 || replaced > 0 && old.State != persist.StateSettled {
+		t.Errorf("%s: %d replace it, and it is %v", key, replaced, old.State)
+	}
+	if reopened.Load() && (old.State != persist.StateHeld || replaced > 0) {
+		t.Errorf("%s: the settlement was taken back, it is %v, and %d replace it", key, old.State, replaced)
+	}
+	if stands == 0 && !reopened.Load() {
+		t.Errorf("%s: none of them succeeded", key)
+	}
+	if int(began.Load()) != replaced {
+		t.Errorf("%s: %d say that they began something, and %d replace it", key, began.Load(), replaced)
 	}
 }

@@ -66,7 +66,7 @@ func seeded() []bug {
 		{"the end that a call writes is not owed", "owed.go", "!o.Results || state", "!o.Results || called || state"},
 		{"what took effect is begun once more", "anew.go", "		ended = o.Standing == Absent || o.Standing == Refused && o.State == persist.StateConfirmed\n", "		ended = o.State.Final()\n"},
 		{"a settlement is taken back beside a successor", "anew.go", "return s.Replaced || s.Higher || s.Taken }", "return s.Taken }"},
-		{"the server's word is taken back", "anew.go", "		ended = o.State == persist.StateSettled\n", "		ended = o.State.Final()\n"},
+		{"the server's word is taken back", "anew.go", "		ended = o.State == persist.StateSettled ||", "		ended = o.State.Final() ||"},
 		{"a reopened operation is sent again", "anew.go", "	o = o.HeldFor(persist.HoldReopened)\n", "	o = o.HeldFor(persist.HoldCaller)\n"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.stop = Unsure\n		d.skip(Proof{})\n", "d.op.Window); {\n"},
 	}
