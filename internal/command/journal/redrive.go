@@ -58,9 +58,9 @@ and what was refused anew since the run began is left alone.
 Refused is what another operation replaces already, what took effect, and what is mismatched
 or abandoned. Exit status: 0 all were begun; 1 some were refused; 3 something is unknown, or
 the run was broken off.`,
-		Example: `  oncehttp journal redrive --status 404 --since 2h --dry-run --sum /amount --journal payments.db
-  oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'the route was wrong' --journal payments.db
-  oncehttp journal redrive idemp:order:u1:o7 --told --reason 'they agree' --journal payments.db`,
+		Example: `  oncehttp journal redrive --status 404 --since 2h --dry-run --sum /amount --journal p.db
+  oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'wrong route' --journal p.db
+  oncehttp journal redrive idemp:order:u1:o7 --told --reason 'they agree' --journal p.db`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := r.check(args); err != nil {
