@@ -286,59 +286,6 @@ type Record struct {
 	Acts []Act
 }
 
-// Act is an act of a person on an operation, or of Config.Reconcile, for operators to look at.
-type Act struct {
-	// At is when it was.
-	At time.Time
-	// Did is the act: one of the words below.
-	Did string
-	// Note is the reason given for it, with its author where the caller gave one. At most NoteBytesMax.
-	Note string
-}
-
-// The values of Act.Did.
-const (
-	ActHappened  = "settled as happened"
-	ActAbsent    = "settled as absent"
-	ActAbandoned = "abandoned"
-	ActReopened  = "reopened"
-)
-
-// Acted adds an act. Of more than ActsMax the oldest are left out.
-func (r *Record) Acted(a Act) {
-	kept := r.Acts[max(len(r.Acts)+1-ActsMax, 0):]
-	r.Acts = append(slices.Clone(kept), a)
-}
-
-// Attempt is one try to send an operation, for operators to look at.
-type Attempt struct {
-	// At is when it began.
-	At time.Time
-	// Took is how long it was, to its answer or error.
-	Took time.Duration
-	// Status is the answer's; 0 if there was none.
-	Status int
-	// Sent: it was handed to the network, or may have been.
-	Sent bool
-	// Error is the reason for a missing answer, in at most AttemptErrorBytesMax; it holds
-	// no body, no credential and no query string.
-	Error string
-}
-
-// The bounds of the data kept for operators.
-const (
-	// HistoryMax is how many attempts a record keeps.
-	HistoryMax = 16
-	// NoteBytesMax is how long a note may be.
-	NoteBytesMax = 1000
-	// ActsMax is how many acts a record keeps.
-	ActsMax = 8
-	// RedriveRunBytesMax is how long Record.RedriveRun may be.
-	RedriveRunBytesMax = 64
-	// AttemptErrorBytesMax is how long the error of an attempt may be.
-	AttemptErrorBytesMax = 200
-)
-
 // TraceBytesMax is how long Record.Trace may be: a traceparent, a semicolon, and a tracestate of 512 bytes.
 const TraceBytesMax = 55 + 1 + 512
 

@@ -79,23 +79,6 @@ func sealedMore(r *Record) int {
 	return 0
 }
 
-// validateActs checks the acts. The acts of a sealed record are in one note.
-func (r *Record) validateActs() error {
-	if len(r.Acts) > ActsMax {
-		return fmt.Errorf("%w: %d acts, want at most %d", ErrInvalid, len(r.Acts), ActsMax)
-	}
-	most := NoteBytesMax
-	if r.Carrier == CarrierSealed {
-		most = ActsMax*(NoteBytesMax+100) + sealedNoteMax
-	}
-	for _, a := range r.Acts {
-		if len(a.Note) > most || len(a.Did) > 100 {
-			return fmt.Errorf("%w: an act with a note of %d bytes, want at most %d", ErrInvalid, len(a.Note), most)
-		}
-	}
-	return nil
-}
-
 // ReadyToAmend checks a record given to Journal.Amend.
 func (r *Record) ReadyToAmend() error {
 	if r.State == StatePending {

@@ -159,6 +159,17 @@ func (e *engine) noteTold(ctx context.Context, rec *persist.Record) error {
 	return err
 }
 
+// marks notes that a caller gets a result, where the journal must know that.
+func (e *engine) marks(ctx context.Context, id persist.ID, res *result) error {
+	if res.unreported {
+		e.markReported(ctx, id)
+	}
+	if res.untold {
+		return e.noteJoined(ctx, id)
+	}
+	return nil
+}
+
 // noteJoined is noteTold for a caller that has joined a pass.
 func (e *engine) noteJoined(ctx context.Context, id persist.ID) error {
 	for tries := 1; ; tries++ {
