@@ -147,7 +147,7 @@
 //
 // (*) A 2xx over Config.MaxResponseBytes is asked for again, under its key and inside the window.
 //
-// [Client.Lookup], [Client.Settle], [Client.Abandon] and [Client.Rekey] take the key of an operation. Without a record the
+// [Client.Lookup], [Client.Settle], [Client.Abandon], [Client.Rekey] and [Client.Redrive] take the key of an operation. Without a record the
 // error is ErrOutcomeUnknown. An ended operation has the verdict of the same request, or ErrFinal if that would get an
 // answer.
 package oncehttp

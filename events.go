@@ -49,12 +49,14 @@ const (
 	// EventUndelivered: Config.OnResult has returned Err for a result, and is called again. Call is zero.
 	EventUndelivered EventKind = "undelivered"
 
-	// EventSettled, EventAbandoned, EventAssigned, EventRekeyed: the method of that name has changed the operation. The Key of
-	// an EventRekeyed is the old one.
+	// EventSettled, EventAbandoned, EventAssigned, EventRekeyed, EventRedriven, EventReopened: the method of that name (Unsettle for
+	// the last) has changed the operation. The Key of an EventRekeyed and of an EventRedriven is the old one.
 	EventSettled   EventKind = "settled"
 	EventAbandoned EventKind = "abandoned"
 	EventAssigned  EventKind = "assigned"
 	EventRekeyed   EventKind = "rekeyed"
+	EventRedriven  EventKind = "redriven"
+	EventReopened  EventKind = "reopened"
 	// EventSwept: Sweep, Prune or Run has removed the bodies of, or pruned, Count operations; at zero there is no event. It has no Key.
 	EventSwept EventKind = "swept"
 

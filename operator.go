@@ -20,7 +20,7 @@ func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error
 	}
 }
 
-// LookupOption selects the operation of Lookup, Settle, Abandon, Assign and Rekey, or
+// LookupOption selects the operation of Lookup, Settle, Abandon, Assign, Rekey, Redrive and Unsettle, or
 // adds to their record.
 type LookupOption func(*chosen)
 
@@ -57,6 +57,22 @@ func Undo() LookupOption {
 func AsSeen(rec persist.Record) LookupOption {
 	seen := run.SeenIn(&rec)
 	return func(c *chosen) { c.Seen = seen }
+}
+
+// InRun names the run of a redrive in bulk in the records begun by Redrive
+// (persist.Record.RedriveRun), so that the run can be told apart, and goes on after a
+// crash. At most persist.RedriveRunBytesMax.
+func InRun(id string) LookupOption {
+	return func(c *chosen) { c.Run = id }
+}
+
+// Untold lets Redrive refuse an operation if a caller may have been told of its end: only
+// one begun by Enqueue, or in a transaction, that ended under Resume or Run is redriven,
+// and only if no call of Do, Transport or Enqueue has asked for its end since, and
+// Config.OnResult was not given it. So nobody can have begun it once more under another
+// key.
+func Untold() LookupOption {
+	return func(c *chosen) { c.Untold = true }
 }
 
 // choose applies the options. Of two of a kind the later one counts.
@@ -176,6 +192,51 @@ func (c *Client) Assign(ctx context.Context, key Key, options ...LookupOption) e
 // another reason, the errors are those of Enqueue with newKey.
 func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, options ...LookupOption) error {
 	return errorOf(c.inner().Rekey(ctx, string(key), string(newKey), reason, choose(options)))
+}
+
+// Redrive begins a refused operation once more, or one settled as absent: the same
+// request under its next generation (Key.Generation), sent by Resume or Run within
+// Config.EnqueueMaxAge, as after Enqueue. It returns the new key. It is for a refusal by
+// mistake, such as the 404 of a wrong route. The new record names the old key
+// (persist.Record.Replaces), and the old record the new one (persist.Record.ReplacedBy).
+// Redrive accepts AsSeen, OfAccount, WithNote (of the new record), InRun and Untold.
+//
+// A repeated call, also after a crash, begins nothing more, and returns nil. Of a Redrive,
+// a Rekey and an Unsettle of one operation, and a Do of its next generation, at once, one
+// at most begins something.
+//
+// A caller told of the refusal may begin the operation once more by itself. Under the next
+// generation both mean one operation; under another key there are two. See Untold.
+//
+// Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
+// operation; ErrKeyReused if another operation stands in its place: one begun by Rekey, or
+// one of the next generations, of which the nearest 5 are looked for. The error names it.
+// ErrConfig if the API does not take the new key, if the journal no longer has the request,
+// or if the request itself contains its key. For an operation that ended otherwise the
+// verdict is as of its end: one that was mismatched, abandoned or took effect is never
+// redriven. ErrOutcomeUnknown for an unfinished operation, and after a failure of the journal.
+func (c *Client) Redrive(ctx context.Context, key Key, options ...LookupOption) (Key, error) {
+	next, err := c.inner().Redrive(ctx, string(key), choose(options))
+	return Key(next), errorOf(err)
+}
+
+// Unsettle takes a settlement back: of Settle, or of Config.Reconcile. The operation is
+// held again (persist.HoldReopened), and never pending: nothing sends it, and
+// Config.Reconcile is not asked, until a person ends it. reason must not be empty. The
+// settlement and the reason stay in the record (persist.Record.Acts). Unsettle returns the
+// record as it was settled: Told tells if a caller was told of that. With Config.OnResult
+// the hold is owed to it. Unsettle accepts AsSeen and OfAccount. While the operation is held
+// so, another call returns it as it is, and nil.
+//
+// Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
+// operation; ErrKeyReused if another operation stands in its place, as in Redrive;
+// ErrConfig for a reason that is empty or over persist.NoteBytesMax, and if the journal no
+// longer has the request. For an operation that is not settled the verdict is as of its
+// state. ErrOutcomeUnknown after a failure of the journal: look at the operation, and call
+// Unsettle again.
+func (c *Client) Unsettle(ctx context.Context, key Key, reason string, options ...LookupOption) (persist.Record, error) {
+	rec, err := c.inner().Unsettle(ctx, string(key), reason, choose(options))
+	return rec, errorOf(err)
 }
 
 // Sweep drops answers and forgets keys, of every account in the journal, as far as the

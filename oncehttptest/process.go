@@ -99,6 +99,11 @@ func (p *process) MarkDelivered(ctx context.Context, id persist.ID, revision uin
 	return p.now().MarkDelivered(ctx, id, revision)
 }
 
+// Amend implements [persist.Journal].
+func (p *process) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	return p.now().Amend(ctx, rec)
+}
+
 // Assign implements [persist.Journal].
 func (p *process) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	return p.now().Assign(ctx, rec, account)

@@ -17,6 +17,7 @@ const (
 	HoldUndo        HoldReason = "undo"          // abandoning it with Undo is under way, or failed; only an operator ends it: do it again
 	HoldRekey       HoldReason = "rekey"         // a Rekey of it, or the Rekey that began it, is not finished; only the same Rekey goes on
 	HoldRekeyHeld   HoldReason = "rekey of held" // as HoldRekey, of a record held before, or its journal was restored since: not sent again
+	HoldReopened    HoldReason = "reopened"      // a person took its settlement back; only a person ends it
 	HoldCaller      HoldReason = "caller"        // a plain-HTTP caller was shown the answer and decides
 )
 
@@ -24,6 +25,6 @@ const (
 func HoldReasons() []HoldReason {
 	return []HoldReason{
 		HoldExpired, HoldStoredError, HoldRedirected, HoldUnclear, HoldUnread, HoldNoKey, HoldDuplicate, HoldMismatch, HoldRestored, HoldUndo, HoldRekey,
-		HoldRekeyHeld, HoldCaller,
+		HoldRekeyHeld, HoldReopened, HoldCaller,
 	}
 }

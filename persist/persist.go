@@ -145,6 +145,14 @@ type Journal interface {
 	// Errors: ErrNotFound, ErrStale, ErrExists, and those of Begin but ErrGone.
 	Assign(ctx context.Context, rec Record, account string) (Record, error)
 
+	// Amend replaces a final record at revision rec.Revision: by a final one, or by a Held one that a person has reopened. The record
+	// returned is at its new revision. What Begin has frozen stays, as with Update. Of rec.SendUntil and the stored one the later stays.
+	//
+	// Durable on return; not cancellable once queued. Atomic: of any number of concurrent Amends of one revision exactly one succeeds.
+	// Errors: ErrNotFound, ErrStale if the record has changed or is not final, ErrInvalid for a pending record, and those of Begin but
+	// ErrGone.
+	Amend(ctx context.Context, rec Record) (Record, error)
+
 	// Secret returns the journal's secret: SecretSize random bytes. A journal has it from its creation, or from
 	// the first call. It is the same in every process and for as long as the journal lasts, and is in no record.
 	// Record.Credentials are keyed with it. Errors: ErrUncertain, ErrClosed, the context's, or the journal's own.

@@ -124,6 +124,10 @@ type Record struct {
 	// chosen by a caller: see Strip. Only of a final record with a generated key.
 	KeyTold bool
 
+	// Told: a caller of Do, of Transport or of Enqueue was told how the operation ended, or may have been. Finish and Amend store
+	// the given value. An operation that ended under Resume or Run is not Told until such a call asks for its end.
+	Told bool
+
 	// Origin, Method, Target, Header and Body are the request named by the key.
 	// Origin is scheme://host:port in lower case, the port always present.
 	Origin string
@@ -213,8 +217,13 @@ type Record struct {
 	// of an operation that may have been sent.
 	Token string
 	// Replaces is the key of an operation without effect: a person began this one in
-	// its place (Client.Rekey). Only Begin sets it.
+	// its place (Client.Rekey, Client.Redrive). Only Begin sets it.
 	Replaces string
+	// ReplacedBy is the key of the operation that a person begins in place of this one. It is written, by Amend at the revision
+	// that was read, before that operation begins: so one operation at most replaces another. Kept by Sweep.
+	ReplacedBy string
+	// RedriveRun names the run of a redrive in bulk that began this operation; empty: none. At most RedriveRunBytesMax. Only Begin sets it.
+	RedriveRun string
 	// Credential and Region pin the place of the operation, beside its origin. Credential is the
 	// hash of the credential, as "sha256:" and 64 hexadecimal digits, never the
 	// credential itself. Region is the name of the region. Each is empty if nobody gave
@@ -276,32 +285,9 @@ type Record struct {
 	// Note is the text given when the operation was settled or abandoned, at most
 	// NoteBytesMax. It is shown to operators, and nothing reads it.
 	Note string
+	// Acts are the acts of persons on the operation that changed its state, oldest first, at most ActsMax. Kept by Sweep.
+	Acts []Act
 }
-
-// Attempt is one try to send an operation, for operators to look at.
-type Attempt struct {
-	// At is when it began.
-	At time.Time
-	// Took is how long it was, to its answer or error.
-	Took time.Duration
-	// Status is the answer's; 0 if there was none.
-	Status int
-	// Sent: it was handed to the network, or may have been.
-	Sent bool
-	// Error is the reason for a missing answer, in at most AttemptErrorBytesMax; it holds
-	// no body, no credential and no query string.
-	Error string
-}
-
-// The bounds of the data kept for operators.
-const (
-	// HistoryMax is how many attempts a record keeps.
-	HistoryMax = 16
-	// NoteBytesMax is how long a note may be.
-	NoteBytesMax = 1000
-	// AttemptErrorBytesMax is how long the error of an attempt may be.
-	AttemptErrorBytesMax = 200
-)
 
 // TraceBytesMax is how long Record.Trace may be: a traceparent, a semicolon, and a tracestate of 512 bytes.
 const TraceBytesMax = 55 + 1 + 512
@@ -400,6 +386,7 @@ func (r *Record) Clone() Record {
 	c.Scopes = slices.Clone(r.Scopes)
 	c.Fingerprint = slices.Clone(r.Fingerprint)
 	c.History = slices.Clone(r.History)
+	c.Acts = slices.Clone(r.Acts)
 	if r.Answer != nil {
 		a := *r.Answer
 		a.Header = a.Header.Clone()

@@ -216,6 +216,8 @@ func filled(t *testing.T) persist.Record {
 			*x = []string{fmt.Sprint(n)}
 		case *[]persist.Attempt:
 			*x = []persist.Attempt{{At: time.Unix(int64(n), 0), Error: fmt.Sprint(n)}}
+		case *[]persist.Act:
+			*x = []persist.Act{{At: time.Unix(int64(n), 0), Did: fmt.Sprint(n)}}
 		case *[]persist.Credential:
 			*x = []persist.Credential{{Name: fmt.Sprint(n), Digest: fmt.Sprint(n)}}
 		case *[]persist.Scope:

@@ -63,8 +63,26 @@ func (r *Record) validateBounds() error {
 		return fmt.Errorf("%w: SealedNeeds of %d bytes, want at most %d, and none in a record that is not sealed", ErrInvalid, len(r.SealedNeeds), NeedsBytesMax)
 	case len(r.Trace) > TraceBytesMax:
 		return fmt.Errorf("%w: a trace of %d bytes, want at most %d", ErrInvalid, len(r.Trace), TraceBytesMax)
+	case len(r.RedriveRun) > RedriveRunBytesMax+sealedMore(r):
+		return fmt.Errorf("%w: a RedriveRun of %d bytes, want at most %d", ErrInvalid, len(r.RedriveRun), RedriveRunBytesMax)
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	}
-	return cmp.Or(r.validateKeptFields(), r.validateCredentials(), r.validateScopes())
+	return cmp.Or(r.validateActs(), r.validateKeptFields(), r.validateCredentials(), r.validateScopes())
+}
+
+// sealedMore returns how much longer a text may be once it is sealed.
+func sealedMore(r *Record) int {
+	if r.Carrier == CarrierSealed {
+		return sealedNoteMax
+	}
+	return 0
+}
+
+// ReadyToAmend checks a record given to Journal.Amend.
+func (r *Record) ReadyToAmend() error {
+	if r.State == StatePending {
+		return fmt.Errorf("%w: an ended operation cannot be pending again", ErrInvalid)
+	}
+	return r.Validate()
 }

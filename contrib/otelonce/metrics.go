@@ -71,7 +71,7 @@ var reasons = persist.HoldReasons()
 // counted are the kinds of events in oncehttp.events. The other metrics have the others.
 var counted = []oncehttp.EventKind{
 	oncehttp.EventNotBegun, oncehttp.EventKeyRefused, oncehttp.EventKeyReused, oncehttp.EventEnqueued, oncehttp.EventJoined, oncehttp.EventRecorded, oncehttp.EventDelivered, oncehttp.EventUndelivered,
-	oncehttp.EventSettled, oncehttp.EventAbandoned, oncehttp.EventAssigned, oncehttp.EventRekeyed, oncehttp.EventSwept, oncehttp.EventBlocked, oncehttp.EventUnserved,
+	oncehttp.EventSettled, oncehttp.EventAbandoned, oncehttp.EventAssigned, oncehttp.EventRekeyed, oncehttp.EventRedriven, oncehttp.EventReopened, oncehttp.EventSwept, oncehttp.EventBlocked, oncehttp.EventUnserved,
 	oncehttp.EventListening, oncehttp.EventPolling,
 }
 

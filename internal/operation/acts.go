@@ -14,12 +14,13 @@ type Refusal uint8
 
 // The refusals, in the order of the checks.
 const (
-	MayAct    Refusal = iota // none
-	HasMoved                 // the operation has changed since the person saw it
-	HasEnded                 // it has ended
-	IsLeased                 // another process has it
-	NotAbsent                // it is not settled as absent, and no lookup can do so
-	IsSending                // a send of it may be on its way
+	MayAct     Refusal = iota // none
+	HasMoved                  // the operation has changed since the person saw it
+	HasEnded                  // it has ended
+	IsLeased                  // another process has it
+	NotAbsent                 // it is not settled as absent, and no lookup can do so
+	IsSending                 // a send of it may be on its way
+	IsReplaced                // another operation stands in its place
 )
 
 // Ending holds the facts behind a Settle or Abandon.
@@ -81,22 +82,15 @@ func (o Op) HeldFor(why persist.HoldReason) Op {
 }
 
 // IsActedOn reports whether a caller of plain HTTP, or a person's act, goes on with a held operation or ends it. The word of Config.Reconcile
-// may be out of date a moment later: an undo takes an effect back, and a Rekey begins the operation anew. (Invariant 31.)
+// may be out of date a moment later: an undo takes an effect back, and a Rekey begins the operation anew. A person who took a settlement back ends
+// it. (Invariant 31.)
 func (o *Op) IsActedOn() bool {
-	return o.Hold == persist.HoldCaller || o.Hold == persist.HoldUndo || o.isRekeyed()
+	return o.Hold == persist.HoldCaller || o.Hold == persist.HoldUndo || o.Hold == persist.HoldReopened || o.isRekeyed()
 }
 
 // isRekeyed reports whether it is held for an unfinished Rekey.
 func (o *Op) isRekeyed() bool {
 	return o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld
-}
-
-// MayRekey returns the reason against another key for the operation. (Invariant 1.)
-func (o *Op) MayRekey() Refusal {
-	if o.Standing != Absent {
-		return NotAbsent
-	}
-	return MayAct
 }
 
 // MayLookBefore returns the reason against the hold and the lookup of a Rekey. finds: the API's lookup finds everything after some time. (Invariant 12.)

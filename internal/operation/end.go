@@ -43,6 +43,7 @@ type Change struct {
 	Final       bool
 	Unreported  bool
 	KeyTold     bool
+	Told        bool // a caller of the drive is told of the end
 	Unmark      bool // MaybeSent and FirstSent are taken back
 	Attempts    int  // in all
 	Sends       int  // likewise
@@ -193,7 +194,7 @@ func (d *Drive) change(m Meanwhile, now time.Time) Change {
 		return c
 	}
 	c.Final = true
-	c.Unreported = d.unreported()
+	c.Unreported, c.Told = d.unreported(), !d.given.Pass
 	c.KeyTold = d.op.Generated && (d.op.Business || m.KeyTold)
 	return c
 }

@@ -70,7 +70,7 @@ func TestChangeUnmarks(t *testing.T) {
 	}
 }
 
-// TestChangeTells: who is told what of a generated key.
+// TestChangeTells: who is told what of a generated key. A call tells its caller of the end, and a pass tells nobody.
 func TestChangeTells(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -90,7 +90,7 @@ func TestChangeTells(t *testing.T) {
 	} {
 		d := Drive{write: c.write, op: c.op, given: Given{Pass: c.pass}}
 		got := d.Change(Meanwhile{KeyTold: c.told}, noon)
-		if !got.Final || got.Unreported != c.unreported || got.KeyTold != c.keyTold {
+		if !got.Final || got.Unreported != c.unreported || got.KeyTold != c.keyTold || got.Told == c.pass {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -132,7 +132,7 @@ func (l *life) end(name string, has func(string) bool) string {
 // rekey begins a Rekey. The lookup counts an hour after the last send.
 func (l *life) rekey(has func(string) bool) string {
 	if l.op.State.Final() {
-		if why := l.op.MayRekey(); why != operation.MayAct {
+		if why := l.op.MayAnew(operation.Rekeys, operation.Successors{}); why != operation.MayAct {
 			return refusals[why]
 		}
 		return "begin the new one"

@@ -65,6 +65,15 @@ func (o *Op) Open(c Call) Opening {
 	return Adopts
 }
 
+// Tells reports whether the call tells its caller how the operation ended, if it has. (Invariant 55.)
+func (o Opening) Tells() bool {
+	switch o {
+	case SaysUnreadable, SaysElsewhere, SaysStranger, SaysIncomparable, SaysHeld, SaysInFlight, ReadsAgain, Adopts:
+		return false
+	}
+	return true
+}
+
 // openFinal is Open for an operation in a final state. (Invariants 4 and 9.)
 func (o *Op) openFinal() Opening {
 	whole := o.Answered && !o.Dropped

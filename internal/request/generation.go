@@ -15,12 +15,18 @@ func Generation(key string, n int) string {
 	return key + generationMark + strconv.Itoa(n)
 }
 
-// NextGeneration returns the key of the try after key.
-func NextGeneration(key string) string {
+// Generations returns the key of the first try, and the number of this one.
+func Generations(key string) (first string, n int) {
 	if at := strings.LastIndex(key, generationMark); at > 0 {
 		if n, err := strconv.Atoi(key[at+len(generationMark):]); err == nil && n >= 2 && key == Generation(key[:at], n) {
-			return Generation(key[:at], n+1)
+			return key[:at], n
 		}
 	}
-	return Generation(key, 2)
+	return key, 1
+}
+
+// NextGeneration returns the key of the try after key.
+func NextGeneration(key string) string {
+	first, n := Generations(key)
+	return Generation(first, n+1)
 }

@@ -227,8 +227,8 @@ func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, 
 			c.engine.markDelivered(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, owed)
 		}
 	}
-	if res.unreported {
-		c.engine.markReported(context.WithoutCancel(inflight.WithoutKey(req.Context())), id)
+	if err := c.engine.marks(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, res); err != nil {
+		return nil, err
 	}
 	if res.err == nil || plain && res.answer != nil {
 		if resp := res.answer.response(req, plain, joined); resp != nil {

@@ -54,6 +54,9 @@ func (c *Client) enqueue(ctx context.Context, name string, op *preparedRequest) 
 			if try == 0 && !rec.State.Final() && c.engine.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) == nil {
 				continue // a Do may have given an answer not yet in its record
 			}
+			if err := c.engine.noteTold(ctx, &rec); err != nil {
+				return false, journalError(name, &rec, err)
+			}
 			return false, c.engine.notSame(context.WithoutCancel(ctx), name, &rec, op).err
 		case !created:
 			var res *result
@@ -80,6 +83,9 @@ func (e *engine) promise(ctx context.Context, name string, rec persist.Record, i
 	case operation.PromisesHeld:
 		return e.refuse(ctx, name, &rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), ErrHeld), nil
 	case operation.PromisesEnded:
+		if err := e.noteTold(ctx, &rec); err != nil {
+			return nil, err
+		}
 		return e.refuse(ctx, name, &rec, operation.Same, nil, whyFinal(&rec)...), nil
 	case operation.PromisesKept:
 		return nil, nil

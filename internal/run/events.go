@@ -29,6 +29,8 @@ const (
 	EventAbandoned   EventKind = "abandoned"
 	EventAssigned    EventKind = "assigned"
 	EventRekeyed     EventKind = "rekeyed"
+	EventRedriven    EventKind = "redriven"
+	EventReopened    EventKind = "reopened"
 	EventSwept       EventKind = "swept"
 	EventBegun       EventKind = "begun"
 	EventAttempt     EventKind = "attempt"
@@ -243,7 +245,8 @@ func (r *runner) tellDelivered(ctx context.Context, rec *persist.Record, err err
 }
 
 // acts are the events of the acts of people, by the names of their calls.
-var acts = map[string]EventKind{"settle": EventSettled, "abandon": EventAbandoned, "assign": EventAssigned, rekeyName: EventRekeyed}
+var acts = map[string]EventKind{"settle": EventSettled, "abandon": EventAbandoned, "assign": EventAssigned, rekeyName: EventRekeyed,
+	redriveName: EventRedriven, unsettleName: EventReopened}
 
 // eventOf returns an event on an operation begun earlier.
 func eventOf(kind EventKind, rec *persist.Record, call uint64, took *stopwatch) *Event {

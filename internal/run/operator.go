@@ -50,6 +50,8 @@ type Chosen struct {
 	Note    string          // of WithNote
 	Undo    bool            // of Undo
 	Seen    *persist.Record // of AsSeen; nil: nobody has seen the operation
+	Run     string          // of InRun
+	Untold  bool            // of Untold
 
 	absent bool // by the act, nothing happened
 }

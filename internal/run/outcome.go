@@ -201,6 +201,8 @@ type result struct {
 	turn *turn
 	// unreported: by the record, no caller with the key has learnt the operation's end yet.
 	unreported bool
+	// untold: a pass has ended the operation. A caller that has joined it must write first that it is told.
+	untold bool
 	// owed: the record's state at this revision is owed to Config.OnResult unless a caller gets this result; zero: nothing is owed.
 	owed uint64
 	// handed is set if the callers have this result before its record is written.

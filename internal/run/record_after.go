@@ -107,7 +107,7 @@ func (d ending) finish(ctx context.Context, now time.Time, write func(context.Co
 	c := d.drive.Change(m, now)
 	rec := d.changed(&c, now)
 	rec.Finished = now.Round(0)
-	rec.Unreported, rec.KeyTold, rec.Effect = c.Unreported, c.KeyTold, c.Effect
+	rec.Unreported, rec.KeyTold, rec.Told, rec.Effect = c.Unreported, c.KeyTold, c.Told, c.Effect
 	if c.State == persist.StateConfirmed {
 		rec.Effect = operation.Answered(rec.Answer.Status, rec.Answer.AlreadyDone, d.drive.Proof().Refused).Effect()
 	}
@@ -182,10 +182,10 @@ func (d ending) result() *result {
 	report := d.drive.Report()
 	d.endWatch(report.Standing == operation.None && !report.Answered)
 	if report.Answered {
-		return &result{answer: d.answered(), unreported: report.Unreported, owed: d.owed}
+		return &result{answer: d.answered(), unreported: report.Unreported, owed: d.owed, untold: d.given.Pass}
 	}
 	failed := d.error(&report)
-	res := &result{err: failed, unreported: report.Unreported, owed: d.owed}
+	res := &result{err: failed, unreported: report.Unreported, owed: d.owed, untold: d.given.Pass}
 	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && report.MayShow {
 		res.answer = d.answered()
 		res.answer.result.Effect = failed.Effect()

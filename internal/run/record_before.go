@@ -109,7 +109,13 @@ func (x existing) resolve(op *preparedRequest) *result {
 // resolveOnce is one try of resolve, on the record as it was last read.
 func (x existing) resolveOnce(op *preparedRequest) *result {
 	rec, o := &x.rec, x.op()
-	switch o.Open(x.known(op)) {
+	says := o.Open(x.known(op))
+	if says.Tells() {
+		if err := x.noteTold(x.call.Values(), rec); err != nil {
+			return &result{err: journalError(x.name, rec, err)}
+		}
+	}
+	switch says {
 	case operation.SaysUnreadable:
 		return &result{err: journalError(x.name, rec, rec.Sealed())}
 	case operation.SaysElsewhere:
@@ -139,6 +145,50 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 		return x.refuseSame(nil, ErrSettled, ErrAnswerGone)
 	default:
 		return x.refuseSame(nil, whyFinal(rec)...)
+	}
+}
+
+// noteTold writes that a caller is told how the operation ended, before it is, where a person must know that later. It changes rec.
+func (e *engine) noteTold(ctx context.Context, rec *persist.Record) error {
+	if !operation.NotesTold(rec) {
+		return nil
+	}
+	told := *rec
+	told.Told = true
+	told, err := e.journal.Amend(ctx, told)
+	if err == nil {
+		*rec = told
+	}
+	return err
+}
+
+// marks notes that a caller gets a result, where the journal must know that.
+func (e *engine) marks(ctx context.Context, id persist.ID, res *result) error {
+	if res.unreported {
+		e.markReported(ctx, id)
+	}
+	if res.untold {
+		return e.noteJoined(ctx, id)
+	}
+	return nil
+}
+
+// noteJoined is noteTold for a caller that has joined a pass.
+func (e *engine) noteJoined(ctx context.Context, id persist.ID) error {
+	for tries := 1; ; tries++ {
+		rec, err := e.journal.Get(ctx, id)
+		if errors.Is(err, persist.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			err = e.noteTold(ctx, &rec)
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, persist.ErrStale) || tries == amendTries {
+			return journalError("do", &persist.Record{ID: id, MaybeSent: true}, err)
+		}
 	}
 }
 

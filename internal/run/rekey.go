@@ -42,8 +42,8 @@ type rekey struct {
 	seen *Chosen
 }
 
-// do begins the new operation, held, looks for another one in the place of the old, and only then lets it go on. So of two Rekeys to two
-// keys, in whatever processes, one at most goes on; and a Rekey cut off midway goes on when it is called again.
+// do names the new operation in the record of the old one, begins it, held, and lets it go on. So of two Rekeys to two keys, in whatever
+// processes, one at most goes on; and a Rekey cut off midway goes on when it is called again.
 func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	old, err := k.journal.Get(k.ctx, id)
 	if err != nil {
@@ -65,13 +65,21 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	if err != nil {
 		return err
 	}
-	if err := k.unassignedKey(&next); err != nil {
+	replaces := successor{k.engine, k.ctx, rekeyName, operation.Rekeys}
+	if err := replaces.unassignedKey(&next); err != nil {
 		return err
 	}
 	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
 		return k.failed(newKey, err)
 	}
-	rec, created, err := k.beginRecord(k.ctx, next)
+	found, err := replaces.look(&old, &next)
+	if err != nil {
+		return k.failed(newKey, err)
+	}
+	if err := replaces.link(&old, next, found, false); err != nil {
+		return err
+	}
+	rec, _, err := k.beginRecord(k.ctx, next)
 	begun := operation.OpOf(&rec, 0)
 	switch {
 	case err != nil:
@@ -79,15 +87,9 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	case rec.Sealed() != nil:
 		return k.failed(newKey, rec.Sealed())
 	case rec.Replaces != old.Key:
-		return k.refuse(k.ctx, rekeyName, &rec, operation.Other, errors.New("the new key belongs to another operation"), ErrKeyReused).err
+		return replaces.taken(old, &rec)
 	case !begun.Waits(): // a Rekey has let it go already
 		return k.begun(rec, next)
-	}
-	if err := k.alone(&rec); err != nil {
-		if created {
-			err = errors.Join(err, k.journal.Forget(k.ctx, rec))
-		}
-		return err
 	}
 	if err := k.clock.Notice(k.ctx, k.host); err != nil { // it may have waited for its lookup
 		return k.failed(newKey, err)
@@ -125,26 +127,6 @@ func (k rekey) failed(key string, err error) error {
 // rekeyName is the call in errors.
 const rekeyName = "rekey"
 
-// unassignedKey returns an error if an operation of the new key stands under no account, and none under the account: the Rekey would begin
-// one.
-func (k rekey) unassignedKey(next *persist.Record) error {
-	named := request.Named{Account: next.Account, Keys: []string{next.Key}}
-	id, found, err := k.standsUnassigned(k.ctx, &named)
-	if err == nil && found {
-		var exists bool
-		if exists, err = k.exists(k.ctx, next.ID); exists {
-			found = false
-		}
-	}
-	switch {
-	case err != nil:
-		return journalError("rekey", next, err)
-	case found:
-		return k.strangerError(k.ctx, "rekey", id, k.unassignedCause(k.ctx, id, next.Account))
-	}
-	return nil
-}
-
 // begun ends a Rekey if an earlier one has released the new operation already. Its error is the reason why the operation does not go on. An
 // operation held because it was never sent in time goes on now, as with Enqueue. next is the new operation's record, as if begun now.
 func (k rekey) begun(rec, next persist.Record) error {
@@ -162,7 +144,7 @@ func (k rekey) begun(rec, next persist.Record) error {
 
 // absent returns an error if an operation may not be tried under another key; nil if it durably is settled as absent.
 func (k rekey) absent(old *persist.Record) error {
-	if op := operation.OpOf(old, 0); op.MayRekey() != operation.MayAct {
+	if op := operation.OpOf(old, 0); op.MayAnew(operation.Rekeys, operation.Successors{}) != operation.MayAct {
 		return k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v, and not settled as absent", old.State), whyFinal(old)...).err
 	}
 	if err := k.journal.Flush(k.ctx); err != nil {
@@ -173,39 +155,12 @@ func (k rekey) absent(old *persist.Record) error {
 
 // successor is the record of the new operation, as it is begun: held, and never sent.
 func (k rekey) successor(old *persist.Record, newKey string, reason string) (persist.Record, error) {
-	prof := k.profileOf(k.call, old)
-	cause := k.cfg.lacksToRekey(old, prof).Err()
-	var next persist.Record
-	if cause == nil {
-		next, cause = request.Rekeyed(old, prof, newKey)
+	next, err := k.anew(k.call, rekeyName, old, newKey, reason)
+	if err == nil {
+		begun := operation.OpOf(&next, 0)
+		write(&next, begun.HeldFor(persist.HoldRekey))
 	}
-	if cause != nil {
-		return next, k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, cause, ErrConfig).err
-	}
-	next.Created, next.Note = k.now().Round(0), reason
-	next.KeepAnswer, next.KeepKey = k.cfg.keeping(next.Window)
-	begun := operation.OpOf(&next, 0)
-	write(&next, begun.HeldFor(persist.HoldRekey))
-	return next, nil
-}
-
-// alone returns an error if another operation replaces the same one as rec.
-func (k rekey) alone(rec *persist.Record) error {
-	for other, err := range k.journal.List(k.ctx, persist.Query{Account: rec.Account}) {
-		if err == nil {
-			err = other.Sealed() // it may be the other one
-		}
-		switch {
-		case err != nil:
-			return k.failed(rec.Key, err)
-		case other.Account == rec.Account && other.Replaces == rec.Replaces && other.Key != rec.Key:
-			cause := fmt.Errorf("it goes on under the key %q already, which is %v", other.Key, other.State)
-			about := unclear(rec.Replaces)
-			about.state = other.State
-			return newError(rekeyName, about, cause, ErrKeyReused)
-		}
-	}
-	return nil
+	return next, err
 }
 
 // settleByLookup settles an unfinished operation as absent, if the API's lookup proves its absence, and returns it. Once the record is

@@ -134,6 +134,20 @@ func (d *disk) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
+// Amend implements [persist.Journal]. An earlier Finish of the record becomes durable with it.
+func (d *disk) Amend(ctx context.Context, rec persist.Record) (amended persist.Record, err error) {
+	err = d.write(rec.ID, true, func() (*change, error) {
+		if amended, err = d.mem.Amend(ctx, rec); err != nil {
+			return nil, err
+		}
+		return &change{rec: amended.Clone()}, nil
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return amended, nil
+}
+
 // Assign implements [persist.Journal]. It is durable at once, with all earlier writes.
 func (d *disk) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	d.mu.Lock()

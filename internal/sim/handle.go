@@ -120,6 +120,18 @@ func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
+// Amend implements [persist.Journal].
+func (h *handle) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if h.life.step("amend") {
+		return persist.Record{}, errDead
+	}
+	amended, err := h.to.Amend(ctx, h.in(rec))
+	if h.life.step("amended") {
+		return persist.Record{}, errDead
+	}
+	return h.out(amended), h.life.heed(err)
+}
+
 // Assign implements [persist.Journal].
 func (h *handle) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if h.life.step("assign") {

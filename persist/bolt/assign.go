@@ -68,12 +68,7 @@ func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) erro
 			return err
 		}
 		if j.queued(rec.Seq) {
-			j.lazyDue = true
-			b := j.collecting
-			if j.committing != nil && j.committing.get(rec.Seq) != nil {
-				b = j.committing
-			}
-			_ = j.unlockAndAwait(b)
+			j.awaitQueued(rec.Seq)
 			continue
 		}
 		if s, found := j.slots.get(rec.Seq); !found || uint64(s.rev) != rec.Revision {
@@ -99,6 +94,16 @@ func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) erro
 			others = append(others, seq)
 		}
 	}
+}
+
+// awaitQueued waits until a queued change of the record is committed, or has failed. The caller holds mu; on return it does not.
+func (j *Journal) awaitQueued(seq uint64) {
+	j.lazyDue = true
+	b := j.collecting
+	if j.committing != nil && j.committing.get(seq) != nil {
+		b = j.committing
+	}
+	_ = j.unlockAndAwait(b)
 }
 
 // stands reports whether a record is as it was read.

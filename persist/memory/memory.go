@@ -140,7 +140,7 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	if err := ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err
 	}
-	if err := j.change(&rec); err != nil {
+	if err := j.change(&rec, j.current); err != nil {
 		return persist.Record{}, err
 	}
 	return rec, nil
@@ -151,13 +151,24 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	if err := ready(ctx, &rec, true); err != nil {
 		return err
 	}
-	return j.change(&rec)
+	return j.change(&rec, j.current)
 }
 
-// change replaces the progress of the unfinished record with rec's ID and revision, and
+// Amend implements [persist.Journal].
+func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := cmp.Or(ctx.Err(), rec.ReadyToAmend()); err != nil {
+		return persist.Record{}, err
+	}
+	if err := j.change(&rec, j.ended); err != nil {
+		return persist.Record{}, err
+	}
+	return rec, nil
+}
+
+// change replaces the progress of the record found by its ID and revision, and
 // counts rec's revision up. What Begin has frozen must be as it was. Of both SendUntil the later stays, and is in rec.
-// Errors: those of current, and persist.ErrInvalid.
-func (j *Journal) change(rec *persist.Record) error {
+// Errors: those of find, and persist.ErrInvalid.
+func (j *Journal) change(rec *persist.Record, find func(*persist.Record) (*entry, error)) error {
 	next := *rec
 	next.Revision++
 	var scratch [scratchMax]byte
@@ -165,7 +176,7 @@ func (j *Journal) change(rec *persist.Record) error {
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e, err := j.current(rec)
+	e, err := find(rec)
 	if err != nil {
 		return err
 	}
@@ -181,13 +192,16 @@ func (j *Journal) change(rec *persist.Record) error {
 	return nil
 }
 
-// replace gives the entry another progress, and takes it out of the index of
-// unresolved records if it no longer belongs there. The caller holds mu.
+// replace gives the entry another progress, and keeps the index of
+// unresolved records true. The caller holds mu.
 func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 	was := e.unresolved()
 	e.set(rec, progress)
-	if was && !e.unresolved() {
+	switch is := e.unresolved(); {
+	case was && !is:
 		j.unlink(e)
+	case is && !was:
+		j.link(e)
 	}
 	j.noteOwed(e)
 	j.tally.count(e, rec.HoldReason)
@@ -306,6 +320,15 @@ func (j *Journal) Close() error {
 func (j *Journal) current(rec *persist.Record) (*entry, error) {
 	e, err := j.standing(rec)
 	if err == nil && e.state.Final() {
+		return nil, stale(rec, e)
+	}
+	return e, err
+}
+
+// ended is current for a final record.
+func (j *Journal) ended(rec *persist.Record) (*entry, error) {
+	e, err := j.standing(rec)
+	if err == nil && !e.state.Final() {
 		return nil, stale(rec, e)
 	}
 	return e, err

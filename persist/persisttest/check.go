@@ -213,6 +213,8 @@ func same(got, want any) bool {
 		return slices.Equal(x, want.([]persist.KeptField))
 	case []persist.Attempt:
 		return slices.EqualFunc(x, want.([]persist.Attempt), sameAttempt)
+	case []persist.Act:
+		return slices.EqualFunc(x, want.([]persist.Act), sameAct)
 	case http.Header:
 		return maps.EqualFunc(x, want.(http.Header), slices.Equal)
 	}
@@ -224,6 +226,11 @@ func sameAttempt(a, b persist.Attempt) bool {
 	at := a.At.Equal(b.At)
 	a.At, b.At = time.Time{}, time.Time{}
 	return at && a == b
+}
+
+// sameAct compares instants, whatever their zone.
+func sameAct(a, b persist.Act) bool {
+	return a.At.Equal(b.At) && a.Did == b.Did && a.Note == b.Note
 }
 
 func short(v any) string {

@@ -59,6 +59,8 @@ func closeClosed(k *check) {
 	k.closedResults(j, r)
 	_, err = j.Assign(ctx, r, "b")
 	k.want(err, persist.ErrClosed, "Assign after Close")
+	_, err = j.Amend(ctx, settled(r, persist.EffectAbsent))
+	k.want(err, persist.ErrClosed, "Amend after Close")
 	_, err = j.Secret(ctx)
 	k.want(err, persist.ErrClosed, "Secret after Close")
 	_, err = j.Fact(ctx, "form", nil, nil)

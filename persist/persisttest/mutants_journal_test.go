@@ -89,6 +89,16 @@ func (o *opening) Update(ctx context.Context, r persist.Record) (persist.Record,
 	return o.s.Update(ctx, r)
 }
 
+func (o *opening) Amend(ctx context.Context, r persist.Record) (persist.Record, error) {
+	if err := o.closed("Amend"); err != nil {
+		return persist.Record{}, err
+	}
+	if o.s.m.amend != nil {
+		return o.s.m.amend(o.s, ctx, r)
+	}
+	return o.s.Amend(ctx, r)
+}
+
 func (o *opening) Finish(ctx context.Context, r persist.Record) error {
 	if err := o.closed("Finish"); err != nil {
 		return err

@@ -41,6 +41,7 @@ type mutant struct {
 	postpone  func(s *store, ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error)
 	report    func(s *store, ctx context.Context, id persist.ID) error
 	assign    func(s *store, ctx context.Context, r persist.Record, account string) (persist.Record, error)
+	amend     func(s *store, ctx context.Context, r persist.Record) (persist.Record, error)
 	secret    func(s *store, ctx context.Context) ([]byte, error)
 	fact      func(s *store, ctx context.Context, name string, old, value []byte) ([]byte, error)
 	unwrap    func(s *store) persist.Journal

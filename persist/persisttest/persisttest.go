@@ -115,7 +115,7 @@ func (h Harness) cases() []testCase {
 
 func cases() []testCase {
 	var all []testCase
-	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), toSendCases(), lateFinishCases(), dueCases(), countCases(), needsCases(), notifyCases(), reportCases(), resultCases(), assignCases(), factCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
+	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), toSendCases(), lateFinishCases(), dueCases(), countCases(), needsCases(), notifyCases(), reportCases(), resultCases(), assignCases(), amendCases(), factCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
 		all = append(all, some...)
 	}
 	return all

@@ -51,6 +51,7 @@ func fullest(account, key string) persist.Record {
 	r.Business, r.AskFirst, r.Facts, r.Content = true, true, "facts", "content \xff\x00"
 	r.Trace = "00-" + strings.Repeat("ab", 16) + "-" + strings.Repeat("cd", 8) + "-01;vendor=a\"\xff"
 	r.Scopes = []persist.Scope{{Name: "Stripe-Account", Value: "acct_1"}, {Name: "X-Tenant"}}
+	r.RedriveRun = "run 1"
 	r.Replaces, r.Credential, r.Region = "the key before", "sha256:"+strings.Repeat("0f", 32), "eu-west"
 	return changed(r)
 }
@@ -64,6 +65,7 @@ func changed(r persist.Record) persist.Record {
 	r.Unreported = false
 	r.LeaseOwner, r.LeaseUntil = "worker 7", epoch().Add(2*time.Minute)
 	r.Note = "asked the bank"
+	r.Acts = []persist.Act{{At: epoch().Add(time.Minute), Did: persist.ActAbsent, Note: "not there"}, {At: epoch().Add(time.Hour), Did: persist.ActReopened}}
 	r.History = []persist.Attempt{{At: epoch().Add(time.Second), Took: 30 * time.Second, Sent: true, Error: "no answer"}, {At: epoch().Add(time.Minute), Status: 500, Sent: true}}
 	r.Answer = &persist.Answer{Status: 500, Header: http.Header{"Idempotent-Replayed": {"true"}}, Body: []byte("oops"),
 		Replayed: true, Stored: true, At: epoch().Add(3 * time.Second)}

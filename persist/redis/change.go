@@ -116,6 +116,30 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	if err := cmp.Or(j.opened(), ready(ctx, rec, final)); err != nil {
 		return err
 	}
+	settle := j.settle
+	if late {
+		settle = j.settleLate
+	}
+	return j.replace(ctx, rec, j.scripts.change, settle)
+}
+
+// Amend implements [persist.Journal].
+func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := cmp.Or(j.opened(), ctx.Err(), rec.ReadyToAmend()); err != nil {
+		return persist.Record{}, err
+	}
+	if err := j.replace(ctx, &rec, j.scripts.amend, j.settle); err != nil {
+		return persist.Record{}, err
+	}
+	rec.Revision++
+	return rec, nil
+}
+
+// settler is settle, or settleLate.
+type settler func(ctx context.Context, do func(ctx context.Context, repeated bool) error) error
+
+// replace runs a script that replaces the progress of a record: change, or amend. The later SendUntil is in rec on return.
+func (j *Journal) replace(ctx context.Context, rec *persist.Record, s script, settle settler) error {
 	b := j.of(idOf(rec.ID))
 	e := b.newEntry(rec, rec.Revision+1)
 	if err := j.most.fits(rec, e); err != nil {
@@ -126,12 +150,8 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	if rec.SealedNeeds != "" {
 		renewed = needsHash(rec.SealedNeeds)
 	}
-	settle := j.settle
-	if late {
-		settle = j.settleLate
-	}
 	return settle(ctx, func(ctx context.Context, _ bool) error {
-		word, rest, err := j.run(ctx, j.scripts.change, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over, renewed, string(rec.HoldReason))
+		word, rest, err := j.run(ctx, s, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over, renewed, string(rec.HoldReason), groupHash(rec))
 		switch {
 		case err != nil:
 			return err

@@ -19,7 +19,7 @@ type script struct{ *goredis.Script }
 type scripts struct {
 	open, fact *goredis.Script // those with a key of their own
 
-	name, begin, change, assign, forget, report, sweep, raise, time, claim, renew, turns, owe script
+	name, begin, change, amend, assign, forget, report, sweep, raise, time, claim, renew, turns, owe script
 }
 
 // text returns the text of a script, a part of the program.
@@ -38,7 +38,7 @@ func makeScripts(text func(name string) string) scripts {
 	load := func(name string) script { return script{goredis.NewScript(text("prelude") + text(name))} }
 	return scripts{
 		open: goredis.NewScript(text("open")), fact: goredis.NewScript(text("fact")),
-		name: load("name"), begin: load("begin"), change: load("change"), assign: load("assign"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"), claim: load("claim"), renew: load("renew"),
+		name: load("name"), begin: load("begin"), change: load("change"), amend: load("amend"), assign: load("assign"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"), claim: load("claim"), renew: load("renew"),
 		turns: load("turns"), owe: load("owe"),
 	}
 }

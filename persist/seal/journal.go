@@ -236,6 +236,24 @@ func (j *journal) Assign(ctx context.Context, rec persist.Record, account string
 	return persist.Record{}, fmt.Errorf("%w: no key that was given has sealed %q", persist.ErrInvalid, rec.Key)
 }
 
+// Amend implements [persist.Journal]. A record still sealed, since it could not be unsealed, is amended as it is given.
+func (j *journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if rec.Carrier == persist.CarrierSealed {
+		return j.Journal.Amend(ctx, rec)
+	}
+	err := j.change(rec, func(sealed persist.Record) error {
+		amended, err := j.Journal.Amend(ctx, sealed)
+		if err == nil {
+			rec.Revision, rec.SendUntil = amended.Revision, amended.SendUntil
+		}
+		return err
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return rec, nil
+}
+
 // change calls write with rec sealed. The value in the place of its fingerprint depends on the key of its Begin. The
 // journal refuses a change of this value as ErrInvalid, before it writes anything: then the next key's is
 // tried. A record begun in clear stays so.

@@ -25,6 +25,10 @@ const (
 	fieldToken    field = "token"
 	fieldReplaces field = "replaces"
 
+	fieldReplacedBy field = "replaced by"
+	fieldRun        field = "run"
+	fieldActs       field = "acts"
+
 	fieldCredential field = "credential"
 	fieldRegion     field = "region"
 )

@@ -85,6 +85,7 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 	}
 	for name, text := range map[field]*string{
 		fieldToken: &sealed.Token, fieldReplaces: &sealed.Replaces, fieldCredential: &sealed.Credential, fieldRegion: &sealed.Region, fieldNote: &sealed.Note,
+		fieldReplacedBy: &sealed.ReplacedBy, fieldRun: &sealed.RedriveRun,
 	} {
 		if *text != "" {
 			*text = string(b.seal(name, []byte(*text)))
@@ -93,6 +94,10 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 	if len(rec.History) > 0 {
 		history := b.seal(fieldHistory, encodeProgress(persist.Record{History: rec.History}))
 		sealed.History = []persist.Attempt{{Error: string(history)}}
+	}
+	if len(rec.Acts) > 0 {
+		acts := b.seal(fieldActs, encodeProgress(persist.Record{Acts: rec.Acts}))
+		sealed.Acts = []persist.Act{{Note: string(acts)}}
 	}
 	if rec.Answer != nil {
 		sealed.Answer = &persist.Answer{Status: rec.Answer.Status, At: rec.Answer.At, Body: b.seal(fieldAnswer, encodeProgress(persist.Record{Answer: rec.Answer}))}
@@ -195,6 +200,7 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 	}{
 		{fieldToken, sealed.Token, &rec.Token}, {fieldReplaces, sealed.Replaces, &rec.Replaces}, {fieldNote, sealed.Note, &rec.Note},
 		{fieldCredential, sealed.Credential, &rec.Credential}, {fieldRegion, sealed.Region, &rec.Region},
+		{fieldReplacedBy, sealed.ReplacedBy, &rec.ReplacedBy}, {fieldRun, sealed.RedriveRun, &rec.RedriveRun},
 	} {
 		if text.sealed == "" {
 			continue
@@ -211,6 +217,13 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 			return err
 		}
 		rec.History = was.History
+	}
+	if len(sealed.Acts) > 0 {
+		was, err := o.openProgress(fieldActs, []byte(sealed.Acts[0].Note))
+		if err != nil {
+			return err
+		}
+		rec.Acts = was.Acts
 	}
 	if sealed.Answer != nil {
 		was, err := o.openProgress(fieldAnswer, sealed.Answer.Body)

@@ -24,7 +24,7 @@ func full(key string) persist.Record {
 		Origin: "https://api.example:443", Method: "PATCH", Target: "/secret-target?q=secret-query",
 		Header: http.Header{"X-Note": {"secret-header"}}, Body: []byte("secret-body"), Omitted: []string{"X-Secret-Omitted"},
 		KeptFields: []persist.KeptField{{Pointer: "/secret-pointer", Value: "secret-kept"}},
-		Carrier:    "header", CarrierName: "X-Secret-Carrier", ServerToken: true, Token: "secret-token", Replaces: "secret-replaces", Credential: "secret-credential", Region: "secret-region", Profile: "secret-profile", ProfileVersion: "secret-version",
+		Carrier:    "header", CarrierName: "X-Secret-Carrier", ServerToken: true, Token: "secret-token", Replaces: "secret-replaces", ReplacedBy: "secret-successor", RedriveRun: "secret-run", Acts: []persist.Act{{Did: "secret-did", Note: "secret-act"}}, Credential: "secret-credential", Region: "secret-region", Profile: "secret-profile", ProfileVersion: "secret-version",
 		Window: 24 * time.Hour, Fingerprint: []byte("secret-fingerprint-of-32-bytes!!"), Recipe: "secret-recipe", Created: at,
 		Credentials: []persist.Credential{{Name: "X-Secret-Credential", Digest: "secret-digest"}}, Protected: true, Pauses: persist.Pauses{Attempts: 3, First: 1, Most: 2},
 		Business: true, AskFirst: true, Facts: "secret-facts", Content: "secret-content", Trace: "secret-trace", Scopes: []persist.Scope{{Name: "X-Secret-Scope", Value: "secret-scope"}},
@@ -58,6 +58,9 @@ func parts() []sealedPart {
 		{"history", func(r *persist.Record) []byte { return []byte(r.History[0].Error) }, func(r *persist.Record, b []byte) { r.History[0].Error = string(b) }},
 		{"token", func(r *persist.Record) []byte { return []byte(r.Token) }, func(r *persist.Record, b []byte) { r.Token = string(b) }},
 		{"replaces", func(r *persist.Record) []byte { return []byte(r.Replaces) }, func(r *persist.Record, b []byte) { r.Replaces = string(b) }},
+		{"replaced by", func(r *persist.Record) []byte { return []byte(r.ReplacedBy) }, func(r *persist.Record, b []byte) { r.ReplacedBy = string(b) }},
+		{"run", func(r *persist.Record) []byte { return []byte(r.RedriveRun) }, func(r *persist.Record, b []byte) { r.RedriveRun = string(b) }},
+		{"acts", func(r *persist.Record) []byte { return []byte(r.Acts[0].Note) }, func(r *persist.Record, b []byte) { r.Acts = []persist.Act{{Note: string(b)}} }},
 		{"credential", func(r *persist.Record) []byte { return []byte(r.Credential) }, func(r *persist.Record, b []byte) { r.Credential = string(b) }},
 		{"region", func(r *persist.Record) []byte { return []byte(r.Region) }, func(r *persist.Record, b []byte) { r.Region = string(b) }},
 		{"note", func(r *persist.Record) []byte { return []byte(r.Note) }, func(r *persist.Record, b []byte) { r.Note = string(b) }},
@@ -112,8 +115,8 @@ func TestSealAndUnseal(t *testing.T) {
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials Business AskFirst Facts Content Scopes Trace " + // sealed by Begin
-		"Token Replaces Credential Region Answer History Note " + // sealed by each change
-		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
+		"Token Replaces ReplacedBy RedriveRun Acts Credential Region Answer History Note " + // sealed by each change
+		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Told Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends Drives LeaseOwner LeaseUntil Effect Finished Swept Status " +
 		"SealedNeeds" // hidden by itself, so that equal needs look alike
 	var fields []string
@@ -180,7 +183,7 @@ func TestTampered(t *testing.T) {
 		}
 		for name, b := range bad {
 			raw := sealed(t, s, full("k"))
-			if p.set(&raw, b); len(b) == 0 && slices.Contains([]string{"note", "token", "replaces", "credential", "region"}, p.name) {
+			if p.set(&raw, b); len(b) == 0 && slices.Contains([]string{"note", "token", "replaces", "replaced by", "run", "credential", "region"}, p.name) {
 				continue // the same as none, which is not sealed
 			}
 			if rec, err := s.Unseal(raw); !errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrSealed) || !strings.Contains(err.Error(), `"k"`) || !reflect.DeepEqual(rec, persist.Record{}) {

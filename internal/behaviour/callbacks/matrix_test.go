@@ -65,6 +65,14 @@ var guestAsks = map[string]func(*guestCell, context.Context) error{
 	"Rekey": func(g *guestCell, ctx context.Context) error {
 		return clienttest.RekeyAsSeen(g.c, ctx, "payment", "payment-2", "a test")
 	},
+	"Redrive": func(g *guestCell, ctx context.Context) error {
+		_, err := g.c.Redrive(ctx, "payment")
+		return err
+	},
+	"Unsettle": func(g *guestCell, ctx context.Context) error {
+		_, err := g.c.Unsettle(ctx, "payment", "a test")
+		return err
+	},
 	"Do other key": func(g *guestCell, ctx context.Context) error {
 		_, err := g.c.Do(g.pay("other").WithContext(oncehttp.ContextWithKey(ctx, "other")))
 		return err
@@ -355,7 +363,7 @@ func checkGuestVerdict(t *testing.T, row guestRow, call string, own bool, err er
 	switch call {
 	case "Do same key", "DoKey same key":
 		want("that it is in flight", row.before && err == nil || !row.before && busy)
-	case "Settle", "Abandon", "Rekey":
+	case "Settle", "Abandon", "Rekey", "Redrive", "Unsettle":
 		want("that it is in flight", row.before && errors.Is(err, persist.ErrNotFound) || !row.before && busy)
 	case "Lookup":
 		want("the record", row.before && errors.Is(err, persist.ErrNotFound) || !row.before && err == nil)

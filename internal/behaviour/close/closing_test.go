@@ -249,11 +249,14 @@ func TestClosedStartsNothing(t *testing.T) {
 		_, errTrip := c.Transport().RoundTrip(clienttest.Post(t, `{"other":1}`))
 		_, errPrepare := c.Prepare(clienttest.Post(t, "{}"), "new")
 		_, errLookup := c.Lookup(t.Context(), "stands")
+		_, errRedrive := c.Redrive(t.Context(), "stands")
+		_, errUnsettle := c.Unsettle(t.Context(), "stands", "why")
 		for name, got := range map[string]struct {
 			err     error
 			unknown bool
 		}{
 			"Do": {errDo, false}, "a GET by Do": {errGet, false}, "RoundTrip": {errTrip, false}, "Prepare": {errPrepare, false}, "Lookup": {errLookup, true},
+			"Redrive": {errRedrive, true}, "Unsettle": {errUnsettle, true},
 			"Enqueue":         {c.Enqueue(clienttest.Post(t, "{}"), "new"), false},
 			"Enqueue, stands": {c.Enqueue(clienttest.Post(t, "{}"), "stands"), true},
 			"Settle":          {c.Settle(t.Context(), "stands", absent, oncehttp.AsSeen(rec)), true},

@@ -157,6 +157,17 @@ func calls() map[string][]scene {
 			s.must(clienttest.AbsentAsSeen(s.c, s.t.Context(), "k"))
 			s.must(clienttest.RekeyAsSeen(s.c, s.t.Context(), "k", "k2", "it is due"))
 		}, "settled, rekeyed"}},
+		"Redrive": {{"refused", []wiretest.Reply{{Status: 404}}, nil, func(s *stage) {
+			s.earlier()
+			_, err := s.c.Redrive(s.t.Context(), "k")
+			s.must(err)
+		}, "redriven"}},
+		"Unsettle": {{"settled", []wiretest.Reply{moved}, nil, func(s *stage) {
+			s.earlier()
+			s.must(clienttest.AbsentAsSeen(s.c, s.t.Context(), "k"))
+			_, err := s.c.Unsettle(s.t.Context(), "k", "a mistake")
+			s.must(err)
+		}, "settled, reopened"}},
 		"Sweep": {
 			{"old", []wiretest.Reply{paid}, nil, func(s *stage) {
 				s.earlier()

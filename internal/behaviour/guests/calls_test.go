@@ -125,6 +125,14 @@ var operatorsAsks = map[string]ask{
 		rec, _ := c.client.Lookup(ctx, key)
 		return c.client.Rekey(ctx, key, key+"-again", "a test", oncehttp.AsSeen(rec))
 	}},
+	"Client.Redrive": {keyed: true, acts: true, joins: true, do: func(c *cell, ctx context.Context, key oncehttp.Key) error {
+		_, err := c.client.Redrive(ctx, key)
+		return err
+	}},
+	"Client.Unsettle": {keyed: true, acts: true, joins: true, do: func(c *cell, ctx context.Context, key oncehttp.Key) error {
+		_, err := c.client.Unsettle(ctx, key, "a test")
+		return err
+	}},
 	"Client.Assign": {keyed: true, acts: true, joins: true, do: func(c *cell, ctx context.Context, key oncehttp.Key) error {
 		return c.client.Assign(oncehttp.ContextWithAccount(ctx, "alice"), key)
 	}},
@@ -138,6 +146,7 @@ var noAsks = map[string]string{
 	"ContextWithAccount": "makes a context; Assign has it",
 	"ContextWithKey":     "makes a context; Do has it",
 	"CredentialHash":     "a hash",
+	"InRun":              "an option of Redrive",
 	"InheritKey":         "wraps a handler; no client in it",
 	"InheritKeyBy":       "wraps a handler; no client in it",
 	"InheritedKey":       "reads a context",
@@ -146,6 +155,7 @@ var noAsks = map[string]string{
 	"OfAccount":          "an option of Lookup and of the acts",
 	"OutcomeOf":          "reads a record",
 	"RandomKey":          "makes a value",
+	"Untold":             "an option of Redrive",
 	"Writes":             "reads a request",
 	"ResultOf":           "reads an answer",
 	"TimeBucket":         "makes a text",

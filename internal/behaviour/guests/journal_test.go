@@ -20,7 +20,7 @@ func journalPlaces() map[string]place {
 		"Journal.Get": look, "Journal.List": list, "Journal.Flush": flush, "Journal.Sweep": sweep, "Journal.Assign": assign, "Journal.Forget": withdraw,
 		"Claimer.Now": send, "Claimer.Claim": work, "Claimer.Renew": send, "DueTimes.DueTimes": work,
 		"Journal.Finish by Settle": settle, "Journal.Flush by Settle": settle, "Journal.Get by Settle": settle, "Journal.Finish by Abandon": abandon,
-		"Journal.Begin by Rekey": rekey, "Journal.Begin by Enqueue": list,
+		"Journal.Begin by Rekey": rekey, "Journal.Amend by Rekey": rekey, "Journal.Begin by Enqueue": list,
 		"SendClaimer.ClaimToSend": work, "LateFinisher.FinishLate": send, "Notifier.Notify": work, "Notifier.Listen": work, "Prober.Probe": rejected,
 	} {
 		p := place{start: start, journal: true}
@@ -251,6 +251,11 @@ func (g *guest) MarkReported(ctx context.Context, id persist.ID) error {
 func (g *guest) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	g.at(ctx, "Journal.Assign")
 	return g.Journal.Assign(ctx, rec, account)
+}
+
+func (g *guest) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	g.at(ctx, "Journal.Amend")
+	return g.Journal.Amend(ctx, rec)
 }
 
 func (g *guest) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {

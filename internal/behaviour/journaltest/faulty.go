@@ -16,7 +16,7 @@ import (
 // returns an error.
 type Faulty struct {
 	persist.Journal
-	OnBegin, OnUpdate, OnFinish, OnForget, OnGet, OnList, OnSweep func() error
+	OnBegin, OnUpdate, OnFinish, OnForget, OnGet, OnList, OnSweep, OnAmend func() error
 	// OnBegun runs after the Begin of the journal; its error takes the place of the result.
 	OnBegun func() error
 }
@@ -47,6 +47,14 @@ func (j *Faulty) Finish(ctx context.Context, rec persist.Record) error {
 		return err
 	}
 	return j.Journal.Finish(ctx, rec)
+}
+
+// Amend implements [persist.Journal].
+func (j *Faulty) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := Call(j.OnAmend); err != nil {
+		return persist.Record{}, err
+	}
+	return j.Journal.Amend(ctx, rec)
 }
 
 // Forget implements [persist.Journal].

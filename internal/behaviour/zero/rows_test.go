@@ -69,6 +69,8 @@ func functions() map[string]any {
 		"oncehttp.ResultOf":           oncehttp.ResultOf,
 		"oncehttp.TimeBucket":         oncehttp.TimeBucket,
 		"oncehttp.Undo":               oncehttp.Undo,
+		"oncehttp.InRun":              oncehttp.InRun,
+		"oncehttp.Untold":             oncehttp.Untold,
 		"oncehttp.WithNote":           oncehttp.WithNote,
 		"oncehttp.Writes":             oncehttp.Writes,
 		"persist.Account":             persist.Account,

@@ -121,6 +121,12 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock) error
 	if rec.Replaces != "" {
 		line("replaces", "%s", rec.Replaces)
 	}
+	if rec.ReplacedBy != "" {
+		line("replaced", "by %s", rec.ReplacedBy)
+	}
+	if rec.RedriveRun != "" {
+		line("run", "%s", rec.RedriveRun)
+	}
 	if rec.ServerToken {
 		line("token", "%s", cmp.Or(rec.Token, "none yet"))
 	}
@@ -144,6 +150,9 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock) error
 	}
 	if rec.Note != "" {
 		line("note", "%s", strings.Join(strings.Fields(rec.Note), " "))
+	}
+	for _, a := range rec.Acts {
+		line("act", "%s %s: %s", c.when(a.At, "-"), a.Did, words.OrDash(strings.Join(strings.Fields(a.Note), " ")))
 	}
 	if parts.Bodies {
 		showBodies(line, rec)

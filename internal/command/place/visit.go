@@ -123,6 +123,11 @@ func (j *VisitJournal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.do(func(file persist.Journal) error { return file.Forget(ctx, rec) })
 }
 
+// Amend is persist.Journal's.
+func (j *VisitJournal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Amend(ctx, rec) })
+}
+
 // Assign is persist.Journal's.
 func (j *VisitJournal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Assign(ctx, rec, account) })

@@ -66,6 +66,10 @@ type Record struct {
 	WindowSeconds  int64              `json:"window_seconds"`
 	Fingerprint    string             `json:"fingerprint"`
 	Replaces       string             `json:"replaces,omitempty"`
+	ReplacedBy     string             `json:"replaced_by,omitempty"`
+	RedriveRun     string             `json:"redrive_run,omitempty"`
+	Told           bool               `json:"told,omitempty"` // a caller was told of the end, or may have been
+	Acts           []actView          `json:"acts,omitempty"`
 	Credential     string             `json:"credential,omitempty"`
 	Region         string             `json:"region,omitempty"`
 	Token          *string            `json:"token,omitempty"` // "": it is to be fetched
@@ -89,6 +93,13 @@ type Record struct {
 	Note           string             `json:"note,omitempty"`
 	Needs          string             `json:"needs,omitempty"` // of an operation not done, as in journal stuck
 	History        []attemptView      `json:"history,omitempty"`
+}
+
+// actView is one act of a person on a record.
+type actView struct {
+	At   time.Time `json:"at"`
+	Did  string    `json:"did"`
+	Note string    `json:"note,omitempty"`
 }
 
 // attemptView is one attempt of a record's history.
@@ -116,7 +127,7 @@ type answerView struct {
 func Of(rec *persist.Record, parts Parts) Record {
 	v := Record{
 		Key: rec.Key, Account: rec.ScopedAccount(), State: rec.State.String(), Why: rec.HoldReason, Effect: rec.FinalEffect(),
-		Replaces: rec.Replaces, Credential: rec.Credential, Region: rec.Region, Generated: rec.Generated, PlainHTTP: rec.PlainHTTP,
+		Replaces: rec.Replaces, ReplacedBy: rec.ReplacedBy, RedriveRun: rec.RedriveRun, Told: rec.Told, Credential: rec.Credential, Region: rec.Region, Generated: rec.Generated, PlainHTTP: rec.PlainHTTP,
 		Method: rec.Method, Origin: rec.Origin, Target: words.PathOf(rec.Target),
 		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, WindowSeconds: int64(rec.Window / time.Second),
 		Fingerprint: hex.EncodeToString(rec.Fingerprint),
@@ -128,6 +139,9 @@ func Of(rec *persist.Record, parts Parts) Record {
 		v.Token = &rec.Token
 	}
 	v.Result, v.Status, v.Note = results.Declines(nil).ResultOfRecord(rec), rec.Status, rec.Note
+	for _, a := range rec.Acts {
+		v.Acts = append(v.Acts, actView{utc(a.At), a.Did, a.Note})
+	}
 	for _, a := range rec.History {
 		v.History = append(v.History, attemptView{utc(a.At), a.Took.Milliseconds(), a.Sent, a.Status, a.Error})
 	}

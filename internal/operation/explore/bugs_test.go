@@ -66,6 +66,10 @@ func seeded() []bug {
 		{"the end that a call writes is not owed", "owed.go", "!o.Results || state", "!o.Results || grace > 0 || state"},
 		{"what another operation has on the wire is sent", "attempt.go", "	d.stop = TakenKey\n	d.skip(Proof{Hold: persist.HoldMismatch})\n", "	d.attempts++\n	d.step = Send\n"},
 		{"what another operation has on the wire waits for the next send", "attempt.go", "	d.stop = TakenKey\n	d.skip(Proof{Hold: persist.HoldMismatch})\n", "	d.stop = TakenKey\n	d.skip(Proof{})\n"},
+		{"what took effect is begun once more", "anew.go", "		ended = o.Standing == Absent || o.Standing == Refused\n", "		ended = o.State.Final()\n"},
+		{"a settlement is taken back beside a successor", "anew.go", "return s.Replaced || s.Higher || s.Taken }", "return s.Taken }"},
+		{"the server's word is taken back", "anew.go", "		ended = o.State == persist.StateSettled ||", "		ended = o.State.Final() ||"},
+		{"a reopened operation is sent again", "anew.go", "	o = o.HeldFor(persist.HoldReopened)\n", "	o = o.HeldFor(persist.HoldCaller)\n"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.stop = Unsure\n		d.skip(Proof{})\n", "d.op.Window); {\n"},
 	}
 }

@@ -12,8 +12,11 @@ func (m *moves) calls(w *World, p int) {
 	}
 	if !m.slice.Keyless {
 		m.call(w, p, 0)
-		if m.slice.Rekeys && w.Ops[1].Rec.Exists {
+		next := m.slice.Redrives && w.Ops[0].Rec.Exists && (w.Ops[0].Refused || w.Ops[0].Free) // its caller may begin the next generation
+		if m.slice.Rekeys && w.Ops[1].Rec.Exists || next {
 			m.call(w, p, 1)
+		} else if m.slice.Redrives && w.Ops[1].Rec.Exists {
+			m.pass(w, p, 1)
 		}
 		return
 	}

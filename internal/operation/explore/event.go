@@ -61,6 +61,9 @@ const (
 	RekeyFindsNothing
 	RekeyBegins
 	RekeyLetsGo
+	RedriveNames
+	RedriveBegins
+	TakesBack
 	ServerForgets
 	Crashes
 	CrashLoses
@@ -123,7 +126,8 @@ var didTexts = [dids]string{
 	Enqueues: "Enqueue begins the operation", EnqueuesBeside: "an Enqueue promises that it will be sent", Abandons: "a person abandons it",
 	SettlesHappened: "a person settles it as happened", SettlesAbsent: "a person settles it as absent", HoldsToUndo: "a person has it undone, and holds it first",
 	HoldsToRekey: "a Rekey holds it", RekeyFindsIt: "the Rekey's lookup finds it, or does not tell", RekeyFindsNothing: "the Rekey's lookup finds nothing, and settles it as absent",
-	RekeyBegins: "the Rekey begins another, held", RekeyLetsGo: "the Rekey lets it go", ServerForgets: "the server forgets the key", Crashes: "a crash",
+	RekeyBegins: "the Rekey begins another, held", RekeyLetsGo: "the Rekey lets it go", RedriveNames: "a Redrive names another in its record", RedriveBegins: "the Redrive begins the other",
+	TakesBack: "a person takes its settlement back", ServerForgets: "the server forgets the key", Crashes: "a crash",
 	CrashLoses: "a crash, and what was not durable is lost", TimePasses: "time goes on past the next boundary", LateSendArrives: "a lost send arrives late, and the server",
 	LateSendIsGone: "a lost send is gone for good", Checks: "clock and lease are checked", KeyIsTaken: "another operation has its key on the wire", LeaseIsGone: "the lease is gone", Freezes: "it freezes, and its lease ends",
 	HasLeaseAgain: "its lease is had again", GetsToken: "it gets a token", GetsNoToken: "it gets no token", TokenIsKept: "the token is written",

@@ -181,6 +181,42 @@ func (m *moves) person(w *World, t int) {
 	if s.Rekeys {
 		m.rekey(w, t, act)
 	}
+	if s.Redrives && t == 0 {
+		m.redrive(w, act)
+	}
+}
+
+// redrive does one part of a Redrive of the first key, or takes its settlement back. A Redrive may be cut off between its parts.
+func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
+	s, k, other := m.slice, &w.Ops[0], w.Ops[1].Rec
+	op := k.Rec.Op
+	taken := other.Exists && !other.Op.Replaces
+	if !k.Rec.Named && op.MayAnew(operation.Redrives, operation.Successors{Taken: taken}) == operation.MayAct {
+		to := *w
+		to.Left.Acts--
+		named := *k.Rec
+		named.Named = true
+		s.write(&to, 0, nobody, named, true)
+		m.add(w, to, Event{By: nobody, Did: RedriveNames})
+	}
+	if k.Rec.Named && !other.Exists {
+		to := *w
+		to.Left.Acts--
+		next := operation.Op{Protected: op.Protected, Generated: op.Generated, Standing: operation.Open, Window: op.Window, Pauses: op.Pauses, Replaces: true, Results: op.Results}
+		s.write(&to, 1, nobody, Rec{Exists: true, Op: plain(next.Redriven(s.now(w).Add(maxAge)))}, true)
+		to.Ops[1].Meta = Meta{Intent: k.Intent, By: k.By}
+		to.Ops[0].Dead = true
+		m.add(w, to, Event{By: nobody, Did: RedriveBegins})
+	}
+	if op.MayAnew(operation.Unsettles, operation.Successors{Replaced: k.Rec.Named, Higher: other.Exists}) == operation.MayAct {
+		act(nobody, op.Reopened(), TakesBack)
+	}
+}
+
+// successors returns what stands in the place of an operation. The other key stands for its next generation.
+func (w *World) successors(t int) operation.Successors {
+	other := w.Ops[1-t].Rec
+	return operation.Successors{Replaced: other.Exists && other.Op.Replaces, Taken: other.Exists && !other.Op.Replaces}
 }
 
 // rekey does one part of a Rekey. A Rekey may be cut off after each part.
@@ -191,7 +227,7 @@ func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 	case op.Replaces && op.Waits() && w.Ops[1-t].Rec.Op.Standing == operation.Absent:
 		act(nobody, op.Promised(s.now(w).Add(maxAge)), RekeyLetsGo)
 	case op.State.Final():
-		if op.MayRekey() == operation.MayAct && !w.Ops[1-t].Rec.Exists && !k.Free {
+		if op.MayAnew(operation.Rekeys, w.successors(t)) == operation.MayAct && !w.Ops[1-t].Rec.Exists && !k.Free {
 			to := *w
 			to.Left.Acts--
 			next := operation.Op{Protected: op.Protected, Generated: op.Generated, Standing: operation.Open, Window: op.Window, Pauses: op.Pauses, Replaces: true, Results: op.Results}

@@ -155,7 +155,8 @@ var rules = []rule{
 		return h.e.Did == EnqueuesBeside && h.held() && (h.was.Rec.Op.Hold != persist.HoldExpired || h.was.Rec.Op.MaybeSent)
 	}},
 	{"8: what has ended changes", false, func(h *happened) bool {
-		return h.was.Disk.Exists && h.was.Disk.Op.State.Final() && h.k.Disk.Exists && h.k.Disk.Op.State != h.was.Disk.Op.State
+		back := h.e.Did == TakesBack && h.was.Disk.Op.State == persist.StateSettled && h.k.Disk.Op.State == persist.StateHeld
+		return h.was.Disk.Exists && h.was.Disk.Op.State.Final() && h.k.Disk.Exists && h.k.Disk.Op.State != h.was.Disk.Op.State && !back
 	}},
 }
 
@@ -173,6 +174,10 @@ var records = []rule{
 	}},
 	{"4: the record is a success, and nothing took effect", true, func(h *happened) bool {
 		return h.k.Rec.Op.State == persist.StateConfirmed && h.k.Rec.Op.Standing == operation.Succeeded && h.i.Effects == 0
+	}},
+	{"54: an operation was begun in the place of one that is open, or took effect", false, func(h *happened) bool {
+		other, o := h.to.Ops[1-h.on()].Rec, &h.k.Rec.Op
+		return h.k.Rec.Exists && other.Exists && other.Op.Replaces && (!o.State.Final() || o.Standing.Effect() == persist.EffectHappened)
 	}},
 	{"2: the record is settled as absent, and it took effect", true, func(h *happened) bool {
 		return h.k.Rec.Op.Standing == operation.Absent && h.k.Effects > 0

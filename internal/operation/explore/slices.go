@@ -51,6 +51,8 @@ func (l *list) surroundings(one Bounds) {
 	l.add("references", small, func(*Slice) {}, References)
 	l.add("forgetful", Bounds{Calls: 2, Sends: 3, Crashes: 1, Acts: 1}, func(*Slice) {}, Forgets)
 	l.add("acts of people", Bounds{Calls: 2, Sends: 2, Acts: 3, Crashes: 1}, func(*Slice) {}, KeepsSuccess)
+	l.add("redriven", Bounds{Calls: 2, Sends: 2, Acts: 3, Crashes: 1}, func(s *Slice) { s.Redrives = true }, KeepsSuccess, KeepsAll)
+	l.add("redriven, two processes", Bounds{Calls: 2, Sends: 1, Acts: 3}, func(s *Slice) { s.Redrives, s.Shared = true, true }, KeepsSuccess)
 	l.add("rekeyed", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Rekeys = true }, KeepsSuccess)
 }
 

@@ -32,6 +32,7 @@ type Slice struct {
 	Drops     bool // no answer is small enough to be kept
 	Rekeys    bool // a person may call Rekey
 	Taken     bool // another operation may have the key on the wire
+	Redrives  bool // a person may call Redrive and Unsettle, and a caller may begin the next generation
 
 	verdicts map[reading]classify.Verdict
 	recs     map[Rec]*Rec
@@ -121,6 +122,7 @@ type Rec struct {
 	Exists bool
 	Token  int8 // zero: none, or the key is the client's own
 	Stored bool // the server gives the recorded answer again
+	Named  bool // it names the operation begun in its place, or about to be
 	Op     operation.Op
 }
 

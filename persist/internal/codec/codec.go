@@ -67,6 +67,8 @@ const (
 	progressKeeping  // KeepAnswer and KeepKey follow the revision
 	progressOwed     // OwedFrom follows those
 	progressDeserted // DesertedUntil follows that
+	progressTold
+	progressActs // the acts follow the texts
 
 	progressFlags // one past the last
 )
@@ -78,6 +80,8 @@ const (
 	textCredential = 3
 	textRegion     = 4
 	textNeeds      = 5
+	textReplacedBy = 6
+	textRun        = 7
 )
 
 // progressState masks the bits of the state.
@@ -137,7 +141,10 @@ func IntentSize(r *persist.Record, limit int) int {
 
 // ProgressSize bounds the size of r's progress likewise.
 func ProgressSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds)
+	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds) + len(r.ReplacedBy) + len(r.RedriveRun)
+	for i := range r.Acts {
+		n += 6*binary.MaxVarintLen64 + len(r.Acts[i].Did) + len(r.Acts[i].Note)
+	}
 	for i := range r.History {
 		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
 	}
@@ -283,7 +290,9 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
-	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "" || r.SealedNeeds != "")
+	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "" || r.SealedNeeds != "" || r.ReplacedBy != "" || r.RedriveRun != "")
+	set(progressTold, r.Told)
+	set(progressActs, len(r.Acts) > 0)
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	if flags&progressKeeping != 0 {
@@ -307,6 +316,9 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	}
 	if flags&progressTexts != 0 {
 		b = appendTexts(b, r)
+	}
+	if len(r.Acts) > 0 {
+		b = appendActs(b, r.Acts)
 	}
 	if r.Answer != nil {
 		b = appendAnswer(b, r.Answer, limit)
@@ -337,11 +349,21 @@ func appendForOperators(b []byte, r *persist.Record) []byte {
 func appendTexts(b []byte, r *persist.Record) []byte {
 	at := len(b)
 	b = append(b, 0)
-	for tag, text := range [...]string{textToken: r.Token, textReplaces: r.Replaces, textCredential: r.Credential, textRegion: r.Region, textNeeds: r.SealedNeeds} {
+	for tag, text := range [...]string{textToken: r.Token, textReplaces: r.Replaces, textCredential: r.Credential, textRegion: r.Region, textNeeds: r.SealedNeeds,
+		textReplacedBy: r.ReplacedBy, textRun: r.RedriveRun} {
 		if text != "" {
 			b[at]++
 			b = appendString(append(b, byte(tag)), text)
 		}
+	}
+	return b
+}
+
+// appendActs appends the number of acts, and each of them. A nil list and an empty one are the same.
+func appendActs(b []byte, acts []persist.Act) []byte {
+	b = binary.AppendUvarint(b, uint64(len(acts)))
+	for _, a := range acts {
+		b = appendString(appendString(appendTime(b, a.At), a.Did), a.Note)
 	}
 	return b
 }

@@ -136,6 +136,9 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	if flags&progressTexts != 0 {
 		d.texts(r)
 	}
+	if flags&progressActs != 0 {
+		r.Acts = d.acts()
+	}
 	if flags&progressAnswer == 0 {
 		return Outside{}, d.end("progress")
 	}
@@ -172,6 +175,7 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	r.Enqueued = flags&progressEnqueued != 0
 	r.Unreported = flags&progressUnreported != 0
 	r.KeyTold = flags&progressKeyTold != 0
+	r.Told = flags&progressTold != 0
 	r.Revision = d.uvarint()
 	if flags&progressKeeping != 0 {
 		r.KeepAnswer, r.KeepKey = time.Duration(d.varint()), time.Duration(d.varint())
@@ -248,6 +252,19 @@ func (d *decoder) forOperators(r *persist.Record) {
 	}
 }
 
+// acts is the inverse of appendActs.
+func (d *decoder) acts() []persist.Act {
+	n := d.count()
+	if d.bad || n == 0 {
+		return nil
+	}
+	all := make([]persist.Act, n)
+	for i := range all {
+		all[i] = persist.Act{At: d.time(), Did: d.string(), Note: d.string()}
+	}
+	return all
+}
+
 // texts reads the tagged texts of a progress.
 func (d *decoder) texts(r *persist.Record) {
 	for range d.count() {
@@ -262,6 +279,10 @@ func (d *decoder) texts(r *persist.Record) {
 			r.Region = d.string()
 		case textNeeds:
 			r.SealedNeeds = d.string()
+		case textReplacedBy:
+			r.ReplacedBy = d.string()
+		case textRun:
+			r.RedriveRun = d.string()
 		default:
 			d.bad = true
 		}

@@ -1,0 +1,171 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// redriveFlags are the flags of journal redrive, as given.
+type redriveFlags struct {
+	actFlags
+	statuses []int
+	since    string
+	where    []string
+	origin   string
+	run      string
+	told     bool
+	dry      bool
+	workers  int
+	profile  string
+	pin      session.PinFlags
+	sums     results.SumFlags
+}
+
+func redriveCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	r := &redriveFlags{actFlags: actFlags{JournalFlags: f}}
+	cmd := &cobra.Command{
+		Use:   "redrive (--status N [--since WHEN] | KEY...) --reason WHY",
+		Short: "Begin refused operations once more, such as after a wrong route",
+		Long: `Begin refused operations once more, under their next generation (KEY:gen=2): the same
+request, which journal resume or the program itself then sends. It is for a refusal by
+mistake, such as the 404 of a wrong route. Each record names the other (journal show).
+
+With --status it takes every operation refused with that status that ended since WHEN and
+before the run began, and whose end nobody was told: it was begun by Enqueue, or in a
+transaction, and ended under Resume, Run or work. What a call was told, or Config.OnResult,
+may have been begun once more by the program, under another key; a generated key is
+nobody's to begin again. Those are counted and left alone: name each KEY with --told, once
+you know that nobody has. KEY may also be settled as absent.
+
+It first prints totals by status, and with --sum the sums, and asks, or wants --yes.
+--dry-run ends there. The run has an id, printed first, which is in each new record. If it
+is broken off, the same command with --run ID goes on with the rest. Nothing is begun twice,
+and what was refused anew since the run began is left alone.
+
+Refused is what another operation replaces already, what took effect, and what is mismatched
+or abandoned. Exit status: 0 all were begun; 1 some were refused; 3 something is unknown, or
+the run was broken off.`,
+		Example: `  oncehttp journal redrive --status 404 --since 2h --dry-run --sum /amount --journal p.db
+  oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'wrong route' --journal p.db
+  oncehttp journal redrive idemp:order:u1:o7 --told --reason 'they agree' --journal p.db`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.check(args); err != nil {
+				return err
+			}
+			p, err := session.FindProfile(r.profile)
+			if err != nil {
+				return err
+			}
+			if len(r.statuses) == 0 {
+				return r.each(cmd, args, p, s)
+			}
+			return r.bulk(cmd.Context(), args, p, s)
+		},
+	}
+	fs := cmd.Flags()
+	r.bind(fs)
+	fs.IntSliceVar(&r.statuses, "status", nil, "what was refused with this status; may be repeated")
+	fs.StringVar(&r.since, "since", "", "with --status: only what ended since: a duration before the run began (2h, 3d) or a time (2026-01-31T10:00:00Z)")
+	fs.StringArrayVar(&r.where, "where", nil, "with --status: POINTER=VALUE of the requests, such as /currency=EUR; may be repeated")
+	fs.StringVar(&r.origin, "origin", "", "with --status: only what goes to this server")
+	fs.StringVar(&r.run, "run", "", "with --status: go on with the run of this id")
+	fs.BoolVar(&r.told, "told", false, "with KEY: also what callers were told, or may have been, and generated keys")
+	fs.BoolVar(&r.dry, "dry-run", false, "with --status: print the totals, and begin nothing")
+	fs.IntVar(&r.workers, "workers", 16, "with --status: operations at once")
+	fs.StringVar(&r.profile, "profile", profile.Draft07().Name, "the profile file that operations were begun with; built-in ones are known")
+	r.pin.Bind(fs)
+	r.sums.Bind(fs)
+	return cmd
+}
+
+// check checks the flags.
+func (f *redriveFlags) check(keys []string) error {
+	bulk := len(f.statuses) > 0
+	switch {
+	case !bulk && len(keys) == 0:
+		return errors.New("say --status, or name each KEY")
+	case !bulk && (f.since != "" || len(f.where) > 0 || f.origin != "" || f.run != "" || f.dry || f.sums.Amount != ""):
+		return errors.New("--since, --where, --origin, --run, --dry-run and --sum are for --status")
+	case bulk && f.told:
+		return errors.New("--told is for operations that are named one by one, and not for --status")
+	case f.reason == "" && !f.dry:
+		return errors.New("say why, with --reason")
+	case f.workers < 1 || f.workers > session.WorkersMax:
+		return fmt.Errorf("--workers must be from 1 to %d", session.WorkersMax)
+	}
+	for _, w := range f.where {
+		if pointer, _, found := strings.Cut(w, "="); !found || !words.IsPointer(pointer) {
+			return fmt.Errorf("--where %q: want POINTER=VALUE, such as /currency=EUR", words.Clip(w))
+		}
+	}
+	return f.sums.Check()
+}
+
+// each redrives the named operations.
+func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profile, s terminal.Streams) error {
+	options := func(rec *persist.Record) []oncehttp.LookupOption {
+		all := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(f.reason)}
+		if !f.told {
+			all = append(all, oncehttp.Untold())
+		}
+		return all
+	}
+	return f.actFlags.run(cmd.Context(), keys, act{
+		done: func(*persist.Record) bool { return false },
+		end: func(c *oncehttp.Client, rec *persist.Record) error {
+			_, err := c.Redrive(cmd.Context(), oncehttp.Key(rec.Key), options(rec)...)
+			if err != nil && !f.told && !errors.Is(err, oncehttp.ErrKeyReused) && errors.Is(err, oncehttp.ErrFinal) && maybeTold(rec) {
+				err = fmt.Errorf("%w; if nobody has, say --told", err)
+			}
+			return err
+		},
+		config: func(*persist.Record) (oncehttp.Config, error) { return f.config(p), nil },
+		said:   "redriven",
+	}, s)
+}
+
+// config returns the settings of a client that begins operations, and sends nothing.
+func (f *redriveFlags) config(p *profile.Profile) oncehttp.Config {
+	return oncehttp.Config{Profile: p, Credential: f.pin.Credential, Region: f.pin.Region, Origins: []string{}}
+}
+
+// matches reports whether --status, --where, --origin and the patterns of keys select a record.
+func (f *redriveFlags) matches(rec *persist.Record, sel *selection) bool {
+	if !slices.Contains(f.statuses, rec.FinalStatus()) || rec.FinalEffect() != persist.EffectRefused || !sel.match(rec) {
+		return false
+	}
+	for _, w := range f.where {
+		pointer, want, _ := strings.Cut(w, "=")
+		if text, why := results.RequestText(rec, pointer); why != "" || text != want {
+			return false
+		}
+	}
+	return true
+}
+
+// runTime is the form of the time at the beginning of a run's id.
+const runTime = "20060102T150405.000000Z"
+
+// startOf returns the time at which the run of this id began.
+func startOf(run string) (time.Time, error) {
+	text, rest, found := strings.Cut(run, "-")
+	start, err := time.Parse(runTime, text)
+	if err != nil || !found || rest == "" || len(run) > persist.RedriveRunBytesMax {
+		return time.Time{}, fmt.Errorf("--run %q is not the id of a run, such as 20260131T101500.000000Z-3f9c", words.Clip(run))
+	}
+	return start, nil
+}

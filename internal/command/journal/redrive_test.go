@@ -1,0 +1,242 @@
+package journal_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/testrun"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// route answers every request with the status, without a network.
+type route int
+
+// RoundTrip implements http.RoundTripper.
+func (r route) RoundTrip(req *http.Request) (*http.Response, error) {
+	_, _ = io.Copy(io.Discard, req.Body)
+	return &http.Response{StatusCode: int(r), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"error":"no route"}`)), Request: req}, nil
+}
+
+// opened opens the journal.
+func opened(t *testing.T, at string) persist.Journal {
+	t.Helper()
+	p, err := place.ParseSealed("--journal", at, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := place.Open(p, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// routed calls do with a client over the route.
+func routed(t *testing.T, at string, r route, do func(c *oncehttp.Client)) {
+	t.Helper()
+	j := opened(t, at)
+	c, err := oncehttp.New(oncehttp.Config{Journal: j, Transport: r, Origins: []string{"https://api.example.com"}, ResumeWorkers: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(c)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// payment is a request of an amount.
+func payment(t *testing.T, amount, currency string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequest("POST", "https://api.example.com/payments", strings.NewReader(fmt.Sprintf(`{"amount":%q,"currency":%q}`, amount, currency)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return req
+}
+
+// passed enqueues the operations of these keys, and runs a pass.
+func passed(t *testing.T, c *oncehttp.Client, currency string, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if err := c.Enqueue(payment(t, "1.10", currency), oncehttp.Key(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range c.Resume(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRedriveBulk: in bulk it takes what nobody was told, after it has printed totals; the rest is counted, and taken by name with --told.
+func TestRedriveBulk(t *testing.T) {
+	t.Parallel()
+	at := filepath.Join(t.TempDir(), "j.db")
+	routed(t, at, 404, func(c *oncehttp.Client) {
+		passed(t, c, "EUR", "e1", "e2", "asked")
+		passed(t, c, "USD", "u1")
+		for _, key := range []oncehttp.Key{"done", "asked"} { // a call ends the first, and asks for the end of the second
+			resp, err := c.DoKey(payment(t, "1.10", "EUR"), key)
+			if err != nil || resp.StatusCode != 404 {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+		}
+	})
+	routed(t, at, 402, func(c *oncehttp.Client) { passed(t, c, "EUR", "declined") })
+	redrive := func(args ...string) commandtest.Ran {
+		return commandtest.Run(t, append([]string{"journal", "redrive", "--journal", at}, args...)...)
+	}
+	for _, wrong := range []struct{ args, err string }{
+		{"", "say --status, or name each KEY"}, {"k --since 2h", "are for --status"}, {"--status 404 --told --reason r", "one by one"},
+		{"--status 404", "say why"}, {"--status 404 --reason r --run x", "not the id of a run"}, {"--status 404 --dry-run --where a=b", "POINTER=VALUE"},
+		{"--status 404 --reason r", "3 operations would be begun once more; to go ahead all the same: --yes"},
+	} {
+		redrive(strings.Fields(wrong.args)...).Want(t, terminal.ExitUsage).WantErr(t, wrong.err)
+	}
+	totals := "status 404: 3 operations to redrive\n  total /amount EUR: 2.20 in 2 operations = 2.20 in 2 invalid\n  total /amount USD: 1.10 in 1 operation = 1.10 in 1 invalid\n" +
+		"left alone: 2 operations told, or maybe told, to a caller\n"
+	got := redrive("--status", "404", "--since", "2h", "--sum", "/amount", "--currency", "/currency", "--dry-run").Want(t, terminal.ExitOK)
+	if got.Out != totals {
+		t.Errorf("dry run:\n%s\nwant\n%s", got.Out, totals)
+	}
+	got = redrive("--status", "404", "--where", "/currency=EUR", "--reason", "the route was wrong", "--yes").Want(t, terminal.ExitOK)
+	if !strings.HasSuffix(got.Out, "redriven: 2 operations of 2\n") {
+		t.Error(got.Out)
+	}
+	run := runOf(t, got.Err)
+	got = redrive("--status", "404", "--reason", "r", "--yes", "--run", run).Want(t, terminal.ExitOK)
+	if !strings.Contains(got.Out, "left alone: 2 operations begun by this run already\n") || !strings.HasSuffix(got.Out, "redriven: 1 operation of 1\n") {
+		t.Error(got.Out)
+	}
+	redrive("done", "--reason", "r").WantErr(t, "a caller may have been told of its end, and have begun it once more; if nobody has, say --told")
+	redrive("done", "asked", "--told", "--reason", "they agree").Want(t, terminal.ExitOK)
+	if out := commandtest.Run(t, "journal", "show", "e1", "--journal", at).Out; !strings.Contains(out, "replaced  by e1:gen=2\n") {
+		t.Error(out)
+	}
+	if out := commandtest.Run(t, "journal", "show", "e1:gen=2", "--journal", at).Out; !strings.Contains(out, "replaces  e1\n") || !strings.Contains(out, run) || !strings.Contains(out, "the route was wrong (") {
+		t.Error(out)
+	}
+	routed(t, at, 404, func(c *oncehttp.Client) { passed(t, c, "EUR") }) // refused anew, after the run began
+	if got := redrive("--status", "404", "--reason", "r", "--yes", "--run", run).Want(t, terminal.ExitOK); !strings.Contains(got.Out, "nothing to redrive\n") {
+		t.Error(got.Out)
+	}
+}
+
+// runOf returns the id of the run that was printed.
+func runOf(t *testing.T, errs string) string {
+	t.Helper()
+	m := regexp.MustCompile(`run (\S+);`).FindStringSubmatch(errs)
+	if m == nil {
+		t.Fatalf("no run in %q", errs)
+	}
+	return m[1]
+}
+
+// TestRedriveKilled: a redrive in bulk is killed again and again, and goes on with its run. In the end each operation has exactly one
+// successor, and all have. The time for 30,000 is logged (ONCEHTTP_WHOLE).
+func TestRedriveKilled(t *testing.T) {
+	t.Parallel()
+	t.Run("bolt", func(t *testing.T) {
+		t.Parallel()
+		redriveKilled(t, filepath.Join(t.TempDir(), "j.db"))
+	})
+	commandtest.OnServers(t, redriveKilled)
+}
+
+func redriveKilled(t *testing.T, at string) {
+	n := testrun.N(1000, 30_000)
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("order:%d", i)
+	}
+	routed(t, at, 404, func(c *oncehttp.Client) { passed(t, c, "EUR", keys...) })
+	args := []string{"journal", "redrive", "--journal", at, "--status", "404", "--since", "2h", "--reason", "the route was wrong", "--yes"}
+	began, killed := time.Now(), 0
+	for range 4 {
+		kill := make(chan struct{})
+		timer := time.AfterFunc(time.Duration(20+rand.IntN(100+n/20))*time.Millisecond, func() { close(kill) })
+		status, _, errs := commandtest.Command(t, kill, args...)
+		if timer.Stop(); status == terminal.ExitOK {
+			break
+		}
+		killed++
+		if strings.Contains(errs, "run ") && args[len(args)-2] != "--run" {
+			args = append(args, "--run", runOf(t, errs))
+		}
+	}
+	status, out, errs := commandtest.Command(t, nil, args...)
+	t.Logf("%d operations, %d kills: %v", n, killed, time.Since(began))
+	if status != terminal.ExitOK {
+		t.Fatalf("status %d: %s%s", status, out, errs)
+	}
+	j := opened(t, at)
+	defer j.Close()
+	successors, runs := map[string]int{}, map[string]bool{}
+	for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Replaces != "" {
+			successors[rec.Replaces]++
+			runs[rec.RedriveRun] = true
+		} else if rec.ReplacedBy != rec.Key+":gen=2" {
+			t.Errorf("%s is replaced by %q", rec.Key, rec.ReplacedBy)
+		}
+	}
+	for _, key := range keys {
+		if successors[key] != 1 {
+			t.Errorf("%s has %d successors", key, successors[key])
+		}
+	}
+	if len(runs) > 2 { // one more if a kill came before its id was printed
+		t.Errorf("runs %v", runs)
+	}
+}
+
+// TestUnsettle: a settlement is taken back, with the reason, and what callers were told meanwhile; it is refused where it goes on elsewhere.
+func TestUnsettle(t *testing.T) {
+	t.Parallel()
+	at := commandtest.DoubtJournal(t)
+	unsettle := func(args ...string) commandtest.Ran {
+		return commandtest.Run(t, append([]string{"journal", "unsettle", "--journal", at}, args...)...)
+	}
+	commandtest.Run(t, "journal", "settle", commandtest.SeenAs(t, at, "idemp:o:2"), "--absent", "--yes", "--reason", "not at the bank", "--journal", at).Want(t, terminal.ExitOK)
+	unsettle("idemp:o:2").Usage(t, "oncehttp: say why, with --reason")
+	got := unsettle("idemp:o:2", "--reason", "it is at the bank").Want(t, terminal.ExitOK)
+	if got.Out != "held again: idemp:o:2\n" || !strings.Contains(got.Err, "idemp:o:2: settled as absent since ") || !strings.Contains(got.Err, "; no call has asked since") {
+		t.Errorf("%q, %q", got.Out, got.Err)
+	}
+	if got := unsettle("idemp:o:2", "--reason", "r").Want(t, terminal.ExitOK); got.Out != "held again already: idemp:o:2\n" {
+		t.Error(got.Out)
+	}
+	out := commandtest.Run(t, "journal", "show", "idemp:o:2", "--journal", at).Want(t, terminal.ExitOK).Out
+	for _, want := range []string{"held (reopened)", "settled as absent: not at the bank (", "reopened: it is at the bank ("} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	commandtest.Run(t, "journal", "settle", "idemp:o:2", "--happened", "--journal", at).Want(t, terminal.ExitOK)
+	unsettle("idemp:o:1", "--reason", "r").WantErr(t, "and not settled")
+
+	commandtest.Run(t, "journal", "settle", commandtest.SeenAs(t, at, "idemp:o:3"), "--absent", "--yes", "--journal", at).Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "redrive", "idemp:o:3", "--told", "--reason", "again", "--journal", at).Want(t, terminal.ExitOK)
+	unsettle("idemp:o:3", "--reason", "r").WantErr(t, `it goes on under the key "idemp:o:3:gen=2" already`)
+}

@@ -1,0 +1,273 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// redriving is a redrive in bulk under way.
+type redriving struct {
+	*redriveFlags
+	ses        *session.Session
+	sel        selection
+	since, end time.Time // of the operations' ends: the end is the start of the run
+	profile    *profile.Profile
+	s          terminal.Streams
+
+	mu      sync.Mutex
+	clients map[string]*oncehttp.Client // by account
+	begun   int
+	unknown int
+	refused int
+}
+
+// fate is what becomes of a selected operation in this run.
+type fate string
+
+const (
+	fateTaken    fate = "taken"
+	fateBegun    fate = "begun by this run already"
+	fateReplaced fate = "replaced by another operation"
+	fateTold     fate = "told, or maybe told, to a caller"
+	fateNoBytes  fate = "without their requests, which the journal keeps no more"
+)
+
+// bulk redrives what --status selects.
+func (f *redriveFlags) bulk(ctx context.Context, globs []string, p *profile.Profile, s terminal.Streams) error {
+	by := signature()
+	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most {
+		return fmt.Errorf("--reason is longer than %d bytes", most)
+	}
+	f.reason = signed(f.reason, by)
+	work := func(ses *session.Session) error {
+		r := &redriving{redriveFlags: f, ses: ses, profile: p, s: s, clients: map[string]*oncehttp.Client{}}
+		if err := r.prepare(ctx, globs); err != nil {
+			return err
+		}
+		return r.do(ctx)
+	}
+	if f.dry {
+		return f.WithReader(work)
+	}
+	return f.WithJournal(work)
+}
+
+// prepare sets the times and the id of the run, and the selection.
+func (r *redriving) prepare(ctx context.Context, globs []string) (err error) {
+	if r.end = time.Now(); r.run != "" {
+		if r.end, err = startOf(r.run); err != nil {
+			return err
+		}
+	} else if claimer, shared := persist.As[persist.Claimer](r.ses.Journal); shared && !r.dry {
+		if r.end, err = claimer.Now(ctx); err != nil {
+			return place.JournalError(r.Path, err)
+		}
+	}
+	r.end = r.end.UTC().Truncate(time.Microsecond)
+	if r.since, err = parseSince(r.redriveFlags.since, r.end); err != nil {
+		return err
+	}
+	q := r.Query()
+	r.sel, err = (&selectFlags{origin: r.origin, states: []string{persist.StateConfirmed.String()}}).selection(q, globs, r.end)
+	if r.run == "" {
+		var id [4]byte
+		_, _ = rand.Read(id[:]) // never fails
+		r.run = r.end.Format(runTime) + "-" + hex.EncodeToString(id[:])
+	}
+	return err
+}
+
+// do counts, asks, and begins.
+func (r *redriving) do(ctx context.Context) error {
+	taken, text, err := r.count(ctx)
+	if err != nil {
+		return err
+	}
+	for _, line := range text {
+		terminal.Say(r.s.Out, "%s", line)
+	}
+	if r.dry || taken == 0 {
+		return nil
+	}
+	if err := r.s.Confirm(r.yes, fmt.Sprintf("%s would be begun once more", words.Count(taken, "operation"))); err != nil {
+		return err
+	}
+	terminal.Say(r.s.Err, "run %s; if it is broken off, say the same with --run %s", r.run, r.run)
+	err = r.begin(ctx)
+	terminal.Say(r.s.Out, "redriven: %s of %d", words.Count(r.begun, "operation"), taken)
+	switch {
+	case err != nil:
+		return err
+	case r.unknown > 0:
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("of %s nothing is known; say the same with --run %s", words.Count(r.unknown, "operation"), r.run)}
+	case r.refused > 0:
+		return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("%s not begun", words.Count(r.refused, "operation"))}
+	}
+	return nil
+}
+
+// count returns the number of operations to begin, and the lines that tell of all that are selected: by status and sum, and what is left alone.
+func (r *redriving) count(ctx context.Context) (taken int, text []string, err error) {
+	totals, fates := map[int]*results.Totals{}, map[fate]int{}
+	counts := map[int]int{}
+	err = r.each(ctx, func(rec *persist.Record) error {
+		what, err := r.fateOf(ctx, rec)
+		if err != nil {
+			return err
+		}
+		if fates[what]++; what != fateTaken {
+			return nil
+		}
+		status := rec.FinalStatus()
+		if counts[status]++; totals[status] == nil {
+			totals[status] = &results.Totals{Name: r.sums.Amount}
+		}
+		if r.sums.Amount != "" {
+			totals[status].AddRecord(rec, r.sel.declines.ClassOfRecord(rec), &r.sums)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, status := range slices.Sorted(maps.Keys(counts)) {
+		text = append(text, fmt.Sprintf("status %d: %s to redrive", status, words.Count(counts[status], "operation")))
+		for _, line := range totals[status].Lines("operation") {
+			text = append(text, "  "+line)
+		}
+	}
+	if fates[fateTaken] == 0 {
+		text = append(text, "nothing to redrive")
+	}
+	for _, what := range []fate{fateBegun, fateReplaced, fateTold, fateNoBytes} {
+		if n := fates[what]; n > 0 {
+			text = append(text, fmt.Sprintf("left alone: %s %s", words.Count(n, "operation"), what))
+		}
+	}
+	return fates[fateTaken], text, nil
+}
+
+// each calls do for each selected operation that ended in the time of the run.
+func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) error {
+	return session.EachRecord(ctx, r.ses, r.sel.query, func(rec *persist.Record) error {
+		if !rec.Finished.Before(r.end) || rec.Finished.Before(r.since) || !r.matches(rec, &r.sel) {
+			return nil
+		}
+		return do(rec)
+	})
+}
+
+// fateOf returns what becomes of an operation. One whose successor was named and not begun, since a run was broken off, is taken.
+func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
+	switch {
+	case rec.ReplacedBy != "":
+		next, err := r.ses.Journal.Get(ctx, persist.ID{Account: rec.Account, Key: rec.ReplacedBy})
+		switch {
+		case errors.Is(err, persist.ErrNotFound) && rec.ReplacedBy == request.NextGeneration(rec.Key):
+		case errors.Is(err, persist.ErrNotFound):
+			return fateReplaced, nil
+		case err != nil:
+			return "", place.JournalError(r.Path, err)
+		case next.RedriveRun == r.run && next.Replaces == rec.Key:
+			return fateBegun, nil
+		default:
+			return fateReplaced, nil
+		}
+	}
+	switch {
+	case maybeTold(rec):
+		return fateTold, nil
+	case rec.Swept:
+		return fateNoBytes, nil
+	}
+	return fateTaken, nil
+}
+
+// maybeTold reports whether somebody may know of the end of an operation.
+func maybeTold(rec *persist.Record) bool { return !operation.IsUntold(rec) }
+
+// begin redrives the operations that are to be taken, several at once.
+func (r *redriving) begin(ctx context.Context) error {
+	queue := make(chan persist.Record)
+	var wg sync.WaitGroup
+	for range r.workers {
+		wg.Go(func() {
+			for rec := range queue {
+				r.one(ctx, &rec)
+			}
+		})
+	}
+	err := r.each(ctx, func(rec *persist.Record) error {
+		what, err := r.fateOf(ctx, rec)
+		if err == nil && what == fateTaken {
+			queue <- *rec
+		}
+		return err
+	})
+	close(queue)
+	wg.Wait()
+	for _, c := range r.clients {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// one redrives an operation, and counts it.
+func (r *redriving) one(ctx context.Context, rec *persist.Record) {
+	c, err := r.client(words.AccountName(rec.Account))
+	if err == nil {
+		_, err = c.Redrive(ctx, oncehttp.Key(rec.Key), oncehttp.OfAccount(rec.Account), oncehttp.WithNote(r.reason), oncehttp.InRun(r.run), oncehttp.Untold())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err == nil:
+		r.begun++
+		return
+	case errors.Is(err, oncehttp.ErrOutcomeUnknown) && !errors.Is(err, oncehttp.ErrKeyReused):
+		r.unknown++
+	default:
+		r.refused++
+	}
+	if r.unknown+r.refused <= redriveErrorsShown {
+		terminal.Say(r.s.Err, "not begun: %s: %s", rec.Key, strings.TrimPrefix(place.JournalError(r.Path, err).Error(), r.Path+": "))
+	}
+}
+
+// redriveErrorsShown bounds the lines about single operations.
+const redriveErrorsShown = 20
+
+// client returns the client of an account.
+func (r *redriving) client(account string) (*oncehttp.Client, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.clients[account]; c != nil {
+		return c, nil
+	}
+	cfg := r.config(r.profile)
+	cfg.Journal, cfg.Account = r.ses.Journal, account
+	c, err := oncehttp.New(cfg)
+	if err == nil {
+		r.clients[account] = c
+	}
+	return c, err
+}

@@ -1,0 +1,79 @@
+package operation
+
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file decides about operations that ended, and about what stands in their place: Redrive and Rekey begin another operation of the same
+// request, Unsettle takes a settlement back. One rule is for all three. (Invariant 54.)
+
+// Anew is one of these acts.
+type Anew uint8
+
+const (
+	// Redrives begins the next generation of a refused operation, or of one settled as absent.
+	Redrives Anew = iota
+	// Rekeys begins an operation under another key, in place of one settled as absent.
+	Rekeys
+	// Unsettles takes a settlement back: the operation is held again.
+	Unsettles
+)
+
+// Successors holds the facts about the operations that stand in the place of another. What the act itself has begun earlier, with the same
+// bytes, is not among them.
+type Successors struct {
+	Replaced bool // the record names another successor than this act's (Record.ReplacedBy)
+	Higher   bool // a higher generation of its key stands
+	Taken    bool // the key that the act would begin has another operation
+}
+
+// any reports whether anything stands in its place. (Invariant 54.)
+func (s Successors) any() bool { return s.Replaced || s.Higher || s.Taken }
+
+// MayAnew returns the reason against an act on an operation that ended. What was mismatched, abandoned or succeeded is never begun
+// once more: nobody can say that it had no effect. (Invariants 1 and 54.)
+func (o *Op) MayAnew(act Anew, s Successors) Refusal {
+	ended := false
+	switch act {
+	case Redrives:
+		ended = o.Standing == Absent || o.Standing == Refused
+	case Rekeys:
+		ended = o.Standing == Absent
+	case Unsettles:
+		ended = o.State == persist.StateSettled || o.Hold == persist.HoldReopened // by an earlier call
+	}
+	switch {
+	case !ended:
+		return NotAbsent
+	case s.any():
+		return IsReplaced
+	}
+	return MayAct
+}
+
+// Reopened returns the operation after its settlement was taken back: held, and never pending. Nothing sends it before a person ends it once more.
+func (o Op) Reopened() Op {
+	o = o.HeldFor(persist.HoldReopened)
+	o.Standing, o.Unreported = Open, false
+	o.Answered, o.Status, o.Dropped, o.AskAgain = false, 0, false, false // the answer was the person's word
+	return o
+}
+
+// Redriven returns a new operation as a Redrive begins it: promised, and never sent.
+func (o Op) Redriven(before time.Time) Op { return o.Promised(before) }
+
+// NotesTold reports whether a call that tells of the end of this operation must note that first (Record.Told). A person may take the end back,
+// or begin the operation once more, and must know. (Invariant 55.)
+func NotesTold(rec *persist.Record) bool {
+	return !rec.Told && (rec.State == persist.StateSettled || StandingOf(rec) == Refused)
+}
+
+// IsUntold reports whether nobody was told of the end of a record: it was begun by an Enqueue, or in a transaction, and ended under Resume or
+// Run. No call has asked for the end since, and OnResult was not given it. So nobody can have begun the operation once more under a key of
+// its own. Of a generated key nobody can say so. (Invariant 55.)
+func IsUntold(rec *persist.Record) bool {
+	handed := rec.Results && rec.OwedFrom.IsZero()
+	return rec.Enqueued && !rec.Generated && !rec.PlainHTTP && !rec.Told && !handed && rec.State.Final()
+}

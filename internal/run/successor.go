@@ -1,0 +1,207 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds the look for what stands in the place of an operation, and the mark in its record. The mark is a compare-and-set: of a
+// Redrive, a Rekey and an Unsettle of one operation, in whatever processes, one at most succeeds.
+
+// generationsAhead is how many generations above that of an operation are looked for. A business that counts one up with each try
+// leaves few of them out. Each is a look into the journal.
+const generationsAhead = 5
+
+// amendTries bounds the looks at a record that others amend meanwhile. Each of them gets on with it.
+const amendTries = 20
+
+// successor is the part that Redrive, Rekey and Unsettle share.
+type successor struct {
+	*engine
+	ctx  context.Context
+	name string // of the call
+	act  operation.Anew
+}
+
+// standing is what stands in the place of an operation.
+type standing struct {
+	operation.Successors
+	named string          // one of them
+	own   *persist.Record // begun by an earlier call of the same act; nil: none
+	taken *persist.Record // of another operation under the key that the act would begin; nil: none
+}
+
+// look looks for what stands in the place of old. next is the record that the act would begin; nil: none.
+func (s successor) look(old *persist.Record, next *persist.Record) (standing, error) {
+	var found standing
+	own := ""
+	if next != nil {
+		own = next.Key
+	}
+	if old.ReplacedBy != "" && old.ReplacedBy != own {
+		found.Replaced, found.named = true, old.ReplacedBy
+	}
+	first, n := request.Generations(old.Key)
+	keys := make([]string, 0, generationsAhead+1)
+	for g := n + 1; g <= n+generationsAhead; g++ {
+		if key := request.Generation(first, g); key != own {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		exists, err := s.exists(s.ctx, persist.ID{Account: old.Account, Key: key})
+		if err != nil {
+			return found, err
+		}
+		if exists && !found.Replaced {
+			found.Higher, found.named = true, key
+		}
+	}
+	if next == nil {
+		return found, nil
+	}
+	rec, err := s.journal.Get(s.ctx, next.ID)
+	switch {
+	case errors.Is(err, persist.ErrNotFound):
+	case err != nil:
+		return found, err
+	case s.isOwn(old, &rec):
+		found.own = &rec
+	default:
+		found.Taken, found.taken = true, &rec
+	}
+	return found, nil
+}
+
+// isOwn reports whether a record was begun in the place of old, with its bytes.
+func (s successor) isOwn(old, rec *persist.Record) bool {
+	return rec.Replaces == old.Key && rec.Account == old.Account && bytes.Equal(rec.Fingerprint, old.Fingerprint)
+}
+
+// may returns an error if the act is refused. It is about the operation, and names what stands in its place.
+func (s successor) may(old *persist.Record, found *standing) error {
+	op := operation.OpOf(old, 0)
+	switch op.MayAnew(s.act, found.Successors) {
+	case operation.NotAbsent:
+		return s.refuse(s.ctx, s.name, old, operation.KeyOnly, fmt.Errorf("it is %s, and not %s", endOf(old), s.wanted()), whyFinal(old)...).err
+	case operation.IsReplaced:
+		if found.named == "" {
+			cause := fmt.Errorf("%q belongs to another operation", found.taken.Key)
+			return s.refuse(s.ctx, s.name, found.taken, operation.Other, cause, ErrKeyReused).err
+		}
+		about := unclear(old.Key)
+		about.state = old.State
+		return newError(s.name, about, fmt.Errorf("it goes on under the key %q already", found.named), ErrKeyReused)
+	}
+	return nil
+}
+
+// endOf names the end of a record, or its state.
+func endOf(rec *persist.Record) string {
+	switch operation.StandingOf(rec) {
+	case operation.Succeeded, operation.Accepted, operation.Happened:
+		return rec.State.String() + " as a success"
+	case operation.Refused:
+		return "refused"
+	}
+	return rec.State.String()
+}
+
+// wanted names the ends on which the act is allowed.
+func (s successor) wanted() string {
+	switch s.act {
+	case operation.Redrives:
+		return "refused or settled as absent"
+	case operation.Rekeys:
+		return "settled as absent"
+	}
+	return "settled"
+}
+
+// link names next in the record of old, unless it is there. found is the result of a look at old. untold: not after a caller was told of
+// the end. On return it is durable that old has ended, and that next replaces it.
+func (s successor) link(old *persist.Record, next persist.Record, found standing, untold bool) error {
+	for tries := 1; ; tries++ {
+		if err := s.may(old, &found); err != nil {
+			return err
+		}
+		switch {
+		case old.ReplacedBy == next.Key:
+			return nil
+		case untold && !operation.IsUntold(old):
+			return s.told(old)
+		}
+		linked := *old
+		linked.ReplacedBy = next.Key
+		linked, err := s.journal.Amend(s.ctx, linked)
+		if err == nil {
+			*old = linked
+			return nil
+		}
+		if err := s.again(old, err, tries); err != nil {
+			return err
+		}
+		if found, err = s.look(old, &next); err != nil {
+			return s.failed(old, err)
+		}
+	}
+}
+
+// again reads old again after an Amend that failed because the record has changed. Any other error ends the call.
+func (s successor) again(old *persist.Record, err error, tries int) error {
+	if !errors.Is(err, persist.ErrStale) || tries == amendTries {
+		return s.failed(old, err)
+	}
+	now, err := s.journal.Get(s.ctx, old.ID)
+	if err != nil {
+		return s.failed(old, err)
+	}
+	*old = now
+	return nil
+}
+
+// told refuses an act on an operation if somebody may have been told of its end.
+func (s successor) told(old *persist.Record) error {
+	return s.refuse(s.ctx, s.name, old, operation.KeyOnly, errors.New("a caller may have been told of its end, and have begun it once more"), whyFinal(old)...).err
+}
+
+// taken takes the mark back, as far as it can, and returns the error for a key that belongs to another operation: that began after the look.
+func (s successor) taken(old persist.Record, by *persist.Record) error {
+	if old.ReplacedBy == by.Key {
+		old.ReplacedBy = ""
+		_, _ = s.journal.Amend(s.ctx, old) // else it names the operation that stands in its place
+	}
+	found := standing{Successors: operation.Successors{Taken: true}, taken: by}
+	return s.may(&old, &found)
+}
+
+// unassignedKey returns an error if an operation of the new key stands under no account, and none under the account: the act would begin
+// one.
+func (s successor) unassignedKey(next *persist.Record) error {
+	named := request.Named{Account: next.Account, Keys: []string{next.Key}}
+	id, found, err := s.standsUnassigned(s.ctx, &named)
+	if err == nil && found {
+		var exists bool
+		if exists, err = s.exists(s.ctx, next.ID); exists {
+			found = false
+		}
+	}
+	switch {
+	case err != nil:
+		return journalError(s.name, next, err)
+	case found:
+		return s.strangerError(s.ctx, s.name, id, s.unassignedCause(s.ctx, id, next.Account))
+	}
+	return nil
+}
+
+// failed returns the error for a failure of the journal. The act may have done a part of its work.
+func (s successor) failed(old *persist.Record, err error) error {
+	return outrun(s.name, &persist.Record{ID: old.ID, State: old.State, MaybeSent: true}, err)
+}

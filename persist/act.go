@@ -1,0 +1,77 @@
+package persist
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Attempt is one try to send an operation, for operators to look at.
+type Attempt struct {
+	// At is when it began.
+	At time.Time
+	// Took is how long it was, to its answer or error.
+	Took time.Duration
+	// Status is the answer's; 0 if there was none.
+	Status int
+	// Sent: it was handed to the network, or may have been.
+	Sent bool
+	// Error is the reason for a missing answer, in at most AttemptErrorBytesMax; it holds
+	// no body, no credential and no query string.
+	Error string
+}
+
+// The bounds of the data kept for operators.
+const (
+	// HistoryMax is how many attempts a record keeps.
+	HistoryMax = 16
+	// ActsMax is how many acts a record keeps.
+	ActsMax = 8
+	// NoteBytesMax is how long a note may be.
+	NoteBytesMax = 1000
+	// RedriveRunBytesMax is how long Record.RedriveRun may be.
+	RedriveRunBytesMax = 64
+	// AttemptErrorBytesMax is how long the error of an attempt may be.
+	AttemptErrorBytesMax = 200
+)
+
+// Act is an act of a person on an operation, or of Config.Reconcile, for operators to look at.
+type Act struct {
+	// At is when it was.
+	At time.Time
+	// Did is the act: one of the words below.
+	Did string
+	// Note is the reason given for it, with its author where the caller gave one. At most NoteBytesMax.
+	Note string
+}
+
+// The values of Act.Did.
+const (
+	ActHappened  = "settled as happened"
+	ActAbsent    = "settled as absent"
+	ActAbandoned = "abandoned"
+	ActReopened  = "reopened"
+)
+
+// Acted adds an act. Of more than ActsMax the oldest are left out.
+func (r *Record) Acted(a Act) {
+	kept := r.Acts[max(len(r.Acts)+1-ActsMax, 0):]
+	r.Acts = append(slices.Clone(kept), a)
+}
+
+// validateActs checks the acts. The acts of a sealed record are in one note.
+func (r *Record) validateActs() error {
+	if len(r.Acts) > ActsMax {
+		return fmt.Errorf("%w: %d acts, want at most %d", ErrInvalid, len(r.Acts), ActsMax)
+	}
+	most := NoteBytesMax
+	if r.Carrier == CarrierSealed {
+		most = ActsMax*(NoteBytesMax+100) + sealedNoteMax
+	}
+	for _, a := range r.Acts {
+		if len(a.Note) > most || len(a.Did) > 100 {
+			return fmt.Errorf("%w: an act with a note of %d bytes, want at most %d", ErrInvalid, len(a.Note), most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Amend implements [persist.Journal]. It waits for everything queued of the record: a Finish under way decides first.
+func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := j.start(ctx); err != nil {
+		return persist.Record{}, err
+	}
+	if err := rec.ReadyToAmend(); err != nil {
+		return persist.Record{}, err
+	}
+	keys := j.hash.keys(&rec)
+	s, err := j.lockEnded(&rec, keys)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	next := rec.Clone()
+	next.Revision++
+	c := change{seq: rec.Seq, progress: encodeProgress(&next), keys: keys, before: s}
+	if a := next.Answer; a != nil && len(a.Body) > inlineMax {
+		c.answer = a.Body
+	}
+	s.rev++
+	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
+	s.group, s.created = keys.group, dueAt(next.Created)
+	s.setState(next.State, next.NextAttempt, next.SendUntil)
+	s.reason = j.slots.number([]byte(next.HoldReason))
+	s.mark(slotChanged, true)
+	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
+	s.mark(slotUnreported, next.Unreported)
+	s.mark(slotOwed, next.Owed())
+	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
+	j.slots.set(c.seq, s)
+	j.collecting.put(c)
+	if err := j.unlockAndAwait(j.collecting); err != nil {
+		return persist.Record{}, err
+	}
+	return next, nil
+}
+
+// lockEnded locks mu and returns the slot of the final record read by the caller as rec. Nothing of the record is queued then. After
+// an error mu is not held. rec has the later SendUntil.
+// Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
+func (j *Journal) lockEnded(rec *persist.Record, keys recordKeys) (slot, error) {
+	if rec.Revision >= math.MaxUint32 {
+		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
+	}
+	for {
+		if err := j.stands(rec); err != nil {
+			return slot{}, err
+		}
+		now, err := j.lookup(rec.ID)
+		if err != nil {
+			return slot{}, err
+		}
+		if !now.State.Final() {
+			return slot{}, stale(&now)
+		}
+		rec.ExtendSendUntil(now.SendUntil)
+		j.mu.Lock()
+		if err := j.usable(); err != nil {
+			j.mu.Unlock()
+			return slot{}, err
+		}
+		if j.queued(rec.Seq) {
+			j.awaitQueued(rec.Seq)
+			continue
+		}
+		s, found := j.slots.get(rec.Seq)
+		switch {
+		case !found || uint64(s.rev) != rec.Revision || s.is(slotOpen): // it has changed since
+		case s.flags&slotIdentity != keys.check:
+			j.mu.Unlock()
+			return slot{}, fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
+		default:
+			return s, nil
+		}
+		j.mu.Unlock()
+	}
+}

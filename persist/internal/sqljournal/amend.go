@@ -1,0 +1,65 @@
+package sqljournal
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Amend implements [persist.Journal].
+func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if j == nil {
+		return persist.Record{}, errNotOpened
+	}
+	if err := ctx.Err(); err != nil {
+		return persist.Record{}, err
+	}
+	if err := rec.ReadyToAmend(); err != nil {
+		return persist.Record{}, err
+	}
+	row := newChange(&rec)
+	if err := row.Fits(j.d.Most()); err != nil {
+		return persist.Record{}, j.failed(err)
+	}
+	err := j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+		where, args := row.ended()
+		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ? AND send_until <= ?"))
+		args = append(append(row.changed(), args...), row.Created, row.Fingerprint, row.SendUntil)
+		n, err := exec(ctx, conn, statement, args)
+		if err != nil || n > 0 {
+			return err
+		}
+		now, err := j.stands(ctx, conn, row)
+		if err != nil {
+			return err
+		}
+		if now.Revision == row.Revision+1 && bytes.Equal(now.Token, row.Token) {
+			return j.confirm(ctx, conn) // an earlier try of this call has landed
+		}
+		if state := persist.State(now.State); !state.Final() {
+			return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, row.Key, state, now.Revision)
+		}
+		now.State = int64(persist.StatePending) // it has ended, as it should
+		return now.refuse(row)
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	if row.SendUntil > nanoseconds(rec.SendUntil) {
+		rec.SendUntil = instant(row.SendUntil)
+	}
+	rec.Revision++
+	return rec, nil
+}
+
+// ended returns a condition for the final record read by the caller.
+func (r *Row) ended() (where string, args []any) {
+	where, args = "id = ? AND revision = ? AND state >= 2", []any{r.ID, r.Revision}
+	if r.Seq.Valid {
+		where, args = where+" AND seq = ?", append(args, r.Seq.Int64)
+	}
+	return where, args
+}
