@@ -266,6 +266,10 @@ type Record struct {
 	// if there was none.
 	Status int
 
+	// Evidence is an event of the API that proves the effect: the operation is settled as happened by it, or will be. Update and
+	// Finish store it, and nothing clears it: it outlasts the answer. The record may have been sent. Nil: there is none.
+	Evidence *Evidence
+
 	// History is the latest attempts, oldest first, HistoryMax at most. It is
 	// written together with other changes of the operation only: the
 	// attempts of a process that died may be missing.
@@ -388,6 +392,10 @@ func (r *Record) Clone() Record {
 	c.Scopes = slices.Clone(r.Scopes)
 	c.Fingerprint = slices.Clone(r.Fingerprint)
 	c.History = slices.Clone(r.History)
+	if r.Evidence != nil {
+		e := *r.Evidence
+		c.Evidence = &e
+	}
 	if r.Answer != nil {
 		a := *r.Answer
 		a.Header = a.Header.Clone()

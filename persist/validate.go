@@ -66,5 +66,5 @@ func (r *Record) validateBounds() error {
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	}
-	return cmp.Or(r.validateKeptFields(), r.validateCredentials(), r.validateScopes())
+	return cmp.Or(r.validateKeptFields(), r.validateCredentials(), r.validateScopes(), r.validateEvidence())
 }

@@ -64,8 +64,9 @@ const (
 	progressForOperators // status, note and history follow the lease's owner
 	progressTexts        // a list of tagged texts follows those
 	progressKeyTold
-	progressKeeping // KeepAnswer and KeepKey follow the revision
-	progressOwed    // OwedFrom follows those
+	progressKeeping  // KeepAnswer and KeepKey follow the revision
+	progressOwed     // OwedFrom follows those
+	progressEvidence // the evidence follows the texts
 
 	progressFlags // one past the last
 )
@@ -137,6 +138,9 @@ func IntentSize(r *persist.Record, limit int) int {
 // ProgressSize bounds the size of r's progress likewise.
 func ProgressSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds)
+	if e := r.Evidence; e != nil {
+		n += 6*binary.MaxVarintLen64 + len(e.Event) + len(e.Type) + len(e.By) + len(e.Scheme) + len(e.Digest)
+	}
 	for i := range r.History {
 		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
 	}
@@ -278,6 +282,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressUnreported, r.Unreported)
 	set(progressKeyTold, r.KeyTold)
 	set(progressOwed, !r.OwedFrom.IsZero())
+	set(progressEvidence, r.Evidence != nil)
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
@@ -302,6 +307,9 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	}
 	if flags&progressTexts != 0 {
 		b = appendTexts(b, r)
+	}
+	if r.Evidence != nil {
+		b = appendEvidence(b, r.Evidence)
 	}
 	if r.Answer != nil {
 		b = appendAnswer(b, r.Answer, limit)
@@ -339,6 +347,14 @@ func appendTexts(b []byte, r *persist.Record) []byte {
 		}
 	}
 	return b
+}
+
+// appendEvidence appends the texts of an evidence, and its time.
+func appendEvidence(b []byte, e *persist.Evidence) []byte {
+	for _, s := range [...]string{e.Event, e.Type, e.By, e.Scheme, e.Digest} {
+		b = appendString(b, s)
+	}
+	return appendTime(b, e.At)
 }
 
 // appendAnswer appends an answer, at the end of a progress. Its time is among those of

@@ -33,7 +33,8 @@ func full() persist.Record {
 		Attempts: 4, Sends: 5, Drives: 6, LeaseOwner: "worker 1", LeaseUntil: at.Add(6),
 		Answer: &persist.Answer{Status: 409, Header: http.Header{"A": {"b"}}, Body: []byte("answer"),
 			BodyDropped: true, Replayed: true, AlreadyDone: true, Stored: true, At: at.Add(7)},
-		Token: "tok_1", Replaces: "idemp:order:u1:o0", Credential: "sha256:00", Region: "eu", SealedNeeds: "1 seal=a hidden=AAAA", Effect: persist.EffectAbsent, Finished: at.Add(8), Swept: true, Status: 402, Note: "looked at it, it is paid",
+		Evidence: &persist.Evidence{Event: "evt_1", Type: "payment.\xff", By: "key", Scheme: "stripe", Digest: "\x00digest", At: at.Add(13)},
+		Token:    "tok_1", Replaces: "idemp:order:u1:o0", Credential: "sha256:00", Region: "eu", SealedNeeds: "1 seal=a hidden=AAAA", Effect: persist.EffectAbsent, Finished: at.Add(8), Swept: true, Status: 402, Note: "looked at it, it is paid",
 		History: []persist.Attempt{{At: at.Add(9), Took: 3, Status: 503, Sent: true, Error: "no answer"}, {At: at.Add(10)}},
 	}
 }
