@@ -14,12 +14,13 @@ type Refusal uint8
 
 // The refusals, in the order of the checks.
 const (
-	MayAct    Refusal = iota // none
-	HasMoved                 // the operation has changed since the person saw it
-	HasEnded                 // it has ended
-	IsLeased                 // another process has it
-	NotAbsent                // it is not settled as absent, and no lookup can do so
-	IsSending                // a send of it may be on its way
+	MayAct      Refusal = iota // none
+	HasMoved                   // the operation has changed since the person saw it
+	HasEnded                   // it has ended
+	IsLeased                   // another process has it
+	NotAbsent                  // it is not settled as absent, and no lookup can do so
+	IsSending                  // a send of it may be on its way
+	IsWitnessed                // an event of the API proves that it happened
 )
 
 // Ending holds the facts behind a Settle or Abandon.
@@ -28,11 +29,12 @@ type Ending struct {
 	Leased   bool // another process has a lease of it
 	Deserted bool // the lease of another process is over, and its drive has not ended: that process may be frozen, with a send on its way
 	Absent   bool // it is to be settled as absent
+	Happened bool // it is to be settled as happened
 	Now      time.Time
 }
 
 // MayEnd returns the reason against a Settle or Abandon. An operation already settled as absent has ended, however it was seen. Absent is not
-// said while a send of a deserted operation may be on its way. (Invariants 2, 8 and 31.)
+// said while a send of a deserted operation may be on its way. (Invariants 2, 8, 31 and 56.)
 func (o *Op) MayEnd(e Ending) Refusal {
 	switch {
 	case e.Moved && o.Standing != Absent:
@@ -41,6 +43,8 @@ func (o *Op) MayEnd(e Ending) Refusal {
 		return HasEnded
 	case e.Leased:
 		return IsLeased
+	case o.EndsByEvidence() && !e.Happened:
+		return IsWitnessed
 	case e.Absent && e.Deserted && e.Now.Before(o.SendUntil):
 		return IsSending
 	}

@@ -94,7 +94,7 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 	op, moved := operation.OpOf(&rec, 0), chosen.moved(&rec, act)
 	switch op.MayEnd(operation.Ending{
 		Moved: moved != nil, Leased: e.leasedElsewhere(&rec), Deserted: rec.LeaseOwner != "" && rec.LeaseOwner != e.owner,
-		Absent: chosen.absent, Now: e.clock.Earliest(),
+		Absent: chosen.absent, Happened: chosen.happened, Now: e.clock.Earliest(),
 	}) {
 	case operation.HasMoved:
 		return e.stale(ctx, name, &rec, moved)
@@ -102,6 +102,9 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, fmt.Errorf("it is %v", rec.State), whyFinal(&rec)...).err
 	case operation.IsLeased:
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+	case operation.IsWitnessed:
+		cause := fmt.Errorf("an event of the API proves that it happened (%s %s); Resume settles it so", rec.Evidence.Type, rec.Evidence.Event)
+		return e.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrStale).err
 	case operation.IsSending:
 		cause := fmt.Errorf("a process that had it may be sending it until %v; look at the API after that, and settle it then", rec.SendUntil.UTC().Format(time.RFC3339))
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrInFlight).err

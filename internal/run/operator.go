@@ -51,7 +51,8 @@ type Chosen struct {
 	Undo    bool            // of Undo
 	Seen    *persist.Record // of AsSeen; nil: nobody has seen the operation
 
-	absent bool // by the act, nothing happened
+	absent   bool // by the act, nothing happened
+	happened bool // by the act, it happened
 }
 
 // SeenIn returns the part of a record kept by AsSeen.
@@ -152,7 +153,7 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 	if err != nil {
 		return c.wrong(ctx, "settle", key, chosen, err)
 	}
-	chosen.absent = r.Effect == persist.EffectAbsent
+	chosen.absent, chosen.happened = r.Effect == persist.EffectAbsent, r.Effect == persist.EffectHappened
 	return c.end(ctx, "settle", key, chosen, func(call callers, rec persist.Record) error {
 		return resolve(call.Work().Context(ctx), c.engine, rec, r.kept(call, &c.cfg, &rec))
 	})

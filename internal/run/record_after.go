@@ -60,7 +60,7 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 			return d.journal.Forget(ctx, d.rec)
 		case operation.EndConfirmed:
 			written, err = d.finish(ctx, now, finish)
-		case operation.EndMismatched, operation.EndAbsent:
+		case operation.EndMismatched, operation.EndAbsent, operation.EndHappened:
 			written, err = d.finish(ctx, now, d.journal.Finish)
 		default:
 			err = d.leaveUnfinished(now)
@@ -228,8 +228,8 @@ func (d ending) holdNote() string {
 	return strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
 }
 
-// change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by a claim
-// of this very client during the run, or by both. Then change updates rec from the journal and calls write once more.
+// change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by the
+// evidence of an event, by a claim of this very client during the run, or by some of these. Then change updates rec from the journal and calls write once more.
 func (e *engine) change(ctx context.Context, rec *persist.Record, write func() error) error {
 	err := e.rewrite(ctx, rec, write)
 	if err == nil {
@@ -254,6 +254,7 @@ func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() 
 			return err
 		}
 		rec.Revision, rec.Drives, rec.Enqueued, rec.SendBefore = now.Revision, now.Drives, now.Enqueued, now.SendBefore
+		rec.Evidence = now.Evidence
 		err = write()
 	}
 	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
@@ -262,11 +263,14 @@ func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() 
 	return err
 }
 
-// onlyMarkedOrClaimed reports whether an Enqueue's mark, one claim of this client, or both are the only changes to a record between before
+// onlyMarkedOrClaimed reports whether an Enqueue's mark, an event's evidence, one claim of this client, or some of these are the only changes to a record between before
 // and now. A claim by another process leaves another owner, and the end of its lease takes one more revision.
 func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
 	known := before.Revision
 	if now.Enqueued && !before.Enqueued {
+		known++
+	}
+	if now.Evidence != nil && before.Evidence == nil {
 		known++
 	}
 	if now.Revision == known+1 && now.LeaseOwner == e.owner {

@@ -31,6 +31,7 @@ type Slice struct {
 	BeginFail bool // a Begin may fail
 	Drops     bool // no answer is small enough to be kept
 	Rekeys    bool // a person may call Rekey
+	Witness   bool // an event of the API may say that it took effect
 
 	verdicts map[reading]classify.Verdict
 	recs     map[Rec]*Rec
