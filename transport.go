@@ -2,9 +2,11 @@ package oncehttp
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/run"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Transport returns the client as an http.RoundTripper.
@@ -86,3 +88,73 @@ func (c *Client) StandardClient() *http.Client {
 // Writes returns false for nil. It reads the body through GetBody. Without GetBody, and in
 // every other doubt, it returns true.
 func Writes(req *http.Request) bool { return request.Writes(req) }
+
+// WebhookVerifier checks the signatures of an API's events: a *sign.WebhookVerifier.
+type WebhookVerifier interface {
+	// Scheme returns the name of the scheme, as in profile.Webhook.Scheme.
+	Scheme() string
+	// Fields returns the JSON pointers to the signed values of an event; nil if a signature covers the whole body.
+	Fields() []string
+	// Verify returns an error unless the signature is good. value returns the text of an event at a pointer, for a scheme that signs fields.
+	Verify(header http.Header, body []byte, value func(pointer string) (text string, ok bool)) error
+}
+
+// WebhookReference is a business reference that the events of an API have.
+type WebhookReference struct {
+	_ struct{}
+
+	// Event is the JSON pointer to it in an event.
+	Event string
+	// Request is the pointer to it in a request, one of Config.KeepFields.
+	Request string
+}
+
+// WebhookConfig has the settings of Webhook.
+type WebhookConfig struct {
+	_ struct{}
+
+	// Verifier has the secret of the API's events. Required: see sign.WebhookOf.
+	Verifier WebhookVerifier
+	// Profile says which events prove something (profile.Webhook). Zero: Config.Profile.
+	Profile *profile.Profile
+	// Test: the operations of the client are of the API's test environment, and events of the other one prove nothing.
+	Test bool
+	// Origins are the origins of the operations, as in Record.Origin; an event proves nothing about any other one. Set it if the
+	// journal has operations of several environments of one API. Zero: all.
+	Origins []string
+	// References are business references beside those of the profile. Zero: none.
+	References []WebhookReference
+	// MaxBytes bounds a body. Zero: 1 MiB. At most 16 MiB.
+	MaxBytes int64
+	// ReadTimeout bounds the time for reading a body, if the server can bound it. Zero: 10 s. At most 1 min.
+	ReadTimeout time.Duration
+}
+
+// Webhook returns a handler for the events of an API. They are a second witness: a signed event of a type that the
+// profile lists as proof, which names exactly one operation that was, or may have been, sent, proves that it happened.
+// The operation is then settled as happened, by this client or by whoever runs it, and the event is kept in
+// Record.Evidence. All other events prove nothing, and no event proves that an operation did not happen. See
+// docs/webhooks.md.
+//
+// The handler answers 200 once an event is durable, or proves nothing; 400 for a bad signature; 503 if the journal
+// fails, and then the API sends the event again. Config.Observe gets EventWitnessed, EventContradicted and EventUnproved.
+// Errors: ErrConfig, for a nil client, a missing Verifier, or a profile without such events.
+func Webhook(client *Client, c WebhookConfig) (http.Handler, error) {
+	h, err := client.inner().Webhook(run.WebhookConfig{
+		Verifier: c.Verifier, Profile: c.Profile, Test: c.Test, Origins: c.Origins, References: referencesOf(c.References),
+		MaxBytes: c.MaxBytes, ReadTime: c.ReadTimeout,
+	})
+	if err != nil {
+		return nil, errorOf(err)
+	}
+	return h, nil
+}
+
+// referencesOf converts references for package run.
+func referencesOf(list []WebhookReference) []profile.EventField {
+	var all []profile.EventField
+	for _, r := range list {
+		all = append(all, profile.EventField{Event: r.Event, Request: r.Request})
+	}
+	return all
+}

@@ -31,8 +31,9 @@ func importRules() []rule {
 		{"internal/run", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",
 			module + "/profile", module + "/persist", module + "/persist/bolt",
-			module + "/internal/classify", module + "/internal/dsn", module + "/internal/wire", module + "/internal/request", module + "/internal/sanitize", module + "/internal/inflight", module + "/internal/known", module + "/internal/operation", module + "/internal/lease", module + "/internal/lanes",
+			module + "/internal/classify", module + "/internal/dsn", module + "/internal/wire", module + "/internal/request", module + "/internal/sanitize", module + "/internal/inflight", module + "/internal/known", module + "/internal/operation", module + "/internal/lease", module + "/internal/lanes", module + "/internal/webhook",
 		}},
+		{"internal/webhook", true, []string{module + "/profile", module + "/persist", module + "/internal/jsonpointer", module + "/internal/operation", module + "/internal/request"}},
 		{"internal/lanes", true, []string{module + "/persist"}},
 		{"internal/lease", true, []string{module + "/persist"}},
 		{"internal/classify", true, []string{module + "/profile", module + "/internal/jsonpointer"}},

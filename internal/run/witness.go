@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/http"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/webhook"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // This file holds the events of an API as evidence of the effects of operations: operation.Testimony decides.
@@ -167,4 +171,33 @@ func (c *Client) Named(ctx context.Context, key string) iter.Seq2[persist.Record
 		defer leave()
 		c.cfg.Journal.List(ctx, persist.Query{Account: c.account(ctx), Key: key})(loopBody(c.visits, "Webhook", yield))
 	}
+}
+
+// WebhookConfig has the fields of oncehttp.WebhookConfig, documented there.
+type WebhookConfig struct {
+	Verifier   webhook.Verifier
+	Profile    *profile.Profile
+	Test       bool
+	Origins    []string
+	References []profile.EventField
+	MaxBytes   int64
+	ReadTime   time.Duration
+}
+
+// Webhook is oncehttp.Webhook.
+func (c *Client) Webhook(w WebhookConfig) (http.Handler, error) {
+	if cause := c.unusable(context.Background()); cause != nil {
+		return nil, newError("webhook", nothing(""), cause, ErrConfig)
+	}
+	if w.Profile == nil {
+		w.Profile = c.cfg.Profile
+	}
+	h, err := webhook.New(webhook.Config{
+		Client: c, Verifier: w.Verifier, Profile: w.Profile, Test: w.Test, Origins: w.Origins, References: w.References,
+		BasePath: c.cfg.BasePath, MaxBytes: w.MaxBytes, ReadTime: w.ReadTime,
+	})
+	if err != nil {
+		return nil, newError("webhook", nothing(""), err, ErrConfig)
+	}
+	return h, nil
 }
