@@ -77,6 +77,9 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 		d.wake()
 	default:
 		err = d.noteEnd(ctx, &written, err)
+		if e := written.Evidence; e != nil && err == nil && written.FinalEffect() != persist.EffectHappened { // callers were told before
+			d.contradicted(ctx, &written, e)
+		}
 	}
 	// The error of LeaveOpen names the reason for the stop of the drive.
 	if w != operation.LeaveOpen {

@@ -195,7 +195,8 @@ func TestEventDuringACall(t *testing.T) {
 			enginetest.OnEach(t, enginetest.AllEngines(), func(t *testing.T, s enginetest.Shared) {
 				wire := newHolding(row.reply)
 				j := s.Open()
-				c, _ := clienttest.New(t, wire, clienttest.On(j, stripe))
+				events := &clienttest.Events{}
+				c, _ := clienttest.New(t, wire, clienttest.On(j, stripe, func(cfg *oncehttp.Config) { cfg.Observe = events.Observe }))
 				h := handler(t, c, nil)
 				done := make(chan error, 1)
 				go func() {
@@ -211,6 +212,15 @@ func TestEventDuringACall(t *testing.T) {
 				}
 				close(wire.answer)
 				err := <-done
+				if s.Server && name == "refusal" { // the caller has the answer before the record, and somebody is told
+					clienttest.Must(t, err)
+					clienttest.Must(t, c.Flush(t.Context()))
+					rec := clienttest.Lookup(t, c, "k")
+					if rec.FinalEffect() != persist.EffectRefused || rec.Evidence == nil || len(events.Of(oncehttp.EventContradicted)) != 1 {
+						t.Errorf("%v, %q, evidence %v, %d events; want confirmed, refused, with evidence, one event", rec.State, rec.FinalEffect(), rec.Evidence, len(events.Of(oncehttp.EventContradicted)))
+					}
+					return
+				}
 				for _, is := range row.is {
 					if !errors.Is(err, is) {
 						t.Errorf("the call: %v, want %v", err, is)
@@ -232,7 +242,7 @@ func TestEventDuringACall(t *testing.T) {
 // sends nothing.
 func TestCrashBeforeTheEvidenceApplies(t *testing.T) {
 	t.Parallel()
-	for name, go_ := range map[string]func(t *testing.T, c *oncehttp.Client){
+	for name, proceed := range map[string]func(t *testing.T, c *oncehttp.Client){
 		"Resume": func(t *testing.T, c *oncehttp.Client) {
 			if r := clienttest.Resume(t, c)["k"]; r.Err != nil || r.Result.Effect != persist.EffectHappened {
 				t.Errorf("Resume: %+v", r)
@@ -260,7 +270,7 @@ func TestCrashBeforeTheEvidenceApplies(t *testing.T) {
 					t.Fatalf("%v, evidence %v; want pending, with evidence", rec.State, rec.Evidence)
 				}
 				next, _ := clienttest.New(t, w, clienttest.On(s.Open(), stripe))
-				go_(t, next)
+				proceed(t, next)
 				settled(t, next, "k")
 				if n := w.Count(); n != 1 {
 					t.Errorf("%d sends, want 1", n)
