@@ -89,16 +89,6 @@ func (c *Client) StandardClient() *http.Client {
 // every other doubt, it returns true.
 func Writes(req *http.Request) bool { return request.Writes(req) }
 
-// WebhookVerifier checks the signatures of an API's events: a *sign.WebhookVerifier.
-type WebhookVerifier interface {
-	// Scheme returns the name of the scheme, as in profile.Webhook.Scheme.
-	Scheme() string
-	// Fields returns the JSON pointers to the signed values of an event; nil if a signature covers the whole body.
-	Fields() []string
-	// Verify returns an error unless the signature is good. value returns the text of an event at a pointer, for a scheme that signs fields.
-	Verify(header http.Header, body []byte, value func(pointer string) (text string, ok bool)) error
-}
-
 // WebhookReference is a business reference that the events of an API have.
 type WebhookReference struct {
 	_ struct{}
@@ -113,8 +103,14 @@ type WebhookReference struct {
 type WebhookConfig struct {
 	_ struct{}
 
-	// Verifier has the secret of the API's events. Required: see sign.WebhookOf.
-	Verifier WebhookVerifier
+	// Secrets are the secrets of the API's events, each of which may have signed: while one is replaced by another, there
+	// are two. Required. They are copied.
+	Secrets [][]byte
+	// URL is the address of the handler, as the API knows it. Required for an API that signs it (Square).
+	URL string
+	// Tolerance is how far a signed time may lie behind this machine's clock, and ahead of it. Zero: 5 min. At most
+	// sign.WebhookToleranceMax, 1 h. An API that signs no time has no bound.
+	Tolerance time.Duration
 	// Profile says which events prove something (profile.Webhook). Zero: Config.Profile.
 	Profile *profile.Profile
 	// Test: the operations of the client are of the API's test environment, and events of the other one prove nothing.
@@ -138,10 +134,10 @@ type WebhookConfig struct {
 //
 // The handler answers 200 once an event is durable, or proves nothing; 400 for a bad signature; 503 if the journal
 // fails, and then the API sends the event again. Config.Observe gets EventWitnessed, EventContradicted and EventUnproved.
-// Errors: ErrConfig, for a nil client, a missing Verifier, or a profile without such events.
+// Errors: ErrConfig, for a nil client, without a secret, or a profile without such events.
 func Webhook(client *Client, c WebhookConfig) (http.Handler, error) {
 	h, err := client.inner().Webhook(run.WebhookConfig{
-		Verifier: c.Verifier, Profile: c.Profile, Test: c.Test, Origins: c.Origins, References: referencesOf(c.References),
+		Secrets: c.Secrets, URL: c.URL, Tolerance: c.Tolerance, Profile: c.Profile, Test: c.Test, Origins: c.Origins, References: referencesOf(c.References),
 		MaxBytes: c.MaxBytes, ReadTime: c.ReadTimeout,
 	})
 	if err != nil {

@@ -58,7 +58,9 @@ func (d *Drive) heedEvidence() {
 }
 
 // succeeds reports whether the drive ends with a success.
-func (d *Drive) succeeds() bool { return d.write == EndConfirmed && Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused) != Refused }
+func (d *Drive) succeeds() bool {
+	return d.write == EndConfirmed && Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused) != Refused
+}
 
 // AnswersFirst tells the drive that callers have the answer before the step Write.
 func (d *Drive) AnswersFirst() { d.told = true }

@@ -143,13 +143,16 @@ func (x existing) endProven() *result {
 
 // testified tells of evidence stored in a record.
 func (e *engine) testified(ctx context.Context, rec *persist.Record) {
-	e.cfg.observe(ctx, eventOf(EventWitnessed, rec, e.shared.calls.Number(), e.cfg.stopwatch()))
+	event := eventOf(EventWitnessed, rec, e.shared.calls.Number(), e.cfg.stopwatch())
+	event.Rule = ruleOfEvidence
+	e.cfg.observe(ctx, event)
 	e.cfg.log(ctx, slog.LevelInfo, "an event of the API proves that the operation happened", rec.Key, nil)
 }
 
 // contradicted tells of an event that contradicts the end of an operation. The record does not change.
 func (e *engine) contradicted(ctx context.Context, rec *persist.Record, evidence *persist.Evidence) {
 	event := eventOf(EventContradicted, rec, e.shared.calls.Number(), e.cfg.stopwatch())
+	event.Rule = ruleOfEvidence
 	event.Err = fmt.Errorf("the event %q of type %q says that it happened, and its record is %v", evidence.Event, evidence.Type, rec.State)
 	e.cfg.observe(ctx, event)
 	e.cfg.log(ctx, slog.LevelError, "an event of the API contradicts the end of the operation", rec.Key, event.Err)
@@ -175,7 +178,9 @@ func (c *Client) Named(ctx context.Context, key string) iter.Seq2[persist.Record
 
 // WebhookConfig has the fields of oncehttp.WebhookConfig, documented there.
 type WebhookConfig struct {
-	Verifier   webhook.Verifier
+	Secrets    [][]byte
+	URL        string
+	Tolerance  time.Duration
 	Profile    *profile.Profile
 	Test       bool
 	Origins    []string
@@ -193,7 +198,7 @@ func (c *Client) Webhook(w WebhookConfig) (http.Handler, error) {
 		w.Profile = c.cfg.Profile
 	}
 	h, err := webhook.New(webhook.Config{
-		Client: c, Verifier: w.Verifier, Profile: w.Profile, Test: w.Test, Origins: w.Origins, References: w.References,
+		Client: c, Secrets: w.Secrets, URL: w.URL, Tolerance: w.Tolerance, Profile: w.Profile, Test: w.Test, Origins: w.Origins, References: w.References,
 		BasePath: c.cfg.BasePath, MaxBytes: w.MaxBytes, ReadTime: w.ReadTime,
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/oncehttp/oncehttp/internal/eventsign"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
@@ -32,18 +33,13 @@ type Client interface {
 	Unproved(ctx context.Context, why error)
 }
 
-// Verifier checks signatures: a sign.WebhookVerifier.
-type Verifier interface {
-	Scheme() string
-	Fields() []string
-	Verify(header http.Header, body []byte, value func(pointer string) (text string, ok bool)) error
-}
-
 // Config has the fields of oncehttp.WebhookConfig, documented there.
 type Config struct {
 	Client     Client
 	Profile    *profile.Profile
-	Verifier   Verifier
+	Secrets    [][]byte
+	URL        string
+	Tolerance  time.Duration
 	Test       bool
 	Origins    []string
 	References []profile.EventField
@@ -62,8 +58,8 @@ const (
 // Handler serves the events of one API.
 type Handler struct {
 	Config
-	scheme string
-	fields []string // signed; nil: the whole body is
+	scheme eventsign.Scheme
+	verify eventsign.Verify
 }
 
 // New returns a handler. An error names the wrong field.
@@ -81,10 +77,8 @@ func New(c Config) (*Handler, error) {
 		return nil, errors.New("Profile: want one whose events prove something")
 	case h.Profile.Webhook == nil:
 		return nil, fmt.Errorf("Profile: of %q no event is known to prove anything", h.Profile.Name)
-	case c.Verifier == nil || c.Verifier.Scheme() == "":
-		return nil, errors.New("Verifier: want one, with the secret of the API's events")
-	case c.Verifier.Scheme() != h.Profile.Webhook.Scheme:
-		return nil, fmt.Errorf("Verifier: it is of the scheme %q, and the events of %q are signed by %q", c.Verifier.Scheme(), h.Profile.Name, h.Profile.Webhook.Scheme)
+	case len(c.Secrets) == 0:
+		return nil, errors.New("Secrets: want the secret of the API's events")
 	case h.MaxBytes < 0 || h.MaxBytes > bytesMax:
 		return nil, fmt.Errorf("MaxBytes: %d, want at most %d", h.MaxBytes, bytesMax)
 	case h.ReadTime < 0 || h.ReadTime > readTimeMax:
@@ -100,7 +94,14 @@ func New(c Config) (*Handler, error) {
 	}
 	h.References = slices.Clone(c.References)
 	h.Origins = slices.Clone(c.Origins)
-	h.scheme, h.fields = c.Verifier.Scheme(), c.Verifier.Fields()
+	var known bool
+	if h.scheme, known = eventsign.Of(h.Profile.Webhook.Scheme); !known {
+		return nil, fmt.Errorf("Profile: the scheme %q of signatures is not known", h.Profile.Webhook.Scheme)
+	}
+	var err error
+	if h.verify, err = h.scheme.Verifier(eventsign.Check{Secrets: c.Secrets, URL: c.URL, Tolerance: c.Tolerance}); err != nil {
+		return nil, err
+	}
 	return h, nil
 }
 
@@ -141,8 +142,8 @@ func (h *Handler) body(w http.ResponseWriter, req *http.Request) (body []byte, s
 
 // take verifies a body, uses its events, and returns the status of the answer.
 func (h *Handler) take(ctx context.Context, header http.Header, body []byte) int {
-	if h.fields == nil {
-		if err := h.Verifier.Verify(header, body, nil); err != nil {
+	if h.scheme.Fields == nil {
+		if err := h.verify(header, body, nil); err != nil {
 			h.Client.Unproved(ctx, err)
 			return http.StatusBadRequest
 		}
@@ -154,7 +155,7 @@ func (h *Handler) take(ctx context.Context, header http.Header, body []byte) int
 	}
 	if err != nil {
 		h.Client.Unproved(ctx, err)
-		if h.fields != nil { // its signatures cannot be found
+		if h.scheme.Fields != nil { // its signatures cannot be found
 			return http.StatusBadRequest
 		}
 		return http.StatusOK
@@ -179,16 +180,16 @@ func (h *Handler) take(ctx context.Context, header http.Header, body []byte) int
 
 // verifyFields verifies the signature of an event with signed fields. Of an event with a colon in one of them nothing counts.
 func (h *Handler) verifyFields(header http.Header, body []byte, e *event) error {
-	if h.fields == nil {
+	if h.scheme.Fields == nil {
 		return nil
 	}
-	e.signed = h.fields
-	for _, pointer := range h.fields {
+	e.signed = h.scheme.Fields
+	for _, pointer := range h.scheme.Fields {
 		if text, _ := e.raw(pointer); strings.Contains(text, ":") {
 			e.signed = []string{}
 		}
 	}
-	return h.Verifier.Verify(header, body, e.raw)
+	return h.verify(header, body, e.raw)
 }
 
 // use uses one event. An error is the journal's, or the reason for which the event proves nothing.
@@ -205,7 +206,7 @@ func (h *Handler) use(ctx context.Context, e *event, digest string) error {
 		return err
 	}
 	said, err := h.Client.Testify(ctx, rec, persist.Evidence{
-		Event: clipped(e.text(h.Profile.Webhook.ID)), Type: clipped(p.Type), By: clipped(by), Scheme: h.scheme, Digest: digest,
+		Event: clipped(e.text(h.Profile.Webhook.ID)), Type: clipped(p.Type), By: clipped(by), Scheme: h.scheme.Name, Digest: digest,
 	})
 	if err == nil && said == operation.TestifiesNothing {
 		return errUnsent

@@ -68,6 +68,7 @@ func functions() map[string]any {
 		"oncehttp.RandomKey":          oncehttp.RandomKey,
 		"oncehttp.ResultOf":           oncehttp.ResultOf,
 		"oncehttp.TimeBucket":         oncehttp.TimeBucket,
+		"oncehttp.Webhook":            oncehttp.Webhook,
 		"oncehttp.Undo":               oncehttp.Undo,
 		"oncehttp.WithNote":           oncehttp.WithNote,
 		"oncehttp.Writes":             oncehttp.Writes,
@@ -115,6 +116,7 @@ func functions() map[string]any {
 		"sign.PrivateKey":             sign.PrivateKey,
 		"sign.PublicKey":              sign.PublicKey,
 		"sign.WeChatPay":              sign.WeChatPay,
+		"sign.WebhookOf":              sign.WebhookOf,
 	}
 }
 
@@ -176,6 +178,7 @@ func types() []any {
 		new(profile.Token),
 		new(profile.Source),
 		new(profile.Verdict),
+		new(profile.Webhook),
 		new(profile.Window),
 		new(reconcile.Asker),
 		new(redis.Journal),
