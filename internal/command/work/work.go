@@ -39,6 +39,8 @@ type workFlags struct {
 	auth    []string
 	lines   bool
 	lease   time.Duration
+
+	webhooks webhookFlags
 }
 
 // Command returns the command oncehttp work.
@@ -76,6 +78,8 @@ with --key-header goes on under that header.
 --listen ADDRESS answers GET /healthz with counters in JSON, those of the journal (what
 is pending, held and oldest) among them: 200 while it works, 503 while the journal takes
 no writes or it is stopping; and GET /metrics for Prometheus.
+--webhooks ADDRESS takes the API's events, signed by --webhook-secret: one that the
+profile lists as proof settles its operation as happened (docs/webhooks.md).
 --lines prints a line of JSON
 for each operation that ends, as batch does, once its answer is durable.
 
@@ -103,12 +107,17 @@ could not be printed: start it again; 5 another process holds the file.`,
 	fs.StringArrayVar(&f.auth, "auth", nil, "ORIGIN=@FILE: the headers of FILE, one a line, go to ORIGIN; may be repeated")
 	fs.DurationVar(&f.lease, "lease", 0, "how long an operation is kept for a worker that may have died, on a database (default 30s; at least 100ms)")
 	fs.DurationVar(&f.Retry.MaxPause, "max-pause", 0, "longest pause before an operation that was tried in vain is tried again (default 15m)")
+	f.webhooks.bind(fs)
 	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends")
 	return cmd
 }
 
 func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	cfg, err := f.config(s.Err)
+	if err != nil {
+		return err
+	}
+	events, err := f.webhooks.config()
 	if err != nil {
 		return err
 	}
@@ -126,7 +135,7 @@ func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	return terminal.JoinExit(f.work(ctx, ses, cfg, s), ses.Close())
+	return terminal.JoinExit(f.work(ctx, ses, cfg, events, s), ses.Close())
 }
 
 // config checks the flags.
@@ -230,7 +239,7 @@ func authorizeOrigins(headers map[string]http.Header) func(*http.Request) error 
 }
 
 // work runs until ctx ends or the journal takes nothing more.
-func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp.Config, s terminal.Streams) error {
+func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp.Config, events oncehttp.WebhookConfig, s terminal.Streams) error {
 	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -250,13 +259,19 @@ func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
+	heard, closeEvents, err := f.webhooks.serve(c, events)
+	if err != nil {
+		closeServer()
+		return errors.Join(err, c.Close())
+	}
 	printed := w.printLines(stop)
-	terminal.Say(s.Err, "working on %s%s", ses.Place.Name, where)
+	terminal.Say(s.Err, "working on %s%s%s", ses.Place.Name, where, heard)
 	unhook := context.AfterFunc(ctx, func() {
 		terminal.Say(s.Err, "stopping: waiting for the attempts on the wire; once more kills")
 	})
 	err = c.Run(ctx)
 	unhook()
+	closeEvents()
 	_ = c.Close() // without a journal of its own it has no error
 	perr := printed()
 	closeServer()
