@@ -17,7 +17,7 @@ import (
 
 const hexSecret = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056"
 
-const address = "https://shop.example/webhooks"
+const address = "http://127.0.0.1/webhooks"
 
 // api is one API with events that name an operation by a reference.
 type api struct {
