@@ -231,29 +231,31 @@ func (d ending) holdNote() string {
 	return strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
 }
 
-// change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by the
-// evidence of an event, by a claim of this very client during the run, or by some of these. Then change updates rec from the journal and calls write once more.
+// change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by a claim
+// of this very client during the run, or by both. Then change updates rec from the journal and calls write once more. The evidence of an event
+// stays ErrStale: a person's act did not know it.
 func (e *engine) change(ctx context.Context, rec *persist.Record, write func() error) error {
-	err := e.rewrite(ctx, rec, write)
+	err := e.rewrite(ctx, rec, false, write)
 	if err == nil {
 		e.leases.Changed(rec)
 	}
 	return err
 }
 
-// change is engine.change for the last change of a run: after it, the run has no lease, even if the write failed.
+// change is engine.change for the last change of a run: after it, the run has no lease, even if the write failed. The record may differ by an
+// event's evidence, too: the drive heeds it.
 func (d ending) change(ctx context.Context, rec *persist.Record, write func() error) error {
 	defer d.leases.End(rec.ID)
-	return d.rewrite(ctx, rec, write)
+	return d.rewrite(ctx, rec, true, write)
 }
 
-// rewrite is change without its call of leases.Changed.
-func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() error) error {
+// rewrite is change without its call of leases.Changed. heeds: write heeds an event's evidence, so that it may be added to the record, too.
+func (e *engine) rewrite(ctx context.Context, rec *persist.Record, heeds bool, write func() error) error {
 	e.leases.Latest(rec)
 	err := write()
 	if errors.Is(err, persist.ErrStale) {
 		now, getErr := e.journal.Get(ctx, rec.ID)
-		if getErr != nil || !e.onlyMarkedOrClaimed(rec, &now) {
+		if getErr != nil || !e.onlyMarkedOrClaimed(rec, &now) || now.Evidence != nil && rec.Evidence == nil && !heeds {
 			return err
 		}
 		rec.Revision, rec.Drives, rec.Enqueued, rec.SendBefore = now.Revision, now.Drives, now.Enqueued, now.SendBefore
