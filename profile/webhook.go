@@ -145,7 +145,7 @@ func (e *EventProof) check() error {
 	case len(e.Operations) == 0:
 		return errors.New("operations: want the endpoints of the operations that it proves")
 	case slices.ContainsFunc(e.Operations, func(o Endpoint) bool { return o.Keyless }):
-		return errors.New("operations: want endpoints without !")
+		return errors.New("operations: an endpoint with ! is none")
 	}
 	for _, v := range e.Where {
 		if err := checkPointer(v.Pointer); err != nil || len(v.Equals) == 0 {

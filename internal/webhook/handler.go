@@ -74,29 +74,29 @@ func New(c Config) (*Handler, error) {
 	h.Profile = c.Profile.Clone()
 	switch {
 	case h.Profile == nil:
-		return nil, errors.New("Profile: want one whose events prove something")
+		return nil, errors.New("want a Profile whose events prove something")
 	case h.Profile.Webhook == nil:
-		return nil, fmt.Errorf("Profile: of %q no event is known to prove anything", h.Profile.Name)
+		return nil, fmt.Errorf("of the profile %q no event is known to prove anything", h.Profile.Name)
 	case len(c.Secrets) == 0:
-		return nil, errors.New("Secrets: want the secret of the API's events")
+		return nil, errors.New("want Secrets: the secret of the API's events")
 	case h.MaxBytes < 0 || h.MaxBytes > bytesMax:
-		return nil, fmt.Errorf("MaxBytes: %d, want at most %d", h.MaxBytes, bytesMax)
+		return nil, fmt.Errorf("a MaxBytes of %d, want at most %d", h.MaxBytes, bytesMax)
 	case h.ReadTime < 0 || h.ReadTime > readTimeMax:
-		return nil, fmt.Errorf("ReadTime: %v, want at most %v", h.ReadTime, readTimeMax)
+		return nil, fmt.Errorf("a ReadTimeout of %v, want at most %v", h.ReadTime, readTimeMax)
 	}
 	if err := h.Profile.Check(); err != nil {
-		return nil, fmt.Errorf("Profile: %w", err)
+		return nil, fmt.Errorf("the profile: %w", err)
 	}
 	for _, r := range c.References {
 		if jsonpointer.Check(r.Event) != nil || jsonpointer.Check(r.Request) != nil {
-			return nil, fmt.Errorf("References: %q and %q, want two JSON pointers", r.Event, r.Request)
+			return nil, fmt.Errorf("the References %q and %q, want two JSON pointers", r.Event, r.Request)
 		}
 	}
 	h.References = slices.Clone(c.References)
 	h.Origins = slices.Clone(c.Origins)
 	var known bool
 	if h.scheme, known = eventsign.Of(h.Profile.Webhook.Scheme); !known {
-		return nil, fmt.Errorf("Profile: the scheme %q of signatures is not known", h.Profile.Webhook.Scheme)
+		return nil, fmt.Errorf("the scheme %q of signatures is not known", h.Profile.Webhook.Scheme)
 	}
 	var err error
 	if h.verify, err = h.scheme.Verifier(eventsign.Check{Secrets: c.Secrets, URL: c.URL, Tolerance: c.Tolerance}); err != nil {

@@ -66,7 +66,7 @@ func seeded() []bug {
 		{"the end that a call writes is not owed", "owed.go", "!o.Results || state", "!o.Results || called || state"},
 		{"evidence does not stop a drive before it begins", "open.go", "	case o.EndsByEvidence():\n		return IsProven\n", ""},
 		{"a drive does not heed evidence at its end", "drive.go", "	d.heedEvidence()\n", ""},
-		{"a refusal counts more than evidence", "witness.go", "return d.write == EndConfirmed && Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused) != Refused }", "return d.write == EndConfirmed }"},
+		{"a refusal counts more than evidence", "witness.go", "return d.write == EndConfirmed && Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused) != Refused\n", "return d.write == EndConfirmed\n"},
 		{"a person ends it otherwise than its evidence", "acts.go", "	case o.EndsByEvidence() && !e.Happened:\n", "	case false:\n"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.stop = Unsure\n		d.skip(Proof{})\n", "d.op.Window); {\n"},
 	}
