@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -64,45 +65,46 @@ type Handler struct {
 
 // New returns a handler. An error names the wrong field.
 func New(c Config) (*Handler, error) {
-	h := &Handler{Config: c}
-	if h.MaxBytes == 0 {
-		h.MaxBytes = defaultBytes
+	c.MaxBytes, c.ReadTime = cmp.Or(c.MaxBytes, defaultBytes), cmp.Or(c.ReadTime, defaultReadTime)
+	c.Profile, c.References, c.Origins = c.Profile.Clone(), slices.Clone(c.References), slices.Clone(c.Origins)
+	if err := c.check(); err != nil {
+		return nil, err
 	}
-	if h.ReadTime == 0 {
-		h.ReadTime = defaultReadTime
+	scheme, known := eventsign.Of(c.Profile.Webhook.Scheme)
+	if !known {
+		return nil, fmt.Errorf("the scheme %q of signatures is not known", c.Profile.Webhook.Scheme)
 	}
-	h.Profile = c.Profile.Clone()
+	verify, err := scheme.Verifier(eventsign.Check{Secrets: c.Secrets, URL: c.URL, Tolerance: c.Tolerance})
+	if err != nil {
+		return nil, err
+	}
+	c.Secrets = nil
+	return &Handler{c, scheme, verify}, nil
+}
+
+// check returns an error for a wrong field.
+func (c *Config) check() error {
 	switch {
-	case h.Profile == nil:
-		return nil, errors.New("want a Profile whose events prove something")
-	case h.Profile.Webhook == nil:
-		return nil, fmt.Errorf("of the profile %q no event is known to prove anything", h.Profile.Name)
+	case c.Profile == nil:
+		return errors.New("want a Profile whose events prove something")
+	case c.Profile.Webhook == nil:
+		return fmt.Errorf("of the profile %q no event is known to prove anything", c.Profile.Name)
 	case len(c.Secrets) == 0:
-		return nil, errors.New("want Secrets: the secret of the API's events")
-	case h.MaxBytes < 0 || h.MaxBytes > bytesMax:
-		return nil, fmt.Errorf("a MaxBytes of %d, want at most %d", h.MaxBytes, bytesMax)
-	case h.ReadTime < 0 || h.ReadTime > readTimeMax:
-		return nil, fmt.Errorf("a ReadTimeout of %v, want at most %v", h.ReadTime, readTimeMax)
-	}
-	if err := h.Profile.Check(); err != nil {
-		return nil, fmt.Errorf("the profile: %w", err)
+		return errors.New("want Secrets: the secret of the API's events")
+	case c.MaxBytes < 0 || c.MaxBytes > bytesMax:
+		return fmt.Errorf("a MaxBytes of %d, want at most %d", c.MaxBytes, bytesMax)
+	case c.ReadTime < 0 || c.ReadTime > readTimeMax:
+		return fmt.Errorf("a ReadTimeout of %v, want at most %v", c.ReadTime, readTimeMax)
 	}
 	for _, r := range c.References {
 		if jsonpointer.Check(r.Event) != nil || jsonpointer.Check(r.Request) != nil {
-			return nil, fmt.Errorf("the References %q and %q, want two JSON pointers", r.Event, r.Request)
+			return fmt.Errorf("the References %q and %q, want two JSON pointers", r.Event, r.Request)
 		}
 	}
-	h.References = slices.Clone(c.References)
-	h.Origins = slices.Clone(c.Origins)
-	var known bool
-	if h.scheme, known = eventsign.Of(h.Profile.Webhook.Scheme); !known {
-		return nil, fmt.Errorf("the scheme %q of signatures is not known", h.Profile.Webhook.Scheme)
+	if err := c.Profile.Check(); err != nil {
+		return fmt.Errorf("the profile: %w", err)
 	}
-	var err error
-	if h.verify, err = h.scheme.Verifier(eventsign.Check{Secrets: c.Secrets, URL: c.URL, Tolerance: c.Tolerance}); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return nil
 }
 
 // ServeHTTP answers 200 once all events of the body are durable, or prove nothing; 400 for a bad signature; 405, 408 and 413 for another

@@ -1,4 +1,4 @@
--- Version 3 of the journal's schema.
+-- Version 4 of the journal's schema.
 
 -- Numbers order the records. CACHE 1 is the default and must stay: a number that a session
 -- keeps for later would come back in the wrong order.

@@ -1,4 +1,4 @@
--- Version 3 of the journal's schema. Each statement can be made again, since no transaction
+-- Version 4 of the journal's schema. Each statement can be made again, since no transaction
 -- holds them together.
 
 -- Numbers order the records.
