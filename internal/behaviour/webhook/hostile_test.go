@@ -327,3 +327,59 @@ func TestFinishFails(t *testing.T) {
 	clienttest.Resume(t, c)
 	settled(t, c, "k")
 }
+
+// TestAccounts: the account of an event is that of the request, and a key that two operations of one account have proves nothing.
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	in := func(account string) string {
+		return strings.Replace(charged("k"), `"livemode"`, `"account":"`+account+`","livemode"`, 1)
+	}
+	for name, row := range map[string]struct {
+		headers []string // of two operations under one key
+		event   string
+		settled string // the header of the one that is settled
+	}{
+		"one of two":          {[]string{"Stripe-Account: acct_1", "Stripe-Account: acct_2"}, in("acct_2"), "Stripe-Account: acct_2"},
+		"neither of two":      {[]string{"Stripe-Account: acct_1", "Stripe-Account: acct_2"}, charged("k"), ""},
+		"the one without":     {[]string{"Stripe-Account: acct_1", ""}, charged("k"), "none"},
+		"two of no account":   {[]string{"Stripe-Context: c1", "Stripe-Context: c2"}, charged("k"), ""},
+		"another one's":       {[]string{"Stripe-Account: acct_1", "Stripe-Account: acct_2"}, in("acct_3"), ""},
+		"in other case":       {[]string{"Stripe-Account: acct_1", "Stripe-Account: acct_2"}, in("ACCT_2"), ""},
+		"two with an account": {[]string{"Stripe-Account: acct_1", "Stripe-Context: c2"}, in("acct_1"), "Stripe-Account: acct_1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := memory.New()
+			c, _ := clienttest.New(t, wiretest.Func(func(req *http.Request) (*http.Response, error) {
+				wiretest.HandedOver(req)
+				return nil, wiretest.ErrLost
+			}), clienttest.On(j, stripe))
+			for _, header := range row.headers {
+				req := charge(t)
+				if at, value, found := strings.Cut(header, ": "); found {
+					req.Header.Set(at, value)
+				}
+				if _, err := c.DoKey(req, "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Fatal(err)
+				}
+			}
+			if code := post(t, handler(t, c, nil), row.event); code != http.StatusOK {
+				t.Errorf("answered %d, want 200", code)
+			}
+			n := 0
+			for _, rec := range journaltest.All(t, j) {
+				if rec.State.Final() {
+					n++
+					for _, s := range rec.Scopes {
+						if s.Value != "" && s.Name+": "+s.Value != row.settled {
+							t.Errorf("settled is that of %+v, want %q", rec.Scopes, row.settled)
+						}
+					}
+				}
+			}
+			if want := map[bool]int{true: 1}[row.settled != ""]; n != want {
+				t.Errorf("%d are settled, want %d", n, want)
+			}
+		})
+	}
+}

@@ -1,12 +1,10 @@
 package work
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
@@ -28,12 +27,9 @@ type webhookFlags struct {
 	references []string
 }
 
-// webhookSecret is the variable that stands for --webhook-secret.
-const webhookSecret = "ONCEHTTP_WEBHOOK_SECRET"
-
 func (f *webhookFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.address, "webhooks", "", "take the API's signed events at this address, such as :8443, by --profile (default: nowhere)")
-	fs.StringVar(&f.secret, "webhook-secret", "", "@FILE with the secrets of the events, one a line, the current one first (or "+webhookSecret+")")
+	fs.StringVar(&f.secret, "webhook-secret", "", "@FILE with the secrets of the events, one a line, the current one first (or "+session.WebhookSecretVariable+")")
 	fs.StringVar(&f.url, "webhook-url", "", "the address of --webhooks as the API knows it, where it signs that (square)")
 	fs.DurationVar(&f.tolerance, "webhook-tolerance", 0, "how far the signed time of an event may be from this clock (default 5m; at most 1h)")
 	fs.BoolVar(&f.test, "webhook-test", false, "the operations are of the API's test environment, and events of the live one prove nothing")
@@ -57,31 +53,8 @@ func (f *webhookFlags) config() (oncehttp.WebhookConfig, error) {
 		c.References = append(c.References, oncehttp.WebhookReference{Event: event, Request: request})
 	}
 	var err error
-	c.Secrets, err = f.secrets()
+	c.Secrets, err = session.WebhookSecrets(f.secret)
 	return c, err
-}
-
-// secrets reads the secrets.
-func (f *webhookFlags) secrets() (all [][]byte, err error) {
-	text := []byte(os.Getenv(webhookSecret))
-	if f.secret != "" {
-		name, isFile := strings.CutPrefix(f.secret, "@")
-		if !isFile {
-			return nil, errors.New("--webhook-secret: want @FILE; a secret in the arguments would stand in the process list")
-		}
-		if text, err = terminal.ReadBounded(name, terminal.HeaderFileBytesMax); err != nil {
-			return nil, fmt.Errorf("--webhook-secret: %w", err)
-		}
-	}
-	for line := range bytes.SplitSeq(text, []byte("\n")) {
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			all = append(all, line)
-		}
-	}
-	if len(all) == 0 {
-		return nil, errors.New("--webhooks: give the secret of the API's events, with --webhook-secret @FILE or " + webhookSecret)
-	}
-	return all, nil
 }
 
 // serve takes events at the address, if there is one. where is a text with its URL, and end stops the server.

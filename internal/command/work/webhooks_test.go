@@ -1,6 +1,7 @@
 package work_test
 
 import (
+	"bufio"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -124,4 +125,53 @@ func TestWebhooksWithoutASecret(t *testing.T) {
 			t.Errorf("work %s: status %d, %s; want 2, and %q", row.args, r.Status, r.Err, row.want)
 		}
 	}
+}
+
+// TestMockSendsWebhooks: the mock of the command sends events, and work takes them: the first is forged, and comes again as it should.
+func TestMockSendsWebhooks(t *testing.T) {
+	t.Parallel()
+	journal, secret := filepath.Join(t.TempDir(), "j.db"), filepath.Join(t.TempDir(), "secret")
+	lostCharge(t, journal)
+	if err := os.WriteFile(secret, []byte("s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := commandtest.StartWork(t, "--journal", journal, "--profile", "stripe", "--webhooks", "127.0.0.1:0", "--webhook-secret", "@"+secret)
+	url := w.Errs.Await(t, `events at (http://[^;\s]+)`)
+	mock := startMock(t, "--profile", "stripe", "--webhooks", url, "--webhook-secret", "@"+secret, "--webhook-faults", "forged,ok")
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, mock+"/v1/charges", strings.NewReader("amount=100"))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Idempotency-Key", "order:1")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode >= 300 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	_ = resp.Body.Close()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, now := w.Ask(t); now.Events["witnessed"] == 1 && now.Events["unproved"] == 1 {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("healthz says %+v", now)
+		}
+	}
+	w.Stop(t, syscall.SIGTERM)
+}
+
+// startMock starts oncehttp mock, and returns its URL.
+func startMock(t *testing.T, args ...string) string {
+	t.Helper()
+	mock, _ := commandtest.Child(t, append([]string{"mock"}, args...)...)
+	out, err := mock.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mock.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mock.Process.Kill(); _ = mock.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	url, found := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if err != nil || !found {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return url
 }
