@@ -13,6 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 const hexSecret = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056"
@@ -256,4 +257,41 @@ func TestAddressIsSigned(t *testing.T) {
 		t.Errorf("answered %d, want 400", code)
 	}
 	unchanged(t, c)
+}
+
+// TestReferenceInAnotherBody: a reference proves nothing if another operation's request has it, too, although that one does not keep it.
+func TestReferenceInAnotherBody(t *testing.T) {
+	each(t, func(t *testing.T, a api) {
+		j := memory.New()
+		c, _, h := a.client(t, func(cfg *oncehttp.Config) { cfg.Journal = j })
+		other, _, _ := a.client(t, func(cfg *oncehttp.Config) { cfg.Journal, cfg.KeepFields = j, nil })
+		a.lose(t, c, "k", "o1")
+		a.lose(t, other, "l", "o1")
+		body, header := a.signed(t, a.event("o1"))
+		if code := deliver(t, h, header, body); code != http.StatusOK {
+			t.Errorf("answered %d, want 200", code)
+		}
+		unchanged(t, c)
+	})
+}
+
+// TestUnsignedValues: of an event with signed fields, a profile cannot make another value count.
+func TestUnsignedValues(t *testing.T) {
+	t.Parallel()
+	a := apis()[1]
+	for unsigned, happened := range map[string]bool{"/reason": false, "/success": true} {
+		c, _, _ := a.client(t, nil)
+		prof := clienttest.Named(t, "adyen")
+		prof.Webhook.Proofs[0].Where = append(prof.Webhook.Proofs[0].Where, profile.EventValue{Pointer: unsigned, Equals: []string{"true"}})
+		h, err := oncehttp.Webhook(c, oncehttp.WebhookConfig{Profile: prof, Secrets: [][]byte{[]byte(a.secret)}})
+		clienttest.Must(t, err)
+		a.lose(t, c, "k", "o1")
+		body, header := a.signed(t, strings.Replace(a.event("o1"), `"success":"true"`, `"success":"true","reason":"true"`, 1))
+		if code := deliver(t, h, header, body); code != http.StatusOK {
+			t.Errorf("answered %d, want 200", code)
+		}
+		if rec := clienttest.Lookup(t, c, "k"); rec.State.Final() != happened {
+			t.Errorf("by %s it is %v", unsigned, rec.State)
+		}
+	}
 }
