@@ -99,19 +99,19 @@ func (w *Webhook) String() string {
 
 func checkWebhook(p *Profile) error {
 	w := p.Webhook
-	switch {
-	case w == nil:
+	if w == nil {
 		return nil
+	}
+	if err := w.checkAccount(p.AccountHeaders); err != nil {
+		return err
+	}
+	switch {
 	case w.Scheme == "":
 		return errors.New("scheme: want the name of a scheme of signatures")
 	case w.Event != "" && w.Events == "":
 		return errors.New("event: want events beside it")
 	case (w.Live == "") != (w.LiveValue == ""):
 		return errors.New("live: want live and live_value")
-	case w.Account == "" && (w.AccountHeader != "" || w.AccountField != ""), w.Account != "" && (w.AccountHeader == "") == (w.AccountField == ""):
-		return errors.New("account: want account, and account_header or account_field")
-	case w.AccountHeader != "" && !slices.ContainsFunc(p.AccountHeaders, func(h string) bool { return strings.EqualFold(h, w.AccountHeader) }):
-		return errors.New("account_header: want one of account_headers")
 	case w.Type == "":
 		return errors.New("type: want a JSON pointer such as /type")
 	case len(w.Proofs) == 0:
@@ -126,6 +126,18 @@ func checkWebhook(p *Profile) error {
 		if err := w.Proofs[i].check(); err != nil {
 			return fmt.Errorf("proof %d: %w", i+1, err)
 		}
+	}
+	return nil
+}
+
+// checkAccount refuses an account that is in no request, or in two places of it. headers are the profile's account headers.
+func (w *Webhook) checkAccount(headers []string) error {
+	inHeader, inField := w.AccountHeader != "", w.AccountField != ""
+	switch {
+	case w.Account == "" && (inHeader || inField), w.Account != "" && inHeader == inField:
+		return errors.New("account: want account, and account_header or account_field")
+	case inHeader && !slices.ContainsFunc(headers, func(h string) bool { return strings.EqualFold(h, w.AccountHeader) }):
+		return errors.New("account_header: want one of account_headers")
 	}
 	return nil
 }
