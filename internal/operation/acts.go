@@ -99,6 +99,8 @@ func (o *Op) MayLookBefore(leased, finds bool) Refusal {
 	switch {
 	case leased:
 		return IsLeased
+	case o.EndsByEvidence():
+		return IsWitnessed
 	case !finds:
 		return NotAbsent
 	}

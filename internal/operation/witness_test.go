@@ -62,6 +62,9 @@ func TestEvidenceEndsIt(t *testing.T) {
 				t.Errorf("held for %q: a person with %+v: %d, want %d", why, e, got, want)
 			}
 		}
+		if got := with.MayLookBefore(false, true); (got == IsWitnessed) == undo {
+			t.Errorf("held for %q: a Rekey: %d", why, got)
+		}
 		if got := with.Adopt(time.Unix(1, 0), true); (got == IsProven) == undo {
 			t.Errorf("held for %q: a drive before it: %d", why, got)
 		}

@@ -103,8 +103,7 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 	case operation.IsLeased:
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
 	case operation.IsWitnessed:
-		cause := fmt.Errorf("an event of the API proves that it happened (%s %s); Resume settles it so", rec.Evidence.Type, rec.Evidence.Event)
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrStale).err
+		return e.refuse(ctx, name, &rec, operation.KeyOnly, provenBy(&rec), ErrStale).err
 	case operation.IsSending:
 		cause := fmt.Errorf("a process that had it may be sending it until %v; look at the API after that, and settle it then", rec.SendUntil.UTC().Format(time.RFC3339))
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrInFlight).err

@@ -105,6 +105,11 @@ func (c *Client) applyEvidence(ctx context.Context, rec persist.Record) {
 	e.wakeAll()
 }
 
+// provenBy returns the cause of an error for an act against the evidence of a record.
+func provenBy(rec *persist.Record) error {
+	return fmt.Errorf("an event of the API proves that it happened (%s %s); Resume settles it so", rec.Evidence.Type, rec.Evidence.Event)
+}
+
 // endByEvidence settles an operation as happened, durably. unreported: no caller is told of it now.
 func (e *engine) endByEvidence(ctx context.Context, rec *persist.Record, told bool) error {
 	return e.change(ctx, rec, func() error {
