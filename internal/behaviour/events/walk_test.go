@@ -7,8 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -26,8 +24,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
-	"github.com/oncehttp/oncehttp/profile"
-	"github.com/oncehttp/oncehttp/sign"
 )
 
 // stage is the place of one scene: a client with its events, on a journal that can fail.
@@ -208,42 +204,6 @@ func calls() map[string][]scene {
 		"Close":    {{"idle", nil, nil, func(s *stage) { s.must(s.c.Close()) }, ""}},
 		"Shutdown": {{"idle", nil, nil, func(s *stage) { s.must(s.c.Shutdown(s.t.Context())) }, ""}},
 	}
-}
-
-// charges sets a profile with events, and one attempt.
-func charges(cfg *oncehttp.Config) {
-	cfg.Profile = profile.StripeV1()
-	cfg.Retry.MaxAttempts = 1
-}
-
-// charge sends a charge under "k" that gets no answer, and forgets the events.
-func (s *stage) charge() {
-	_, _ = s.c.DoKey(clienttest.Request(s.t, http.MethodPost, "https://api.example.com/v1/charges", "amount=1"), "k")
-	s.forget()
-}
-
-// charging is charge with an event before the end of the call.
-func (s *stage) charging() {
-	s.c, _ = clienttest.New(s.t, wiretest.Func(func(req *http.Request) (*http.Response, error) {
-		wiretest.HandedOver(req)
-		s.post("k")
-		return nil, wiretest.ErrLost
-	}), func(cfg *oncehttp.Config) {
-		charges(cfg)
-		cfg.Journal, cfg.Observe = s.j, s.heard.Observe
-	})
-	_, _ = s.c.DoKey(clienttest.Request(s.t, http.MethodPost, "https://api.example.com/v1/charges", "amount=1"), "k")
-}
-
-// post sends an event of a charge under a key.
-func (s *stage) post(key string) {
-	scheme, _ := sign.WebhookOf("stripe")
-	h, err := oncehttp.Webhook(s.c, oncehttp.WebhookConfig{Secrets: [][]byte{[]byte("s")}})
-	s.must(err)
-	body := `{"type":"charge.succeeded","livemode":true,"request":{"idempotency_key":"` + key + `"},"data":{"object":{"status":"succeeded"}}}`
-	req := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "/", strings.NewReader(body))
-	req.Header = scheme.Sign([]byte("s"), "", time.Now(), []byte(body))
-	h.ServeHTTP(httptest.NewRecorder(), req)
 }
 
 // twoAtOnce sends the same order twice at once.

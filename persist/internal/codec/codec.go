@@ -349,14 +349,6 @@ func appendTexts(b []byte, r *persist.Record) []byte {
 	return b
 }
 
-// appendEvidence appends the texts of an evidence, and its time.
-func appendEvidence(b []byte, e *persist.Evidence) []byte {
-	for _, s := range [...]string{e.Event, e.Type, e.By, e.Scheme, e.Digest} {
-		b = appendString(b, s)
-	}
-	return appendTime(b, e.At)
-}
-
 // appendAnswer appends an answer, at the end of a progress. Its time is among those of
 // the progress; its body comes last.
 func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
