@@ -68,6 +68,14 @@ const (
 	// Oldest. Err names the need: Config.Authorize, a profile, the region, the credential, the origin, a seal's key, or
 	// a newer version. It comes once at first, and then once an hour. It has no Key; Origin is set if all of them have it.
 	EventUnserved EventKind = "unserved"
+	// EventWitnessed: an event of the API proves that the operation happened, and is durable (Webhook). The operation is settled so, now or by
+	// whoever runs it. No field is set beside those that name the operation.
+	EventWitnessed EventKind = "witnessed"
+	// EventContradicted: an event of the API says that an operation happened, and its record has ended otherwise. The record does not
+	// change; Err names the event and the state. A person should look at both.
+	EventContradicted EventKind = "contradicted"
+	// EventUnproved: an event of the API, or a request with a bad signature, has proved nothing; Err is the reason. It has no Key.
+	EventUnproved EventKind = "unproved"
 	// EventListening: Run hears at once of operations enqueued by other processes, as far as the journal can tell
 	// (persist.Notifier). It comes after a test of that, and again after an EventPolling. It has no Key.
 	EventListening EventKind = "listening"

@@ -2,9 +2,11 @@ package oncehttp
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/run"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Transport returns the client as an http.RoundTripper.
@@ -86,3 +88,69 @@ func (c *Client) StandardClient() *http.Client {
 // Writes returns false for nil. It reads the body through GetBody. Without GetBody, and in
 // every other doubt, it returns true.
 func Writes(req *http.Request) bool { return request.Writes(req) }
+
+// WebhookReference is a business reference that the events of an API have.
+type WebhookReference struct {
+	_ struct{}
+
+	// Event is the JSON pointer to it in an event.
+	Event string
+	// Request is the pointer to it in a request, one of Config.KeepFields.
+	Request string
+}
+
+// WebhookConfig has the settings of Webhook.
+type WebhookConfig struct {
+	_ struct{}
+
+	// Secrets are the secrets of the API's events, each of which may have signed: while one is replaced by another, there
+	// are two. Required. They are copied.
+	Secrets [][]byte
+	// URL is the address of the handler, as the API knows it. Required for an API that signs it (Square).
+	URL string
+	// Tolerance is how far a signed time may lie behind this machine's clock, and ahead of it. Zero: 5 min. At most
+	// sign.WebhookToleranceMax, 1 h. An API that signs no time has no bound.
+	Tolerance time.Duration
+	// Profile says which events prove something (profile.Webhook). Zero: Config.Profile.
+	Profile *profile.Profile
+	// Test: the operations of the client are of the API's test environment, and events of the other one prove nothing.
+	Test bool
+	// Origins are the origins of the operations, as in Record.Origin; an event proves nothing about any other one. Set it if the
+	// journal has operations of several environments of one API. Zero: all.
+	Origins []string
+	// References are business references beside those of the profile. Zero: none.
+	References []WebhookReference
+	// MaxBytes bounds a body. Zero: 1 MiB. At most 16 MiB.
+	MaxBytes int64
+	// ReadTimeout bounds the time for reading a body, if the server can bound it. Zero: 10 s. At most 1 min.
+	ReadTimeout time.Duration
+}
+
+// Webhook returns a handler for the events of an API. They are a second witness: a signed event of a type that the
+// profile lists as proof, which names exactly one operation that was, or may have been, sent, proves that it happened.
+// The operation is then settled as happened, by this client or by whoever runs it, and the event is kept in
+// Record.Evidence. All other events prove nothing, and no event proves that an operation did not happen. See
+// docs/webhooks.md.
+//
+// The handler answers 200 once an event is durable, or proves nothing; 400 for a bad signature; 503 if the journal
+// fails, and then the API sends the event again. Config.Observe gets EventWitnessed, EventContradicted and EventUnproved.
+// Errors: ErrConfig, for a nil client, without a secret, or a profile without such events.
+func Webhook(client *Client, c WebhookConfig) (http.Handler, error) {
+	h, err := client.inner().Webhook(run.WebhookConfig{
+		Secrets: c.Secrets, URL: c.URL, Tolerance: c.Tolerance, Profile: c.Profile, Test: c.Test, Origins: c.Origins, References: referencesOf(c.References),
+		MaxBytes: c.MaxBytes, ReadTime: c.ReadTimeout,
+	})
+	if err != nil {
+		return nil, errorOf(err)
+	}
+	return h, nil
+}
+
+// referencesOf converts references for package run.
+func referencesOf(list []WebhookReference) []profile.EventField {
+	var all []profile.EventField
+	for _, r := range list {
+		all = append(all, profile.EventField{Event: r.Event, Request: r.Request})
+	}
+	return all
+}

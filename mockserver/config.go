@@ -77,6 +77,9 @@ type Config struct {
 	// and has no effect. Zero: 16 MiB.
 	MaxRequestBytes int64
 
+	// Webhooks sends events about effects, as the API does. Nil: none are sent.
+	Webhooks *Webhooks
+
 	// OperationPointer is a JSON pointer (RFC 6901) to what identifies an
 	// operation in a request body, so that a client that changes its key is
 	// caught. Empty: a key is taken for the operation. The count of
@@ -124,6 +127,11 @@ func (c Config) Validate() error {
 	}
 	if p := c.Profile; p != nil && p.Carrier.Name == "" && keylayer.NewReferences(p) == nil {
 		return fmt.Errorf("mockserver: profile %q names no carrier, and no reference that is taken once", p.Name)
+	}
+	if c.Webhooks != nil {
+		if err := c.Webhooks.validate(c.Profile); err != nil {
+			return err
+		}
 	}
 	if c.Referee != nil {
 		scenarios, _, err := c.Referee.Scenarios()

@@ -27,6 +27,7 @@ type Server struct {
 	rules   *sendRules
 	tokens  *tokenDesk // nil where the profile has none
 	undone  undone
+	events  *events      // nil: none are sent
 	own     *service     // nil where Config.Handler supplies the effect
 	service http.Handler // what has the effect
 
@@ -61,6 +62,7 @@ func New(cfg Config) *Server {
 	s.rules = newSendRules(&s.cfg, s.ledger)
 	s.tokens = newTokenDesk(&s.cfg)
 	s.undone.reset()
+	s.events = newEvents(s.cfg.Webhooks)
 	s.service = s.cfg.Handler
 	if s.service == nil {
 		s.own = newService(s.cfg.Profile, func(r *http.Request) keylayer.Digest { return s.keys.Principal(r) })
@@ -261,6 +263,7 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	if a.Status < 400 && !keylayer.RefusedInBody(s.cfg.Profile, a) {
 		s.ledger.effect(x.seen.Key, s.reference(x))
 		s.tokens.use(x.seen.Key)
+		s.tell(x)
 	}
 	if x.fault.Kind == AnswerAfter && keylayer.Keeps(s.cfg.Profile, s.scripted(x.fault)) && x.fault.status() >= 500 {
 		a = s.scripted(x.fault) // an API that stores its 500 has stored this one

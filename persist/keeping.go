@@ -84,7 +84,7 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 }
 
 // Strip turns r into a tombstone: the key and its request are remembered by
-// fingerprint, with the state, the times, the answer's status, KeptFields, Credentials, Scopes and Content.
+// fingerprint, with the state, the times, the answer's status, KeptFields, Credentials, Scopes, Content and Evidence.
 // The request and the answer are gone. A key that is KeyTold counts as chosen by
 // a caller from then on. If the record is Unreported, this comes with a second
 // Strip, once Limits.Sweep asks for it.

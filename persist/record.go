@@ -278,6 +278,10 @@ type Record struct {
 	// if there was none.
 	Status int
 
+	// Evidence is an event of the API that proves the effect: the operation is settled as happened by it, or will be. Update and
+	// Finish store it, and nothing clears it: it outlasts the answer. The record may have been sent. Nil: there is none.
+	Evidence *Evidence
+
 	// History is the latest attempts, oldest first, HistoryMax at most. It is
 	// written together with other changes of the operation only: the
 	// attempts of a process that died may be missing.
@@ -373,25 +377,4 @@ func (r *Record) FinalStatus() int {
 // Leased reports whether another than owner holds the record at now.
 func (r *Record) Leased(owner string, now time.Time) bool {
 	return r.LeaseOwner != "" && r.LeaseOwner != owner && now.Before(r.LeaseUntil)
-}
-
-// Clone returns a deep copy.
-func (r *Record) Clone() Record {
-	c := *r
-	c.Header = r.Header.Clone()
-	c.Body = slices.Clone(r.Body)
-	c.Omitted = slices.Clone(r.Omitted)
-	c.KeptFields = slices.Clone(r.KeptFields)
-	c.Credentials = slices.Clone(r.Credentials)
-	c.Scopes = slices.Clone(r.Scopes)
-	c.Fingerprint = slices.Clone(r.Fingerprint)
-	c.History = slices.Clone(r.History)
-	c.Acts = slices.Clone(r.Acts)
-	if r.Answer != nil {
-		a := *r.Answer
-		a.Header = a.Header.Clone()
-		a.Body = slices.Clone(a.Body)
-		c.Answer = &a
-	}
-	return c
 }

@@ -103,6 +103,13 @@ func TestValidate(t *testing.T) {
 		"told": {func(r *persist.Record) {
 			r.State, r.Finished, r.Generated, r.KeyTold = persist.StateConfirmed, time.Now(), true, true
 		}, true},
+		"evidence": {func(r *persist.Record) {
+			r.Evidence = &persist.Evidence{Type: "t", By: "key", Digest: strings.Repeat("d", 32), At: time.Now()}
+		}, true},
+		"evidence without a digest": {func(r *persist.Record) { r.Evidence = &persist.Evidence{Type: "t", By: "key", At: time.Now()} }, false},
+		"evidence with a long text": {func(r *persist.Record) {
+			r.Evidence = &persist.Evidence{Type: strings.Repeat("t", 256), By: "key", Digest: strings.Repeat("d", 32), At: time.Now()}
+		}, false},
 		"unreported, unfinished": {func(r *persist.Record) { r.Generated, r.Unreported = true, true }, false},
 	} {
 		r := valid()
@@ -226,6 +233,9 @@ func filled(t *testing.T) persist.Record {
 			*x = []persist.KeptField{{Pointer: "/" + fmt.Sprint(n), Value: fmt.Sprint(n)}}
 		case *bool:
 			*x = true
+		case **persist.Evidence:
+			*x = &persist.Evidence{}
+			fill(reflect.ValueOf(*x).Elem())
 		case **persist.Answer:
 			*x = &persist.Answer{}
 			fill(reflect.ValueOf(*x).Elem())

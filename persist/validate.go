@@ -68,7 +68,7 @@ func (r *Record) validateBounds() error {
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	}
-	return cmp.Or(r.validateActs(), r.validateKeptFields(), r.validateCredentials(), r.validateScopes())
+	return cmp.Or(r.validateActs(), r.validateKeptFields(), r.validateCredentials(), r.validateScopes(), r.validateEvidence())
 }
 
 // sealedMore returns how much longer a text may be once it is sealed.

@@ -31,6 +31,7 @@ func (p *Profile) Clone() *Profile {
 	for i, v := range c.Verdicts {
 		c.Verdicts[i].Equals = slices.Clone(v.Equals)
 	}
+	c.Webhook = p.Webhook.clone()
 	c.RetryAfter = slices.Clone(p.RetryAfter)
 	c.Sources = maps.Clone(p.Sources)
 	c.Doubted = slices.Clone(p.Doubted)

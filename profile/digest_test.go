@@ -25,6 +25,7 @@ func TestFactsDigest(t *testing.T) {
 		"Endpoints": {[]profile.Endpoint{{Method: "POST", Path: "/p"}}, false},
 		"Window":    {profile.Window{Floor: time.Hour}, false}, "AccountHeaders": {[]string{"X"}, false}, "Fingerprint": {[]string{"X"}, false},
 		"RetryAfter": {[]profile.Hint{{Header: "X"}}, false}, "MinDelay": {time.Hour, false}, "Cancel": {&profile.Cancel{}, false},
+		"Webhook":     {&profile.Webhook{Scheme: "x"}, false},
 		"AlreadyDone": {matchers, true}, "Duplicate": {matchers, true}, "Mismatch": {matchers, true}, "Poisoned": {matchers, true},
 		"BusinessConflict": {matchers, true}, "InProgress": {matchers, true}, "Unclear": {matchers, true}, "Replay": {matchers, true},
 		"NotActed": {profile.NotActed{Again: []int{418}}, true}, "Own": {profile.Own{HTML: profile.Yes}, true},

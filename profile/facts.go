@@ -133,6 +133,8 @@ func otherFacts() []fact {
 			doubted: func(p *Profile) { p.Reference = nil }, use: useUnknown},
 		{name: "cancel", field: "Cancel", part: func(p *Profile) any { return &p.Cancel }, check: checkCancel,
 			doubted: func(p *Profile) { p.Cancel = nil }, use: useUnknown},
+		{name: "webhook", field: "Webhook", part: func(p *Profile) any { return &p.Webhook }, check: checkWebhook,
+			doubted: func(p *Profile) { p.Webhook = nil }, use: useUnknown},
 		{name: "reconcile", field: "Reconcile", part: func(p *Profile) any { return &p.Reconcile }, check: noCheck, assumed: true, forPeople: true},
 		{name: "notes", field: "Notes", part: func(p *Profile) any { return &p.Notes }, check: noCheck, assumed: true, forPeople: true},
 	}

@@ -122,6 +122,8 @@ type Profile struct {
 	Reference *Reference
 	// Cancel undoes what was made under a key; nil: the API cannot, or it is not known.
 	Cancel *Cancel
+	// Webhook says which events of the API prove that an operation took effect; nil: none do, or it is not known.
+	Webhook *Webhook
 	// Reconcile says in prose how a person finds out what happened.
 	Reconcile string
 	// Notes are facts for people, which no program reads.

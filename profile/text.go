@@ -231,6 +231,8 @@ func words(value any) string {
 		return strings.Join(texts, ", ")
 	case **Lookup:
 		return (*v).String()
+	case **Webhook:
+		return (*v).String()
 	case **Cancel:
 		return (*v).String()
 	case **Token:

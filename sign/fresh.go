@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/eventsign"
 )
 
 // What a verifier refuses; its errors match one of these. Their texts name what is wrong, and hold no signature, secret
@@ -13,9 +15,9 @@ import (
 var (
 	// ErrSignature is a signature that is missing, malformed, made by another key, or made over another request; also one that
 	// could not be checked, since the secret of HMACFunc could not be had.
-	ErrSignature = errors.New("sign: the signature is refused")
+	ErrSignature = eventsign.ErrSignature
 	// ErrTime is a signature that is too old, too far in the future, or past its own end.
-	ErrTime = errors.New("sign: the signature's time is refused")
+	ErrTime = eventsign.ErrTime
 	// ErrReplayed is a nonce that was accepted before: a request that is played again; also a new nonce for which there is no
 	// room, so that it could not be recognised later.
 	ErrReplayed = errors.New("sign: the signature was used before")

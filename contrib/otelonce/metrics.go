@@ -72,7 +72,7 @@ var reasons = persist.HoldReasons()
 var counted = []oncehttp.EventKind{
 	oncehttp.EventNotBegun, oncehttp.EventKeyRefused, oncehttp.EventKeyReused, oncehttp.EventEnqueued, oncehttp.EventJoined, oncehttp.EventRecorded, oncehttp.EventDelivered, oncehttp.EventUndelivered,
 	oncehttp.EventSettled, oncehttp.EventAbandoned, oncehttp.EventAssigned, oncehttp.EventRekeyed, oncehttp.EventRedriven, oncehttp.EventReopened, oncehttp.EventSwept, oncehttp.EventBlocked, oncehttp.EventUnserved,
-	oncehttp.EventListening, oncehttp.EventPolling,
+	oncehttp.EventListening, oncehttp.EventPolling, oncehttp.EventWitnessed, oncehttp.EventContradicted, oncehttp.EventUnproved,
 }
 
 // begin adds zero to each counter: Prometheus sees an increase only in a series that is there before it.

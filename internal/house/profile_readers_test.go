@@ -104,7 +104,7 @@ func TestProfilesAreRead(t *testing.T) {
 	t.Parallel()
 	own := typedFrom(t, "profile", blank{})
 	read := map[string][]string{}
-	for _, dir := range []string{".", "internal/run", "internal/request", "internal/classify"} {
+	for _, dir := range []string{".", "internal/run", "internal/request", "internal/classify", "internal/webhook"} {
 		for field, functions := range readsProfiles(t, own, dir) {
 			for _, function := range functions {
 				if !onlyChecks(function) {

@@ -14,26 +14,28 @@ type Refusal uint8
 
 // The refusals, in the order of the checks.
 const (
-	MayAct     Refusal = iota // none
-	HasMoved                  // the operation has changed since the person saw it
-	HasEnded                  // it has ended
-	IsLeased                  // another process has it
-	NotAbsent                 // it is not settled as absent, and no lookup can do so
-	IsSending                 // a send of it may be on its way
-	IsReplaced                // another operation stands in its place
+	MayAct      Refusal = iota // none
+	HasMoved                   // the operation has changed since the person saw it
+	HasEnded                   // it has ended
+	IsLeased                   // another process has it
+	NotAbsent                  // it is not settled as absent, and no lookup can do so
+	IsSending                  // a send of it may be on its way
+	IsReplaced                 // another operation stands in its place
+	IsWitnessed                // an event of the API proves that it happened
 )
 
 // Ending holds the facts behind a Settle or Abandon.
 type Ending struct {
-	Moved  bool // Moved has a reason
-	Leased bool // another process has a lease of it
-	Over   bool // the lease of another process is over, and nobody has had the operation since
-	Absent bool // it is to be settled as absent
-	Now    time.Time
+	Moved    bool // Moved has a reason
+	Leased   bool // another process has a lease of it
+	Over     bool // the lease of another process is over, and nobody has had the operation since
+	Absent   bool // it is to be settled as absent
+	Happened bool // it is to be settled as happened
+	Now      time.Time
 }
 
 // MayEnd returns the reason against a Settle or Abandon. An operation already settled as absent has ended, however it was seen. Absent is not
-// said while a send of a process that lost its lease may be on its way. (Invariants 2, 8 and 31.)
+// said while a send of a process that lost its lease may be on its way. (Invariants 2, 8, 31 and 56.)
 func (o *Op) MayEnd(e Ending) Refusal {
 	switch {
 	case e.Moved && o.Standing != Absent:
@@ -42,6 +44,8 @@ func (o *Op) MayEnd(e Ending) Refusal {
 		return HasEnded
 	case e.Leased:
 		return IsLeased
+	case o.EndsByEvidence() && !e.Happened:
+		return IsWitnessed
 	case e.Absent && e.Now.Before(o.DesertedUntil(e.Over)):
 		return IsSending
 	}
@@ -98,6 +102,8 @@ func (o *Op) MayLookBefore(leased, finds bool) Refusal {
 	switch {
 	case leased:
 		return IsLeased
+	case o.EndsByEvidence():
+		return IsWitnessed
 	case !finds:
 		return NotAbsent
 	}

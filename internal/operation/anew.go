@@ -33,7 +33,7 @@ type Successors struct {
 func (s Successors) any() bool { return s.Replaced || s.Higher || s.Taken }
 
 // MayAnew returns the reason against an act on an operation that ended. What was mismatched, abandoned or succeeded is never begun
-// once more: nobody can say that it had no effect. (Invariants 1 and 54.)
+// once more: nobody can say that it had no effect. What an event of the API proves is not taken back. (Invariants 1, 54 and 56.)
 func (o *Op) MayAnew(act Anew, s Successors) Refusal {
 	ended := false
 	switch act {
@@ -47,6 +47,8 @@ func (o *Op) MayAnew(act Anew, s Successors) Refusal {
 	switch {
 	case !ended:
 		return NotAbsent
+	case o.Witnessed:
+		return IsWitnessed
 	case s.any():
 		return IsReplaced
 	}

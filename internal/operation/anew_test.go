@@ -26,11 +26,15 @@ func TestMayAnew(t *testing.T) {
 		"mismatched": {persist.Record{State: persist.StateMismatched}, nil},
 		"abandoned":  {persist.Record{State: persist.StateAbandoned}, nil},
 		"absent":     {persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent}, acts},
+		"proven":     {persist.Record{State: persist.StateSettled, Effect: persist.EffectHappened, Evidence: &persist.Evidence{}}, nil},
 		"happened":   {persist.Record{State: persist.StateSettled, Effect: persist.EffectHappened}, []operation.Anew{unsettle}},
 	} {
 		op := operation.OpOf(&c.rec, 0)
 		for _, act := range acts {
 			want := operation.NotAbsent
+			if op.Witnessed && act == unsettle {
+				want = operation.IsWitnessed
+			}
 			for _, may := range c.may {
 				if may == act {
 					want = operation.MayAct

@@ -102,6 +102,7 @@ type Drive struct {
 	answer      Answer // the answer that counts
 	own         Answer // the operation's own answer, during a lookup after it
 	verdict     classify.Verdict
+	told        bool // callers have the answer before the record
 	unread      bool // the answer settles nothing since this client has other facts
 
 	attempts  int
@@ -204,4 +205,5 @@ func (d *Drive) Moved(op Op) {
 	if d.step == Write && (d.write == Forget || d.write == EndAbsent) && op.Enqueued { // a send of it was promised meanwhile
 		d.write = LeaveUnsent
 	}
+	d.heedEvidence()
 }

@@ -18,6 +18,7 @@ const (
 	EndConfirmed          // it ends with the counting answer
 	EndMismatched         // it ends: the server keeps the key for another request
 	EndAbsent             // it is settled as absent
+	EndHappened           // it is settled as happened, by its evidence
 	LeaveOpen             // it stays unfinished: pending, or held
 	LeaveUnsent           // it stays unfinished, as never sent
 	Forget                // the record goes
@@ -189,6 +190,8 @@ func (d *Drive) change(m Meanwhile, now time.Time) Change {
 		c.State, c.Answer = persist.StateMismatched, KeepAnswer
 	case EndAbsent:
 		c.State, c.Effect, c.Answer = persist.StateSettled, persist.EffectAbsent, KeepNone
+	case EndHappened:
+		c.State, c.Effect, c.Answer = persist.StateSettled, persist.EffectHappened, KeepNone
 	default:
 		d.changeOpen(&c, m, now)
 		return c
@@ -231,7 +234,7 @@ func (d *Drive) holdReason(m Meanwhile) persist.HoldReason {
 // unreported reports whether the ended record must count as unreported: a pass ends it, and a caller without a key might send the same request
 // again. (Invariant 17.)
 func (d *Drive) unreported() bool {
-	return d.given.Pass && d.op.Generated && d.write == EndConfirmed
+	return d.given.Pass && d.op.Generated && (d.write == EndConfirmed || d.write == EndHappened)
 }
 
 // isLocal reports whether the drive has sent nothing: it has reached no server, or its limiter, its Authorize or its time limits stopped it. Such
@@ -279,7 +282,7 @@ func (d *Drive) Stored() bool { return d.proof.Stored && d.op.Protected }
 // Written takes the result of the step Write. ok: the journal has the change. (Invariants 2, 13 and 14.)
 func (d *Drive) Written(ok bool, now time.Time) {
 	switch d.write {
-	case EndConfirmed, EndMismatched, EndAbsent:
+	case EndConfirmed, EndMismatched, EndAbsent, EndHappened:
 		if ok && d.mustFlush(now) {
 			d.step = Flush
 			return
@@ -326,6 +329,8 @@ func (d *Drive) ended(ok bool) {
 		d.fail(d.unlessFailed(ok, Ended), IsMismatch)
 	case EndAbsent:
 		d.fail(d.unlessFailed(ok, Absent), d.withdrawn())
+	case EndHappened:
+		d.fail(d.unlessFailed(ok, Happened), AnswerGone, IsProved)
 	}
 }
 

@@ -28,6 +28,10 @@ func (l *life) act(t *testing.T, words []string, has func(string) bool, args map
 		}
 		l.op = l.op.HeldFor(persist.HoldUndo)
 		return l.standing("write"), true
+	case "event": // an event of the API proves that it happened
+		return l.event(), true
+	case "go-on": // a call or a pass goes on with it
+		return [...]string{operation.Marks: "write the mark", operation.MarkedBy: "send", operation.IsLate: "hold: it is late", operation.IsProven: "settle as happened"}[l.op.Adopt(l.now, false)], true
 	case "reconcile":
 		if l.op.IsActedOn() {
 			return "nobody is asked: somebody acts on it", true
@@ -110,11 +114,12 @@ const hour = 3600e9
 var refusals = map[operation.Refusal]string{
 	operation.HasMoved: "refuse: it has moved", operation.HasEnded: "refuse: it has ended", operation.IsLeased: "refuse: another process has it",
 	operation.NotAbsent: "refuse: it is not settled as absent", operation.IsSending: "refuse: a send may be on its way",
+	operation.IsWitnessed: "refuse: an event proves that it happened",
 }
 
 func (l *life) end(name string, has func(string) bool) string {
 	if why := l.op.MayEnd(operation.Ending{
-		Moved: has("moved"), Leased: has("leased"), Over: has("deserted"), Absent: has("absent"), Now: l.now,
+		Moved: has("moved"), Leased: has("leased"), Over: has("deserted"), Absent: has("absent"), Happened: has("happened"), Now: l.now,
 	}); why != operation.MayAct {
 		return refusals[why]
 	}
@@ -127,6 +132,20 @@ func (l *life) end(name string, has func(string) bool) string {
 		l.op = l.op.Settled(persist.EffectHappened, status)
 	}
 	return l.standing("write")
+}
+
+// event uses an event of the API.
+func (l *life) event() string {
+	switch l.op.Testimony() {
+	case operation.TestifiesNothing:
+		return "nothing: it was never sent"
+	case operation.TestifiesAgain:
+		return "nothing: it is known to have happened"
+	case operation.Contradicts:
+		return "tell: it has ended otherwise"
+	}
+	l.op = l.op.WithEvidence()
+	return l.standing("write") + ", with the evidence"
 }
 
 // rekey begins a Rekey. The lookup counts an hour after the last send.

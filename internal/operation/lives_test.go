@@ -249,6 +249,9 @@ func (l *life) setOp(has func(string) bool, duration func(string) time.Duration)
 	if has("lost") {
 		l.op.Deserted = born.Add(duration("lost"))
 	}
+	if has("evidence") {
+		l.op = l.op.WithEvidence()
+	}
 	if has("window") {
 		l.op.Window = duration("window")
 	}
@@ -363,6 +366,8 @@ func (l *life) writing() string {
 		text = "write mismatched"
 	case operation.EndAbsent:
 		text = "write settled as absent"
+	case operation.EndHappened:
+		text = "write settled as happened"
 	case operation.Forget:
 		return "forget"
 	case operation.LeaveOpen, operation.LeaveUnsent:
@@ -396,7 +401,7 @@ func (l *life) over() string {
 	troubles := map[operation.Trouble]string{
 		operation.IsHeld: "held", operation.IsNotSent: "not sent", operation.IsRefused: "refused", operation.IsInFlight: "in flight",
 		operation.IsMismatch: "mismatch", operation.IsExpired: "expired", operation.IsStoredError: "kept error", operation.IsRedirected: "redirected",
-		operation.IsDuplicate: "duplicate", operation.AnswerGone: "answer gone",
+		operation.IsDuplicate: "duplicate", operation.AnswerGone: "answer gone", operation.IsProved: "settled",
 	}
 	for _, why := range r.Why {
 		if why != operation.NoTrouble {

@@ -108,11 +108,14 @@ const (
 	Marks    Mark = iota // Marked
 	MarkedBy             // nothing: the claim has marked it
 	IsLate               // Overdue: the time for its first send is over
+	IsProven             // it is not driven: its evidence settles it as happened
 )
 
-// Adopt returns the write before a drive. claimed: the driver's claim has marked the operation. (Invariants 7 and 8.)
+// Adopt returns the write before a drive. claimed: the driver's claim has marked the operation. (Invariants 7, 8 and 56.)
 func (o *Op) Adopt(now time.Time, claimed bool) Mark {
 	switch {
+	case o.EndsByEvidence():
+		return IsProven
 	case !o.MaybeSent && o.TooOld(now):
 		return IsLate
 	case claimed:

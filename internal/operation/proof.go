@@ -84,6 +84,7 @@ const (
 	IsRedirected
 	IsDuplicate
 	AnswerGone
+	IsProved
 )
 
 // Trouble returns the trouble named by a proof.

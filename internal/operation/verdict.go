@@ -6,7 +6,7 @@
 //
 // Read it in the order of an operation's life: begin.go and place.go (a begin, and its failures), open.go (an existing record), gate.go (may this
 // client act), drive.go and attempt.go (the steps), wait.go and window.go (times), proof.go (answers), end.go (the last write),
-// report.go and verdict.go (the words to callers), then acts.go and seen.go (people), promise.go (Enqueue), limited.go (a slow limiter).
+// report.go and verdict.go (the words to callers), then acts.go and seen.go (people), promise.go (Enqueue), limited.go (a slow limiter), witness.go (events of the API).
 // The numbers are the invariants of docs/invariants.md.
 package operation
 

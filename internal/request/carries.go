@@ -46,7 +46,7 @@ func (r *Reader) AtEndpoint(req *http.Request, p *profile.Profile) bool {
 		return false
 	}
 	path := r.ownPath(req.URL.RequestURI())
-	return listed(r.KeyHonoured, Method(req), path) || listed(p.Endpoints, Method(req), path)
+	return Listed(r.KeyHonoured, Method(req), path) || Listed(p.Endpoints, Method(req), path)
 }
 
 // ownPath returns the path of a target without BasePath.

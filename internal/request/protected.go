@@ -23,10 +23,10 @@ const (
 func (r *Reader) coverage(rec *persist.Record, p *profile.Profile) Coverage {
 	path := r.ownPath(rec.Target)
 	switch {
-	case p.Carrier.Place != profile.Nowhere && listed(r.KeyHonoured, rec.Method, path):
+	case p.Carrier.Place != profile.Nowhere && Listed(r.KeyHonoured, rec.Method, path):
 		return Covered
 	case len(p.Endpoints) > 0:
-		return coverageOf(listed(p.Endpoints, rec.Method, path))
+		return coverageOf(Listed(p.Endpoints, rec.Method, path))
 	case p.Named() && len(p.Methods) > 0:
 		return coverageOf(slices.Contains(p.Methods, rec.Method))
 	case p.Carrier.Place == profile.Nowhere, rec.Method == "POST", rec.Method == "PATCH":
@@ -42,8 +42,8 @@ func coverageOf(covered bool) Coverage {
 	return Uncovered
 }
 
-// listed reports whether keys count at one of these endpoints for a method and a path.
-func listed(list []profile.Endpoint, method, path string) bool {
+// Listed reports whether keys count at one of these endpoints for a method and a path.
+func Listed(list []profile.Endpoint, method, path string) bool {
 	covered := false
 	for _, e := range list {
 		if e.Method == method && onPath(e.Path, path) {

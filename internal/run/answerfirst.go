@@ -42,6 +42,7 @@ func (d ending) answerFirst() *result {
 		}
 	}()
 	res := d.finished(&result{answer: d.answered(), handed: d.handed})
+	d.drive.AnswersFirst()
 	d.call.Answer(res)
 	told = true
 	write = d.late.FinishLate

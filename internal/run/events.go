@@ -43,6 +43,10 @@ const (
 	EventListening   EventKind = "listening"
 	EventPolling     EventKind = "polling"
 	EventLeft        EventKind = "left"
+
+	EventWitnessed    EventKind = "witnessed"
+	EventContradicted EventKind = "contradicted"
+	EventUnproved     EventKind = "unproved"
 )
 
 // Event has the fields of oncehttp.Event, documented there.

@@ -93,7 +93,7 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 	}
 	op, moved := operation.OpOf(&rec, 0), chosen.moved(&rec, act)
 	ending := e.endingOf(&rec, chosen.absent)
-	ending.Moved = moved != nil
+	ending.Moved, ending.Happened = moved != nil, chosen.happened
 	switch op.MayEnd(ending) {
 	case operation.HasMoved:
 		return e.stale(ctx, name, &rec, moved)
@@ -101,6 +101,8 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, fmt.Errorf("it is %v", rec.State), whyFinal(&rec)...).err
 	case operation.IsLeased:
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+	case operation.IsWitnessed:
+		return e.refuse(ctx, name, &rec, operation.KeyOnly, provenBy(&rec), ErrStale).err
 	case operation.IsSending:
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, stillSending(&op, ending), ErrInFlight).err
 	}

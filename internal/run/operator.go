@@ -53,7 +53,8 @@ type Chosen struct {
 	Run     string          // of InRun
 	Untold  bool            // of Untold
 
-	absent bool // by the act, nothing happened
+	absent   bool // by the act, nothing happened
+	happened bool // by the act, it happened
 }
 
 // SeenIn returns the part of a record kept by AsSeen.
@@ -154,7 +155,7 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 	if err != nil {
 		return c.wrong(ctx, "settle", key, chosen, err)
 	}
-	chosen.absent = r.Effect == persist.EffectAbsent
+	chosen.absent, chosen.happened = r.Effect == persist.EffectAbsent, r.Effect == persist.EffectHappened
 	return c.end(ctx, "settle", key, chosen, func(call callers, rec persist.Record) error {
 		return resolve(call.Work().Context(ctx), c.engine, rec, r.kept(call, &c.cfg, &rec))
 	})

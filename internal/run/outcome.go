@@ -123,12 +123,15 @@ var troubles = [...]error{
 	operation.NoTrouble: nil, operation.IsHeld: ErrHeld, operation.IsNotSent: ErrNotSent, operation.IsRefused: ErrRefused,
 	operation.IsInFlight: ErrInFlight, operation.IsMismatch: ErrKeyReused, operation.IsExpired: ErrKeyExpired,
 	operation.IsStoredError: ErrStoredError, operation.IsRedirected: ErrRedirected, operation.IsDuplicate: ErrDuplicate,
-	operation.AnswerGone: ErrAnswerGone,
+	operation.AnswerGone: ErrAnswerGone, operation.IsProved: ErrSettled,
 }
 
 // known returns the outcome of the run so far.
 func (r *run) known() Outcome {
 	proof := r.drive.Proof()
+	if r.drive.Writing() == operation.EndHappened {
+		return OutcomeConfirmed
+	}
 	if proof.Kind == operation.ProvesEnd && r.last.Answer != nil {
 		return outcomeOf(operation.Answered(r.last.Answer.Head.StatusCode, proof.AlreadyDone, proof.Refused))
 	}

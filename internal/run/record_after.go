@@ -60,7 +60,7 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 			return d.journal.Forget(ctx, d.rec)
 		case operation.EndConfirmed:
 			written, err = d.finish(ctx, now, finish)
-		case operation.EndMismatched, operation.EndAbsent:
+		case operation.EndMismatched, operation.EndAbsent, operation.EndHappened:
 			written, err = d.finish(ctx, now, d.journal.Finish)
 		default:
 			err = d.leaveUnfinished(now)
@@ -77,6 +77,9 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 		d.wake()
 	default:
 		err = d.noteEnd(ctx, &written, err)
+		if e := written.Evidence; e != nil && err == nil && written.FinalEffect() != persist.EffectHappened { // callers were told before
+			d.contradicted(ctx, &written, e)
+		}
 	}
 	// The error of LeaveOpen names the reason for the stop of the drive.
 	if w != operation.LeaveOpen {
@@ -231,31 +234,34 @@ func (d ending) holdNote() string {
 }
 
 // change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by a claim
-// of this very client during the run, or by both. Then change updates rec from the journal and calls write once more.
+// of this very client during the run, or by both. Then change updates rec from the journal and calls write once more. The evidence of an event
+// stays ErrStale: a person's act did not know it.
 func (e *engine) change(ctx context.Context, rec *persist.Record, write func() error) error {
-	err := e.rewrite(ctx, rec, write)
+	err := e.rewrite(ctx, rec, false, write)
 	if err == nil {
 		e.leases.Changed(rec)
 	}
 	return err
 }
 
-// change is engine.change for the last change of a run: after it, the run has no lease, even if the write failed.
+// change is engine.change for the last change of a run: after it, the run has no lease, even if the write failed. The record may differ by an
+// event's evidence, too: the drive heeds it.
 func (d ending) change(ctx context.Context, rec *persist.Record, write func() error) error {
 	defer d.leases.End(rec.ID)
-	return d.rewrite(ctx, rec, write)
+	return d.rewrite(ctx, rec, true, write)
 }
 
-// rewrite is change without its call of leases.Changed.
-func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() error) error {
+// rewrite is change without its call of leases.Changed. heeds: write heeds an event's evidence, so that it may be added to the record, too.
+func (e *engine) rewrite(ctx context.Context, rec *persist.Record, heeds bool, write func() error) error {
 	e.leases.Latest(rec)
 	err := write()
 	if errors.Is(err, persist.ErrStale) {
 		now, getErr := e.journal.Get(ctx, rec.ID)
-		if getErr != nil || !e.onlyMarkedOrClaimed(rec, &now) {
+		if getErr != nil || !e.onlyMarkedOrClaimed(rec, &now) || now.Evidence != nil && rec.Evidence == nil && !heeds {
 			return err
 		}
 		rec.Revision, rec.Drives, rec.Enqueued, rec.SendBefore = now.Revision, now.Drives, now.Enqueued, now.SendBefore
+		rec.Evidence = now.Evidence
 		err = write()
 	}
 	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
@@ -264,11 +270,14 @@ func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() 
 	return err
 }
 
-// onlyMarkedOrClaimed reports whether an Enqueue's mark, one claim of this client, or both are the only changes to a record between before
+// onlyMarkedOrClaimed reports whether an Enqueue's mark, an event's evidence, one claim of this client, or some of these are the only changes to a record between before
 // and now. A claim by another process leaves another owner, and the end of its lease takes one more revision.
 func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
 	known := before.Revision
 	if now.Enqueued && !before.Enqueued {
+		known++
+	}
+	if now.Evidence != nil && before.Evidence == nil {
 		known++
 	}
 	if now.Revision == known+1 && now.LeaseOwner == e.owner {

@@ -355,6 +355,8 @@ func (x existing) adopt() *result {
 		return x.refuseSame(lease.ErrElsewhere, ErrInFlight)
 	}
 	switch op.Adopt(x.now(), x.fair && x.leases.Marked(rec)) {
+	case operation.IsProven:
+		return x.endProven()
 	case operation.IsLate:
 		x.drive = operation.Overdue(op, x.cfg.drives, x.givenNow())
 		_ = ending(x).conclude(x.journal.Finish)

@@ -174,6 +174,8 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	switch op.MayLookBefore(k.leasedElsewhere(&old), target != nil && prof.Reference.FoundWithin != 0) {
 	case operation.IsLeased:
 		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+	case operation.IsWitnessed:
+		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, provenBy(&old), ErrStale).err
 	case operation.NotAbsent:
 		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, fmt.Errorf("it is %v; settle it as absent first", old.State)).err
 	}

@@ -10,6 +10,8 @@ import (
 const (
 	ruleOfLeases = 12
 	ruleOfPeople = 31
+	// ruleOfEvidence is about what an event of the API proves.
+	ruleOfEvidence = 56
 )
 
 // rule returns the invariant behind the end of the drive; zero if there is none to name.
@@ -22,6 +24,8 @@ func (r *run) rule() int {
 		return 0
 	case report.Left:
 		return 43
+	case r.drive.Writing() == operation.EndHappened:
+		return ruleOfEvidence
 	case report.Answered && !r.drive.Stored():
 		return 14
 	case report.Answered:
@@ -43,5 +47,5 @@ var holdRules = map[persist.HoldReason]int{
 // troubleRules are the invariants behind drives that end in an error with an effect possible.
 var troubleRules = [...]int{
 	operation.NoTrouble: 2, operation.IsHeld: 2, operation.IsNotSent: 2, operation.IsRefused: 24, operation.IsInFlight: 28, operation.IsMismatch: 6,
-	operation.IsExpired: 8, operation.IsStoredError: 14, operation.IsRedirected: 27, operation.IsDuplicate: 50, operation.AnswerGone: 14,
+	operation.IsExpired: 8, operation.IsStoredError: 14, operation.IsRedirected: 27, operation.IsDuplicate: 50, operation.AnswerGone: 14, operation.IsProved: ruleOfEvidence,
 }

@@ -90,6 +90,9 @@ func (s successor) may(old *persist.Record, found *standing) error {
 	switch op.MayAnew(s.act, found.Successors) {
 	case operation.NotAbsent:
 		return s.refuse(s.ctx, s.name, old, operation.KeyOnly, fmt.Errorf("it is %s, and not %s", endOf(old), s.wanted()), whyFinal(old)...).err
+	case operation.IsWitnessed:
+		cause := fmt.Errorf("an event of the API proves that it happened (%s %s)", old.Evidence.Type, old.Evidence.Event)
+		return s.refuse(s.ctx, s.name, old, operation.KeyOnly, cause, whyFinal(old)...).err
 	case operation.IsReplaced:
 		if found.named == "" {
 			cause := fmt.Errorf("%q belongs to another operation", found.taken.Key)

@@ -42,6 +42,9 @@ func scribble(r *persist.Record) {
 	if r.Header != nil {
 		r.Header["X-Scribbled"] = []string{"1"}
 	}
+	if e := r.Evidence; e != nil {
+		*e = persist.Evidence{Type: "scribbled"}
+	}
 	if a := r.Answer; a != nil {
 		spoil(a.Body[:cap(a.Body)])
 		for _, values := range a.Header {

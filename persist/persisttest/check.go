@@ -189,6 +189,13 @@ func diffStruct(b *bytes.Buffer, prefix string, got, want reflect.Value) {
 			} else if x != y {
 				fmt.Fprintf(b, "%s: got one %t, want one %t; ", name, x != nil, y != nil)
 			}
+		case *persist.Evidence:
+			y := w.Interface().(*persist.Evidence)
+			if x != nil && y != nil {
+				diffStruct(b, name+".", reflect.ValueOf(*x), reflect.ValueOf(*y))
+			} else if x != y {
+				fmt.Fprintf(b, "%s: got one %t, want one %t; ", name, x != nil, y != nil)
+			}
 		default:
 			if !same(x, w.Interface()) {
 				fmt.Fprintf(b, "%s: got %s, want %s; ", name, short(x), short(w.Interface()))

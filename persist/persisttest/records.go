@@ -67,6 +67,7 @@ func changed(r persist.Record) persist.Record {
 	r.Note = "asked the bank"
 	r.Acts = []persist.Act{{At: epoch().Add(time.Minute), Did: persist.ActAbsent, Note: "not there"}, {At: epoch().Add(time.Hour), Did: persist.ActReopened}}
 	r.History = []persist.Attempt{{At: epoch().Add(time.Second), Took: 30 * time.Second, Sent: true, Error: "no answer"}, {At: epoch().Add(time.Minute), Status: 500, Sent: true}}
+	r.Evidence = &persist.Evidence{Event: "evt_1", Type: "payment.\xff", By: "/reference", Scheme: "stripe", Digest: strings.Repeat("\x01\xff", 16), At: epoch().Add(4*time.Second + 1)}
 	r.Answer = &persist.Answer{Status: 500, Header: http.Header{"Idempotent-Replayed": {"true"}}, Body: []byte("oops"),
 		Replayed: true, Stored: true, At: epoch().Add(3 * time.Second)}
 	return r

@@ -11,7 +11,7 @@
 //
 // Sealed, with AES-256-GCM: method, target, headers and body of the request, its trace, the names of omitted parts, the
 // wire key or token, where the key travels, the kept fields, the digests and names of credentials, the headers naming the
-// keys' owner, the profile, the recipe and the facts, Replaces, ReplacedBy, Credential, Region, the answer, the attempts, the acts and the note.
+// keys' owner, the profile, the recipe and the facts, Replaces, ReplacedBy, Credential, Region, the answer, the attempts, the acts, the evidence and the note.
 //
 // In clear: account, business key, origin, state, hold reason and effect; all times and counters, the window, the times of
 // keeping and the pauses; the lease; the flags, such as whether the key was generated, protects, or was told; the status and

@@ -21,6 +21,7 @@ const (
 	fieldRequest  field = "request"  // headers and body; a sweep drops them
 	fieldAnswer   field = "answer"
 	fieldHistory  field = "history"
+	fieldEvidence field = "evidence"
 	fieldNote     field = "note"
 	fieldToken    field = "token"
 	fieldReplaces field = "replaces"

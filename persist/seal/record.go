@@ -2,8 +2,10 @@ package seal
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
@@ -11,7 +13,7 @@ import (
 
 // A sealed record is a valid record for every journal. Its Target is the sealed identity: the data frozen by Begin and
 // kept by a sweep. Its Body is the sealed request with its trace; a sweep drops it. Its History is one attempt with the
-// sealed history as its Error. The body of its Answer is the sealed answer; the status beside it is for the tombstone.
+// sealed history as its Error. The Type of its Evidence is the sealed evidence. The body of its Answer is the sealed answer; the status beside it is for the tombstone.
 
 // placeholder stands in a field never empty in a valid record.
 const placeholder = "sealed"
@@ -90,6 +92,10 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 		if *text != "" {
 			*text = string(b.seal(name, []byte(*text)))
 		}
+	}
+	if e := rec.Evidence; e != nil {
+		text := b.seal(fieldEvidence, encodeProgress(persist.Record{Evidence: e}))
+		sealed.Evidence = &persist.Evidence{Type: string(text), By: placeholder, Digest: strings.Repeat("\x00", sha256.Size), At: e.At}
 	}
 	if len(rec.History) > 0 {
 		history := b.seal(fieldHistory, encodeProgress(persist.Record{History: rec.History}))
@@ -210,6 +216,13 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 			return err
 		}
 		*text.to = string(plain)
+	}
+	if sealed.Evidence != nil {
+		was, err := o.openProgress(fieldEvidence, []byte(sealed.Evidence.Type))
+		if err != nil {
+			return err
+		}
+		rec.Evidence = was.Evidence
 	}
 	if len(sealed.History) > 0 {
 		was, err := o.openProgress(fieldHistory, []byte(sealed.History[0].Error))

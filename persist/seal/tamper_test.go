@@ -29,8 +29,9 @@ func full(key string) persist.Record {
 		Credentials: []persist.Credential{{Name: "X-Secret-Credential", Digest: "secret-digest"}}, Protected: true, Pauses: persist.Pauses{Attempts: 3, First: 1, Most: 2},
 		Business: true, AskFirst: true, Facts: "secret-facts", Content: "secret-content", Trace: "secret-trace", Scopes: []persist.Scope{{Name: "X-Secret-Scope", Value: "secret-scope"}},
 		MaybeSent: true, FirstSent: at, SendUntil: at.Add(time.Minute), Attempts: 2, Sends: 2,
-		Answer:  &persist.Answer{Status: 500, Header: http.Header{"X-Answer": {"secret-answer-header"}}, Body: []byte("secret-answer-body"), Stored: true, At: at},
-		History: []persist.Attempt{{At: at, Error: "secret-history"}}, Note: "secret-note",
+		Answer:   &persist.Answer{Status: 500, Header: http.Header{"X-Answer": {"secret-answer-header"}}, Body: []byte("secret-answer-body"), Stored: true, At: at},
+		Evidence: &persist.Evidence{Event: "secret-event", Type: "secret-type", By: "/secret-by", Scheme: "secret-scheme", Digest: "secret-digest-of-the-event-body!", At: at},
+		History:  []persist.Attempt{{At: at, Error: "secret-history"}}, Note: "secret-note",
 	}
 }
 
@@ -40,6 +41,7 @@ func secrets() []string {
 		"PATCH", "secret-target", "secret-query", "secret-header", "secret-body", "X-Secret-Omitted", "secret-pointer", "secret-kept",
 		"X-Secret-Carrier", "secret-token", "secret-replaces", "secret-credential", "X-Secret-Credential", "secret-digest", "secret-region", "secret-profile", "secret-version", "secret-fingerprint-of-32-bytes!!", "secret-recipe",
 		"X-Answer", "secret-answer-header", "secret-answer-body", "secret-history", "secret-note", "secret-facts", "secret-content", "secret-trace", "X-Secret-Scope", "secret-scope",
+		"secret-event", "secret-type", "/secret-by", "secret-scheme", "secret-digest-of-the-event-body!",
 	}
 }
 
@@ -55,6 +57,7 @@ func parts() []sealedPart {
 		{"identity", func(r *persist.Record) []byte { return []byte(r.Target) }, func(r *persist.Record, b []byte) { r.Target = string(b) }},
 		{"request", func(r *persist.Record) []byte { return r.Body }, func(r *persist.Record, b []byte) { r.Body = b }},
 		{"answer", func(r *persist.Record) []byte { return r.Answer.Body }, func(r *persist.Record, b []byte) { r.Answer.Body = b }},
+		{"evidence", func(r *persist.Record) []byte { return []byte(r.Evidence.Type) }, func(r *persist.Record, b []byte) { r.Evidence.Type = string(b) }},
 		{"history", func(r *persist.Record) []byte { return []byte(r.History[0].Error) }, func(r *persist.Record, b []byte) { r.History[0].Error = string(b) }},
 		{"token", func(r *persist.Record) []byte { return []byte(r.Token) }, func(r *persist.Record, b []byte) { r.Token = string(b) }},
 		{"replaces", func(r *persist.Record) []byte { return []byte(r.Replaces) }, func(r *persist.Record, b []byte) { r.Replaces = string(b) }},
@@ -99,6 +102,9 @@ func TestSealAndUnseal(t *testing.T) {
 				t.Errorf("%s, %s: no journal takes it: %v", name, what, err)
 			}
 			text := fmt.Sprintf("%+v %+v %s %s", raw, raw.Answer, raw.Body, raw.Fingerprint)
+			if raw.Evidence != nil {
+				text += fmt.Sprintf("%+v", *raw.Evidence)
+			}
 			if raw.Answer != nil {
 				text += string(raw.Answer.Body)
 			}
@@ -115,7 +121,7 @@ func TestSealAndUnseal(t *testing.T) {
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials Business AskFirst Facts Content Scopes Trace " + // sealed by Begin
-		"Token Replaces ReplacedBy RedriveRun Acts Credential Region Answer History Note " + // sealed by each change
+		"Token Replaces ReplacedBy RedriveRun Acts Credential Region Answer History Evidence Note " + // sealed by each change
 		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Told Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends Drives LeaseOwner LeaseUntil Effect Finished Swept Status " +
 		"SealedNeeds" // hidden by itself, so that equal needs look alike

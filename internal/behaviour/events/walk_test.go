@@ -193,6 +193,17 @@ func calls() map[string][]scene {
 			s.must(err)
 			clienttest.Read(s.t, resp)
 		}, "begun, attempt, answered, finished"}},
+		"Webhook": {
+			{"proves", []wiretest.Reply{lost}, charges, func(s *stage) { s.charge(); s.post("k") }, "witnessed"},
+			{"during a call", nil, charges, func(s *stage) { s.charging() }, "begun, attempt, witnessed, answered, finished"},
+			{"proves nothing", []wiretest.Reply{lost}, charges, func(s *stage) { s.charge(); s.post("another") }, "unproved"},
+			{"contradicts", []wiretest.Reply{lost}, charges, func(s *stage) {
+				s.charge()
+				s.must(s.c.Abandon(s.t.Context(), "k"))
+				s.forget()
+				s.post("k")
+			}, "contradicted"},
+		},
 		"Lookup": {{"one", []wiretest.Reply{paid}, nil, func(s *stage) { s.earlier(); _, _ = s.c.Lookup(s.t.Context(), "k") }, ""}},
 		"Unfinished": {{"one", []wiretest.Reply{moved}, nil, func(s *stage) {
 			s.earlier()
@@ -310,7 +321,7 @@ func TestEveryCallIsHeard(t *testing.T) {
 // checkEvent checks the fields that every event of its kind has.
 func checkEvent(t *testing.T, e *oncehttp.Event, rules map[int]bool) {
 	t.Helper()
-	ofCall := !slices.Contains([]oncehttp.EventKind{oncehttp.EventSwept, oncehttp.EventDelivered, oncehttp.EventUndelivered, oncehttp.EventBlocked}, e.Kind)
+	ofCall := !slices.Contains([]oncehttp.EventKind{oncehttp.EventSwept, oncehttp.EventDelivered, oncehttp.EventUndelivered, oncehttp.EventBlocked, oncehttp.EventUnproved}, e.Kind)
 	if ofCall != (e.Call > 0) {
 		t.Errorf("%s has the call %d", e.Kind, e.Call)
 	}

@@ -159,6 +159,7 @@ var noAsks = map[string]string{
 	"Writes":             "reads a request",
 	"ResultOf":           "reads an answer",
 	"TimeBucket":         "makes a text",
+	"Webhook":            "makes a handler; internal/behaviour/webhook has what it does in a call",
 	"Undo":               "an option of Abandon, for profiles that can; TestGuestsCallTheClient of the root has it as a place",
 	"WithNote":           "an option of Settle and Abandon",
 	"Error.":             "reads a value",

@@ -68,6 +68,7 @@ func functions() map[string]any {
 		"oncehttp.RandomKey":          oncehttp.RandomKey,
 		"oncehttp.ResultOf":           oncehttp.ResultOf,
 		"oncehttp.TimeBucket":         oncehttp.TimeBucket,
+		"oncehttp.Webhook":            oncehttp.Webhook,
 		"oncehttp.Undo":               oncehttp.Undo,
 		"oncehttp.InRun":              oncehttp.InRun,
 		"oncehttp.Untold":             oncehttp.Untold,
@@ -117,6 +118,7 @@ func functions() map[string]any {
 		"sign.PrivateKey":             sign.PrivateKey,
 		"sign.PublicKey":              sign.PublicKey,
 		"sign.WeChatPay":              sign.WeChatPay,
+		"sign.WebhookOf":              sign.WebhookOf,
 	}
 }
 
@@ -179,6 +181,7 @@ func types() []any {
 		new(profile.Token),
 		new(profile.Source),
 		new(profile.Verdict),
+		new(profile.Webhook),
 		new(profile.Window),
 		new(reconcile.Asker),
 		new(redis.Journal),

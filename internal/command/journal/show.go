@@ -148,6 +148,9 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock) error
 		}
 		line("answer", "%d, %s", rec.Answer.Status, size)
 	}
+	if e := rec.Evidence; e != nil {
+		line("evidence", "%s %s, by %s, signed as %s, stored %s", strings.Join(strings.Fields(e.Type), " "), strings.Join(strings.Fields(e.Event), " "), e.By, e.Scheme, c.when(e.At, "-"))
+	}
 	if rec.Note != "" {
 		line("note", "%s", strings.Join(strings.Fields(rec.Note), " "))
 	}

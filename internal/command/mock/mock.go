@@ -2,6 +2,7 @@
 package mock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type mockFlags struct {
 	require bool
 	access  string
 	assume  bool
+	events  webhookFlags
 
 	referee  bool
 	script   string
@@ -106,6 +108,7 @@ call is wrong, it cannot listen, or nothing was judged.`,
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
 	fs.BoolVar(&f.require, "require-key", false, "answer 400 to a request without a key")
 	fs.StringVar(&f.access, "access-log", "", "add a line of JSON for each request to this file, or to stdout (-)")
+	f.events.bind(fs)
 	fs.BoolVar(&f.referee, "referee", false, "judge the client")
 	fs.StringVar(&f.script, "script", "", "the referee's script, a JSON file (default: every situation in which clients go wrong)")
 	fs.IntVar(&f.expect, "expect", 0, "the verdict comes after so many operations (default: as the script says)")
@@ -142,7 +145,7 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	if judge, err = f.newReferee(); err != nil {
 		return cfg, nil, err
 	}
-	if err := f.setVerify(&cfg); err != nil {
+	if err := cmp.Or(f.setVerify(&cfg), f.events.set(&cfg)); err != nil {
 		return cfg, nil, err
 	}
 	if err := f.checkAccess(); err != nil {

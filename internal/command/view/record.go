@@ -92,6 +92,7 @@ type Record struct {
 	Status         int                `json:"status,omitempty"` // of a pruned answer
 	Note           string             `json:"note,omitempty"`
 	Needs          string             `json:"needs,omitempty"` // of an operation not done, as in journal stuck
+	Evidence       *evidenceView      `json:"evidence,omitempty"`
 	History        []attemptView      `json:"history,omitempty"`
 }
 
@@ -100,6 +101,16 @@ type actView struct {
 	At   time.Time `json:"at"`
 	Did  string    `json:"did"`
 	Note string    `json:"note,omitempty"`
+}
+
+// evidenceView is the event of the API that proves a record's effect.
+type evidenceView struct {
+	Event  string    `json:"event,omitempty"`
+	Type   string    `json:"type"`
+	By     string    `json:"by"`
+	Scheme string    `json:"scheme"`
+	Digest string    `json:"sha256"`
+	At     time.Time `json:"at"`
 }
 
 // attemptView is one attempt of a record's history.
@@ -144,6 +155,9 @@ func Of(rec *persist.Record, parts Parts) Record {
 	}
 	for _, a := range rec.History {
 		v.History = append(v.History, attemptView{utc(a.At), a.Took.Milliseconds(), a.Sent, a.Status, a.Error})
+	}
+	if e := rec.Evidence; e != nil {
+		v.Evidence = &evidenceView{e.Event, e.Type, e.By, e.Scheme, hex.EncodeToString([]byte(e.Digest)), utc(e.At)}
 	}
 	if a := rec.Answer; a != nil {
 		v.Answer = &answerView{

@@ -32,6 +32,10 @@ func (w *worker) metrics(ctx context.Context, rw http.ResponseWriter) {
 		runs(fmt.Sprintf("{outcome=%q}", outcome), now.Outcomes[outcome])
 	}
 	family("blocked_total", "counter", "Times that an operation, or a pass, could not go on.")("", now.Blocked)
+	events := family("webhook_events_total", "counter", "Events of the API, by their use; unproved ones and bad signatures together.")
+	for _, use := range []string{"contradicted", "unproved", "witnessed"} {
+		events(fmt.Sprintf("{use=%q}", use), now.Events[use])
+	}
 	w.writeUnfinished(&b)
 	rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = io.WriteString(rw, b.String()) // the client may have gone
@@ -43,7 +47,7 @@ func (w *worker) countsNow(ctx context.Context) Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.counts
-	now.Outcomes = maps.Clone(w.counts.Outcomes)
+	now.Outcomes, now.Events = maps.Clone(w.counts.Outcomes), maps.Clone(w.counts.Events)
 	switch {
 	case ctx.Err() != nil:
 		now.Status = "stopping"

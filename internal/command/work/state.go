@@ -49,6 +49,7 @@ type Counts struct {
 	Attempts int            `json:"attempts"`
 	Outcomes map[string]int `json:"outcomes"` // ends of runs of operations, see endOf
 	Blocked  int            `json:"blocked"`  // stops of an operation, or a pass, unable to go on
+	Events   map[string]int `json:"events"`   // of the API (--webhooks): witnessed, contradicted, unproved
 
 	Unfinished *Unfinished `json:"unfinished,omitempty"` // of the journal; nil while it is not known
 }
@@ -63,7 +64,7 @@ const (
 
 func newWorker(ses *session.Session, f *workFlags, s terminal.Streams) *worker {
 	w := &worker{ses: ses, out: s.Out, err: s.Err, declines: f.Declines}
-	w.counts = Counts{Since: time.Now().UTC(), Workers: f.workers, Outcomes: map[string]int{}}
+	w.counts = Counts{Since: time.Now().UTC(), Workers: f.workers, Outcomes: map[string]int{}, Events: map[string]int{}}
 	w.said = map[string]bool{}
 	if f.lines {
 		w.ended = make(chan oncehttp.Event, f.workers)
@@ -105,6 +106,11 @@ func (w *worker) see(e oncehttp.Event) {
 			terminal.Say(w.err, "journal %s: what other processes enqueue is heard again", w.ses.Place.Name)
 		}
 		w.polls = false
+	case oncehttp.EventWitnessed, oncehttp.EventUnproved:
+		w.counts.Events[string(e.Kind)]++
+	case oncehttp.EventContradicted:
+		w.counts.Events[string(e.Kind)]++
+		w.sayWhy(e)
 	case oncehttp.EventFinished:
 		w.counts.Outcomes[endOf(e)]++
 		if e.Err != nil {

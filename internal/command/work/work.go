@@ -38,6 +38,8 @@ type workFlags struct {
 	runs    []string // of --auth-command
 	lines   bool
 	lease   time.Duration
+
+	webhooks webhookFlags
 }
 
 // Command returns the command oncehttp work.
@@ -80,6 +82,8 @@ with --key-header goes on under that header.
 is pending, held and oldest, and the oldest that is due and never sent) among them: 200
 while it works, 503 while the journal takes no writes or it is stopping; and GET
 /metrics for Prometheus.
+--webhooks ADDRESS takes the API's events, signed by --webhook-secret: one that the
+profile lists as proof settles its operation as happened (docs/webhooks.md).
 --lines prints a line of JSON
 for each operation that ends, as batch does, once its answer is durable.
 
@@ -108,12 +112,17 @@ could not be printed: start it again; 5 another process holds the file.`,
 	fs.StringArrayVar(&f.runs, "auth-command", nil, "ORIGIN=PROGRAM ARG...: the headers that PROGRAM prints, one a line, go to ORIGIN; may be repeated")
 	fs.DurationVar(&f.lease, "lease", 0, "how long an operation is kept for a worker that may have died, on a database (default 30s; at least 100ms)")
 	fs.DurationVar(&f.Retry.MaxPause, "max-pause", 0, "longest pause before an operation that was tried in vain is tried again (default 15m)")
+	f.webhooks.bind(fs)
 	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends")
 	return cmd
 }
 
 func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	cfg, err := f.config(s.Err)
+	if err != nil {
+		return err
+	}
+	events, err := f.webhooks.config()
 	if err != nil {
 		return err
 	}
@@ -131,7 +140,7 @@ func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	return terminal.JoinExit(f.work(ctx, ses, cfg, s), ses.Close())
+	return terminal.JoinExit(f.work(ctx, ses, cfg, events, s), ses.Close())
 }
 
 // config checks the flags.
@@ -186,7 +195,7 @@ func parseOrigin(text string) (string, error) {
 }
 
 // work runs until ctx ends or the journal takes nothing more.
-func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp.Config, s terminal.Streams) error {
+func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp.Config, events oncehttp.WebhookConfig, s terminal.Streams) error {
 	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -206,13 +215,19 @@ func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
+	heard, closeEvents, err := f.webhooks.serve(c, events)
+	if err != nil {
+		closeServer()
+		return errors.Join(err, c.Close())
+	}
 	printed := w.printLines(stop)
-	terminal.Say(s.Err, "working on %s%s", ses.Place.Name, where)
+	terminal.Say(s.Err, "working on %s%s%s", ses.Place.Name, where, heard)
 	unhook := context.AfterFunc(ctx, func() {
 		terminal.Say(s.Err, "stopping: waiting for the attempts on the wire; once more kills")
 	})
 	err = c.Run(ctx)
 	unhook()
+	closeEvents()
 	_ = c.Close() // without a journal of its own it has no error
 	perr := printed()
 	closeServer()

@@ -70,6 +70,10 @@ func seeded() []bug {
 		{"a settlement is taken back beside a successor", "anew.go", "return s.Replaced || s.Higher || s.Taken }", "return s.Taken }"},
 		{"the server's word is taken back", "anew.go", "		ended = o.State == persist.StateSettled ||", "		ended = o.State.Final() ||"},
 		{"a reopened operation is sent again", "anew.go", "	o = o.HeldFor(persist.HoldReopened)\n", "	o = o.HeldFor(persist.HoldCaller)\n"},
+		{"evidence does not stop a drive before it begins", "open.go", "	case o.EndsByEvidence():\n		return IsProven\n", ""},
+		{"a drive does not heed evidence at its end", "drive.go", "	d.heedEvidence()\n", ""},
+		{"a refusal counts more than evidence", "witness.go", "return d.write == EndConfirmed && Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused) != Refused\n", "return d.write == EndConfirmed\n"},
+		{"a person ends it otherwise than its evidence", "acts.go", "	case o.EndsByEvidence() && !e.Happened:\n", "	case false:\n"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.stop = Unsure\n		d.skip(Proof{})\n", "d.op.Window); {\n"},
 	}
 }

@@ -194,6 +194,10 @@ func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 	g = op.Begins(s.given(w, p, t, g))
 	proc := Proc{State: State{Active: true, On: int8(t), Pass: g.Pass, Caller: !g.Pass, Plain: s.Plain && !g.Pass, Doubted: rec.Op.MaybeSent, Held: rec.Op.State == persist.StateHeld, Created: g.Created}}
 	e := Event{By: int8(p), On: int8(t), Did: did}
+	if op.Adopt(s.now(w), false) == operation.IsProven {
+		m.prove(to, p, t, g.Pass)
+		return
+	}
 	if op.Adopt(s.now(w), false) == operation.IsLate {
 		proc.Drive = s.drive(operation.Overdue(op, s.Configs[p].Limits, g))
 		to.Procs[p] = proc
@@ -214,6 +218,27 @@ func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 		m.add(w, unmarked, Event{By: int8(p), On: int8(t), Did: MarkFails})
 		marked.Left.Fails--
 		m.add(w, marked, Event{By: int8(p), On: int8(t), Did: MarkFailsWritten})
+	}
+}
+
+// prove settles an operation by its evidence, in place of a drive.
+func (m *moves) prove(w World, p, t int, pass bool) {
+	s, from, rec := m.slice, w, *w.Ops[t].Rec
+	rec.Op = plain(rec.Op.Settled(persist.EffectHappened, 0))
+	rec.Op.Unreported, rec.Op.OwedFrom = pass && rec.Op.Generated, began
+	to := w
+	s.write(&to, t, p, rec, true)
+	e := Event{By: int8(p), On: int8(t), Did: EvidenceSettles}
+	if !pass {
+		e.Told = toldOf(operation.Judge(rec.Op.Standing, operation.Same))
+	}
+	m.add(&from, to, e)
+	if w.Left.Fails > 0 {
+		from.Left.Fails--
+		to.Left.Fails--
+		e.Told = ToldUnknown
+		m.add(&w, from, e)
+		m.add(&w, to, e)
 	}
 }
 

@@ -113,6 +113,8 @@ const (
 	ForgetsLeft
 	ForgetsLeftUnsaid
 	ForgetFails
+	EventComes
+	EvidenceSettles
 
 	dids
 )
@@ -144,6 +146,8 @@ var didTexts = [dids]string{
 	LeavesUnsentUnsaid: "likewise, and the journal says that this failed",
 	IsGivenUpAside:     "the call is given up while it waits without its operation", ForgetsLeft: "the call is given up while it waits without its operation, and forgets it",
 	ForgetsLeftUnsaid: "likewise, and the journal says that this failed", ForgetFails: "likewise, and the journal fails, and forgets nothing",
+	EventComes:      "an event of the API says that it took effect, and is stored",
+	EvidenceSettles: "the evidence settles it as happened",
 }
 
 var toldTexts = [...]string{

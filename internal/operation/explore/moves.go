@@ -166,17 +166,18 @@ func (m *moves) person(w *World, t int) {
 	if !s.Keyless && op.Promise(s.now(w)) == operation.PromisesNow {
 		act(everybody, op.Promised(s.now(w).Add(maxAge)), EnqueuesBeside)
 	}
+	m.witness(w, t, act)
 	if op.MayEnd(operation.Ending{Leased: w.leased(t, nobody)}) == operation.MayAct {
 		act(nobody, op.Abandoned(), Abandons)
 		if op.WantsUndo() {
 			act(nobody, op.HeldFor(persist.HoldUndo), HoldsToUndo)
 		}
-		switch effects := w.Intents[k.Intent].Effects; { // a person tells only the truth
-		case effects > 0:
-			act(nobody, op.Settled(persist.EffectHappened, 0), SettlesHappened)
-		case !k.flying() && !w.driven(t):
+		if effects := w.Intents[k.Intent].Effects; effects == 0 && !k.flying() && !w.driven(t) { // a person tells only the truth
 			act(nobody, op.Settled(persist.EffectAbsent, 0), SettlesAbsent)
 		}
+	}
+	if op.MayEnd(operation.Ending{Leased: w.leased(t, nobody), Happened: true}) == operation.MayAct && w.Intents[k.Intent].Effects > 0 {
+		act(nobody, op.Settled(persist.EffectHappened, 0), SettlesHappened)
 	}
 	if s.Rekeys {
 		m.rekey(w, t, act)
@@ -217,6 +218,16 @@ func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
 func (w *World) successors(t int) operation.Successors {
 	other := w.Ops[1-t].Rec
 	return operation.Successors{Replaced: other.Exists && other.Op.Replaces, Taken: other.Exists && !other.Op.Replaces}
+}
+
+// witness lets an event of the API come. It tells the truth: the operation took effect under this key. Whoever drives the operation finds the
+// evidence at the end.
+func (m *moves) witness(w *World, t int, act func(int, operation.Op, Did)) {
+	k := &w.Ops[t]
+	op := k.Rec.Op
+	if m.slice.Witness && k.Effects > 0 && !op.Witnessed && op.Testimony() == operation.Testifies {
+		act(everybody, op.WithEvidence(), EventComes)
+	}
 }
 
 // rekey does one part of a Rekey. A Rekey may be cut off after each part.

@@ -154,6 +154,23 @@ var rules = []rule{
 	{"8: an Enqueue goes on with what is held", false, func(h *happened) bool {
 		return h.e.Did == EnqueuesBeside && h.held() && (h.was.Rec.Op.Hold != persist.HoldExpired || h.was.Rec.Op.MaybeSent)
 	}},
+	{"56: it is sent, or gone on with, although an event is known to prove its effect", false, func(h *happened) bool {
+		return (h.e.Did == GoesOn || h.e.Did == PassGoesOn) && h.was.Rec.Op.Witnessed && h.was.Rec.Op.Hold != persist.HoldUndo
+	}},
+	{"56: an event settles, although nothing took effect", false, func(h *happened) bool {
+		return h.e.Did == EvidenceSettles && h.k.Effects == 0
+	}},
+	{"56: evidence is lost", false, func(h *happened) bool {
+		return h.was.Disk.Exists && h.was.Disk.Op.Witnessed && !h.k.Disk.Op.Witnessed
+	}},
+	{"56: it has ended otherwise than as happened, although an event proves its effect", false, func(h *happened) bool {
+		o, was := &h.k.Rec.Op, &h.was.Rec.Op
+		told := h.e.By >= 0 && h.from.Procs[h.e.By].First
+		return o.Witnessed && o.State.Final() && !was.State.Final() && was.Hold != persist.HoldUndo && !told && o.Standing.Effect() != persist.EffectHappened
+	}},
+	{"56: a drive that has found evidence leaves the operation open", false, func(h *happened) bool {
+		return h.e.Did == Writes && h.was.Rec.Op.Witnessed && !h.k.Rec.Op.State.Final()
+	}},
 	{"8: what has ended changes", false, func(h *happened) bool {
 		back := h.e.Did == TakesBack && h.was.Disk.Op.State == persist.StateSettled && h.k.Disk.Op.State == persist.StateHeld
 		return h.was.Disk.Exists && h.was.Disk.Op.State.Final() && h.k.Disk.Exists && h.k.Disk.Op.State != h.was.Disk.Op.State && !back

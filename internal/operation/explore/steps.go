@@ -257,6 +257,9 @@ func (x *ways) write() {
 	if !proc.First && proc.Caller && proc.Drive.MayAnswerFirst(now) {
 		to := *w
 		to.Procs[x.p].First, to.Procs[x.p].Caller = true, false
+		first := *proc.Drive
+		first.AnswersFirst()
+		to.Procs[x.p].Drive = s.drive(first)
 		status := proc.Drive.Answer().Status
 		tell(&to, x.t, operation.Answered(status, proc.Drive.Proof().AlreadyDone, proc.Drive.Proof().Refused))
 		x.add(w, to, Event{By: int8(x.p), On: int8(x.t), Did: AnswersFirst, Told: ToldAnswer, Status: int16(status)})

@@ -33,6 +33,7 @@ type Slice struct {
 	Rekeys    bool // a person may call Rekey
 	Taken     bool // another operation may have the key on the wire
 	Redrives  bool // a person may call Redrive and Unsettle, and a caller may begin the next generation
+	Witness   bool // an event of the API may say that it took effect
 
 	verdicts map[reading]classify.Verdict
 	recs     map[Rec]*Rec

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/http"
 	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // appendLength writes the length of a body, and its checksum if it is outside.
@@ -51,4 +53,12 @@ func appendHeader(b []byte, h http.Header) []byte {
 		b = appendStrings(b, values)
 	}
 	return b
+}
+
+// appendEvidence appends the texts of an evidence, and its time.
+func appendEvidence(b []byte, e *persist.Evidence) []byte {
+	for _, s := range [...]string{e.Event, e.Type, e.By, e.Scheme, e.Digest} {
+		b = appendString(b, s)
+	}
+	return appendTime(b, e.At)
 }

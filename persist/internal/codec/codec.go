@@ -68,7 +68,8 @@ const (
 	progressOwed     // OwedFrom follows those
 	progressDeserted // DesertedUntil follows that
 	progressTold
-	progressActs // the acts follow the texts
+	progressActs     // the acts follow the texts
+	progressEvidence // the evidence follows the texts
 
 	progressFlags // one past the last
 )
@@ -144,6 +145,9 @@ func ProgressSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds) + len(r.ReplacedBy) + len(r.RedriveRun)
 	for i := range r.Acts {
 		n += 6*binary.MaxVarintLen64 + len(r.Acts[i].Did) + len(r.Acts[i].Note)
+	}
+	if e := r.Evidence; e != nil {
+		n += 6*binary.MaxVarintLen64 + len(e.Event) + len(e.Type) + len(e.By) + len(e.Scheme) + len(e.Digest)
 	}
 	for i := range r.History {
 		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
@@ -287,6 +291,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressKeyTold, r.KeyTold)
 	set(progressOwed, !r.OwedFrom.IsZero())
 	set(progressDeserted, !r.DesertedUntil.IsZero())
+	set(progressEvidence, r.Evidence != nil)
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
@@ -319,6 +324,9 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	}
 	if len(r.Acts) > 0 {
 		b = appendActs(b, r.Acts)
+	}
+	if r.Evidence != nil {
+		b = appendEvidence(b, r.Evidence)
 	}
 	if r.Answer != nil {
 		b = appendAnswer(b, r.Answer, limit)

@@ -35,7 +35,8 @@ func full() persist.Record {
 			BodyDropped: true, Replayed: true, AlreadyDone: true, Stored: true, At: at.Add(7)},
 		Token: "tok_1", Replaces: "idemp:order:u1:o0", Credential: "sha256:00", Region: "eu", SealedNeeds: "1 seal=a hidden=AAAA", Effect: persist.EffectAbsent, Finished: at.Add(8), Swept: true, Status: 402, Note: "looked at it, it is paid",
 		Told: true, ReplacedBy: "idemp:order:u1:o1:gen=2", RedriveRun: "run 1", Acts: []persist.Act{{At: at.Add(13), Did: persist.ActAbsent, Note: "no"}, {At: at.Add(14), Did: persist.ActReopened}},
-		History: []persist.Attempt{{At: at.Add(9), Took: 3, Status: 503, Sent: true, Error: "no answer"}, {At: at.Add(10)}},
+		Evidence: &persist.Evidence{Event: "evt_1", Type: "payment.\xff", By: "key", Scheme: "stripe", Digest: "\x00digest", At: at.Add(16)},
+		History:  []persist.Attempt{{At: at.Add(9), Took: 3, Status: 503, Sent: true, Error: "no answer"}, {At: at.Add(10)}},
 	}
 }
 

@@ -139,6 +139,9 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	if flags&progressActs != 0 {
 		r.Acts = d.acts()
 	}
+	if flags&progressEvidence != 0 {
+		r.Evidence = d.evidence()
+	}
 	if flags&progressAnswer == 0 {
 		return Outside{}, d.end("progress")
 	}
@@ -287,6 +290,16 @@ func (d *decoder) texts(r *persist.Record) {
 			d.bad = true
 		}
 	}
+}
+
+// evidence is the inverse of appendEvidence.
+func (d *decoder) evidence() *persist.Evidence {
+	e := &persist.Evidence{}
+	for _, s := range [...]*string{&e.Event, &e.Type, &e.By, &e.Scheme, &e.Digest} {
+		*s = d.string()
+	}
+	e.At = d.time()
+	return e
 }
 
 // answer reads an answer into a, and returns the description of a body kept outside.

@@ -1,0 +1,254 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// The reasons for which an event proves nothing.
+var (
+	errType        = errors.New("its type, or a value of it, is not listed as proof")
+	errEnvironment = errors.New("it is of another environment, or does not say")
+	errNameless    = errors.New("it names no operation")
+	errNoRecord    = errors.New("no operation of this client has the named key or reference")
+	errSeveral     = errors.New("several operations have the named key or reference, or may have it")
+	errElsewhere   = errors.New("the operation is at an endpoint of which it proves nothing")
+	errAccount     = errors.New("it is of another account")
+	errAmount      = errors.New("its amount or currency is not that of the request")
+	errUnsent      = errors.New("the operation was never sent")
+)
+
+// isUnproving reports whether an error is a reason for which an event proves nothing, and not the journal's.
+func isUnproving(err error) bool {
+	return slices.ContainsFunc([]error{errType, errEnvironment, errNameless, errNoRecord, errSeveral, errElsewhere, errAccount, errAmount, errUnsent},
+		func(reason error) bool { return errors.Is(err, reason) })
+}
+
+// proof returns the entry of the profile for an event.
+func (h *Handler) proof(e *event) (*profile.EventProof, error) {
+	w := h.Profile.Webhook
+	kind := e.kind(w)
+	at := slices.IndexFunc(w.Proofs, func(p profile.EventProof) bool {
+		return p.Type == kind && !slices.ContainsFunc(p.Where, func(v profile.EventValue) bool { return !slices.Contains(v.Equals, e.text(v.Pointer)) })
+	})
+	if kind == "" || at < 0 {
+		return nil, errType
+	}
+	if w.Live != "" {
+		where := event{own: e.body} // it is not signed where only fields are: then it can only make an event prove nothing
+		if live, ok := where.raw(w.Live); !ok || live == "" || (live == w.LiveValue) == h.Test {
+			return nil, errEnvironment
+		}
+	}
+	return &w.Proofs[at], nil
+}
+
+// find returns the one operation named by an event, and the name.
+func (h *Handler) find(ctx context.Context, e *event, p *profile.EventProof) (rec persist.Record, by string, err error) {
+	if key := e.text(p.Key); key != "" {
+		rec, err = h.byKey(ctx, e, key)
+		return rec, "key", err
+	}
+	references := h.References
+	if p.Reference.Event != "" {
+		references = append([]profile.EventField{p.Reference}, references...)
+	}
+	for _, r := range references {
+		if text := e.text(r.Event); text != "" {
+			rec, err = h.byReference(ctx, p, r.Request, text)
+			return rec, r.Request, err
+		}
+	}
+	return rec, "", errNameless
+}
+
+// byKey returns the one operation with a key on the wire.
+func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persist.Record, err error) {
+	names := []string{key}
+	switch {
+	case h.Profile.Token != nil:
+		names = []string{""}
+	case h.Profile.Encoding == profile.SFString:
+		names = append(names, strings.Trim(key, `"`))
+	}
+	n, others := 0, 0
+	for _, name := range slices.Compact(names) {
+		for rec, err := range h.Client.Named(ctx, name) {
+			switch {
+			case err != nil:
+				return found, err
+			case rec.KeyOnWire() != key || rec.Carrier == "none" || !h.ours(&rec): // another operation, maybe of another API
+			case !h.accountAgrees(e, &rec):
+				others++
+			default:
+				found = rec
+				n++
+			}
+		}
+	}
+	switch {
+	case n > 1:
+		return found, errSeveral
+	case n == 0 && others > 0:
+		return found, errAccount
+	case n == 0:
+		return found, errNoRecord
+	}
+	return found, nil
+}
+
+// ours reports whether a record is of the profile and of an origin of the handler.
+func (h *Handler) ours(rec *persist.Record) bool {
+	return rec.Profile == h.Profile.Name && rec.ProfileVersion == h.Profile.Version && (len(h.Origins) == 0 || slices.Contains(h.Origins, rec.Origin))
+}
+
+// byReference returns the one operation with a reference, frozen at Begin. It reads all records: one that may have the reference, too, lets it
+// prove nothing.
+func (h *Handler) byReference(ctx context.Context, p *profile.EventProof, pointer, text string) (found persist.Record, err error) {
+	n, unclear := 0, false
+	for rec, err := range h.Client.Named(ctx, "") {
+		switch {
+		case err != nil && (persist.OfOneRecord(err) || errors.Is(err, persist.ErrSealed)):
+			unclear = true
+			continue
+		case err != nil:
+			return found, err
+		case !h.ours(&rec):
+			continue
+		}
+		switch kept := keeps(&rec, pointer, text); {
+		case kept == keptHere:
+			found = rec
+			n++
+		case kept == inBody, kept == cannotTell && h.covers(p, &rec):
+			unclear = true
+		}
+	}
+	switch {
+	case n > 1 || n == 1 && unclear:
+		return found, errSeveral
+	case n == 0:
+		return found, errNoRecord
+	}
+	return found, nil
+}
+
+// keeping is the relation of a record to a reference.
+type keeping uint8
+
+const (
+	another    keeping = iota // it has none, or another one
+	keptHere                  // it keeps this one
+	inBody                    // its request has this one, and it was not kept
+	cannotTell                // its request is gone
+)
+
+// keeps returns the relation of a record to the text of a reference at a pointer.
+func keeps(rec *persist.Record, pointer, text string) keeping {
+	for _, f := range rec.KeptFields {
+		switch {
+		case f.Pointer != pointer:
+		case f.Omitted:
+			return cannotTell
+		case f.Value == text:
+			return keptHere
+		default:
+			return another
+		}
+	}
+	switch value, err := request.FieldsOf(rec.Header, rec.Body).Text(pointer); {
+	case rec.Body == nil && rec.Swept:
+		return cannotTell
+	case err == nil && value == text:
+		return inBody
+	}
+	return another
+}
+
+// covers reports whether a proof is about the record's endpoint.
+func (h *Handler) covers(p *profile.EventProof, rec *persist.Record) bool {
+	path := request.Path(rec.Target)
+	if below, cut := strings.CutPrefix(path, h.BasePath); cut && strings.HasPrefix(below, "/") {
+		path = below
+	}
+	return request.Listed(p.Operations, rec.Method, path)
+}
+
+// agrees returns the difference between an event and the operation that it names.
+func (h *Handler) agrees(e *event, p *profile.EventProof, rec *persist.Record) error {
+	switch {
+	case !h.covers(p, rec):
+		return errElsewhere
+	case !h.accountAgrees(e, rec):
+		return errAccount
+	}
+	fields := request.FieldsOf(rec.Header, rec.Body)
+	if rec.State.Final() && rec.Body == nil {
+		return nil // the event changes nothing
+	}
+	if event, own, both := pair(e, &fields, p.Amount); both && !sameAmount(event, own) {
+		return errAmount
+	}
+	if event, own, both := pair(e, &fields, p.Currency); both && !strings.EqualFold(event, own) {
+		return errAmount
+	}
+	return nil
+}
+
+// pair returns the two values of a field. both is false if one of them is not there.
+func pair(e *event, own *request.Fields, f profile.EventField) (event, ours string, both bool) {
+	if f.Event == "" {
+		return "", "", false
+	}
+	ours, err := own.Text(f.Request)
+	event, plain := e.raw(f.Event)
+	if errors.Is(err, request.ErrNoField) || plain && event == "" {
+		return "", "", false
+	}
+	return e.text(f.Event), ours, true // one that is no text equals nothing
+}
+
+// amountMax is how long the text of an amount may be.
+const amountMax = 40
+
+// sameAmount reports whether two texts are one decimal number. A number with an exponent, and one that is too long, is none.
+func sameAmount(a, b string) bool {
+	x, okX := amount(a)
+	y, okY := amount(b)
+	return okX && okY && x.Cmp(y) == 0
+}
+
+func amount(text string) (*big.Rat, bool) {
+	if text == "" || len(text) > amountMax || strings.Trim(text, "-0123456789.") != "" {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}
+
+// accountAgrees reports whether the event's account is the record's.
+func (h *Handler) accountAgrees(e *event, rec *persist.Record) bool {
+	w := h.Profile.Webhook
+	if w.Account == "" {
+		return true
+	}
+	account, plain := e.raw(w.Account)
+	if e.signed != nil && account != e.text(w.Account) || !plain {
+		return false
+	}
+	if w.AccountHeader != "" {
+		at := slices.IndexFunc(rec.Scopes, func(s persist.Scope) bool { return strings.EqualFold(s.Name, w.AccountHeader) })
+		if at < 0 {
+			return account == ""
+		}
+		return rec.Scopes[at].Value == account
+	}
+	own, err := request.FieldsOf(rec.Header, rec.Body).Text(w.AccountField)
+	return err != nil || account == "" || own == account
+}
