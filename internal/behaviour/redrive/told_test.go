@@ -32,8 +32,12 @@ func TestUntold(t *testing.T) {
 		do     func(t *testing.T, c *oncehttp.Client)
 		told   bool
 	}{
-		"ended by a pass":  {nil, func(t *testing.T, c *oncehttp.Client) { enqueued(t, c, "k") }, false},
-		"ended by a call":  {nil, asks, true},
+		"ended by a pass": {nil, func(t *testing.T, c *oncehttp.Client) { enqueued(t, c, "k") }, false},
+		"ended by a call": {nil, asks, true},
+		"enqueued, ended by a call": {nil, func(t *testing.T, c *oncehttp.Client) {
+			clienttest.Must(t, c.Enqueue(clienttest.Post(t, `{"amount":1}`), "k"))
+			asks(t, c)
+		}, true},
 		"a call has asked": {nil, func(t *testing.T, c *oncehttp.Client) { enqueued(t, c, "k"); asks(t, c) }, true},
 		"an SDK has asked": {nil, func(t *testing.T, c *oncehttp.Client) { enqueued(t, c, "k"); _, _ = clienttest.SDK(t, c, "k") }, true},
 		"Enqueue has asked": {nil, func(t *testing.T, c *oncehttp.Client) {
