@@ -226,7 +226,8 @@ func (c *Client) Redrive(ctx context.Context, key Key, options ...LookupOption) 
 // settlement and the reason stay in the record (persist.Record.Acts). Unsettle returns the
 // record as it was settled: Told tells if a caller was told of that. With Config.OnResult
 // the hold is owed to it. Unsettle accepts AsSeen and OfAccount. While the operation is held
-// so, another call returns it as it is, and nil.
+// so, another call returns it as it is, and nil. What an event of the API proves
+// (persist.Record.Evidence) is not taken back: that is ErrFinal.
 //
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
 // operation; ErrKeyReused if another operation stands in its place, as in Redrive;
