@@ -270,3 +270,17 @@ func TestSweptAtRest(t *testing.T) {
 		}
 	})
 }
+
+// TestRepeatedCredential: the body of an answer is recorded as it came, with a credential that the API repeats in it.
+func TestRepeatedCredential(t *testing.T) {
+	t.Parallel()
+	at := filepath.Join(t.TempDir(), "j.db")
+	a, j := newAPI(t), open(t, at, false)
+	defer func() { _ = j.Close() }()
+	if err := pay(t, a, client(t, j, a), "k", `"credential-canary"`); err != nil { // which the API puts into its answer
+		t.Fatal(err)
+	}
+	if n := bytes.Count(raw(t, at), []byte("credential-canary")); n < 2 {
+		t.Errorf("found %d times, want it in the request's body and in the answer's", n)
+	}
+}
