@@ -362,7 +362,8 @@ func ask(t *testing.T, url string) int {
 	return resp.StatusCode
 }
 
-// TestRunningPage: docs/running.md names each alert of rules.yaml with its severity, and no command or flag that does not exist.
+// TestRunningPage: docs/running.md names each alert of rules.yaml with its severity. Neither it nor docs/security.md names a command or flag that
+// does not exist.
 func TestRunningPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/running.md")
 	if err != nil {
@@ -381,6 +382,11 @@ func TestRunningPage(t *testing.T) {
 			t.Errorf("docs/running.md does not say what to do for %s, a %s", a[1], a[2])
 		}
 	}
+	security, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page = append(page, security...)
 	commands := regexp.MustCompile("(?m)(?:`|^    |-- )oncehttp ([^`\n]*)").FindAllStringSubmatch(string(page), -1)
 	if len(commands) < 10 {
 		t.Errorf("%d commands on the page", len(commands))

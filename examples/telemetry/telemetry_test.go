@@ -58,7 +58,9 @@ func play(t *testing.T) (scraped, []span, string) {
 	var traces, log bytes.Buffer // each is written by one goroutine at a time, and read after the end
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	urls, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- stage(ctx, "127.0.0.1:0", &traces, logger, io.Discard, func(url string) { urls <- url }) }()
+	go func() {
+		ended <- stage(ctx, "127.0.0.1:0", &traces, logger, io.Discard, func(url string) { urls <- url })
+	}()
 	var all scraped
 	select {
 	case url := <-urls:
