@@ -265,72 +265,29 @@ func TestProxies(t *testing.T) {
 // TestManifestRuns runs the Deployment's own arguments, with a file, a server and a free port in the place of its database, API and port. It
 // answers its probes, sends with the credentials of the mounted file, and stops in its time.
 func TestManifestRuns(t *testing.T) {
-	name, err := command()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var pg workload
 	manifest(t, "deployment.yaml", &pg)
 	c := pg.Spec.Template.Spec.Containers[0]
-
 	arrived, answer := make(chan string, 1), make(chan struct{})
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		arrived <- req.Header.Get("Authorization")
 		<-answer
 		rw.WriteHeader(http.StatusCreated)
 	}))
-	defer api.Close()
-	dir := t.TempDir()
-	journal, headers := filepath.Join(dir, "j.db"), filepath.Join(dir, "headers")
-	if err := os.WriteFile(headers, []byte("Authorization: Bearer live\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	client, err := oncehttp.Open(journal, oncehttp.Config{Origins: []string{api.URL}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequest(http.MethodPost, api.URL+"/payments", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(client.Enqueue(req, "order:1"), client.Close()); err != nil {
-		t.Fatal(err)
-	}
-
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
-	args := slices.Clone(c.Args)
-	for i, arg := range args {
-		switch flag, _, _ := strings.Cut(arg, "="); flag {
-		case "--listen":
-			args[i] = "--listen=" + address
-		case "--auth":
-			args[i] = "--auth=" + api.URL + "=@" + headers
-		}
-	}
+	t.Cleanup(api.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	worker := exec.CommandContext(ctx, name, args...)
-	worker.Env = append(os.Environ(), c.Env[0].Name+"="+journal)
-	var said bytes.Buffer
-	worker.Stderr = &said
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
+	worker, address, said := started(ctx, t, &c, enqueued(t, api.URL), api.URL)
 	select {
 	case got := <-arrived:
 		if got != "Bearer live" {
 			t.Errorf("the API got the credential %q", got)
 		}
 	case <-ctx.Done():
-		t.Fatalf("nothing was sent: %s", &said)
+		t.Fatalf("nothing was sent: %s", said)
 	}
 	for _, p := range []*probe{c.ReadinessProbe, c.LivenessProbe} {
-		if status := ask(t, "http://"+address+p.HTTPGet.Path); status != http.StatusOK {
+		if status := ask(t, address+p.HTTPGet.Path); status != http.StatusOK {
 			t.Errorf("%s answers %d", p.HTTPGet.Path, status)
 		}
 	}
@@ -338,16 +295,69 @@ func TestManifestRuns(t *testing.T) {
 	if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for ask(t, "http://"+address+c.ReadinessProbe.HTTPGet.Path) != http.StatusServiceUnavailable { // bounded by ctx, which kills it
+	for ask(t, address+c.ReadinessProbe.HTTPGet.Path) != http.StatusServiceUnavailable { // bounded by ctx, which kills it
 		time.Sleep(10 * time.Millisecond)
 	}
-	if status := ask(t, "http://"+address+c.LivenessProbe.HTTPGet.Path); status != http.StatusOK {
+	if status := ask(t, address+c.LivenessProbe.HTTPGet.Path); status != http.StatusOK {
 		t.Errorf("while it stops, the liveness probe answers %d: it would be killed", status)
 	}
 	close(answer)
 	if err := worker.Wait(); err != nil || time.Since(begun) > time.Duration(pg.Spec.Template.Spec.Grace)*time.Second {
-		t.Errorf("it ended after %v: %v: %s", time.Since(begun), err, &said)
+		t.Errorf("it ended after %v: %v: %s", time.Since(begun), err, said)
 	}
+}
+
+// enqueued returns a file with an operation for the API.
+func enqueued(t *testing.T, api string) (journal string) {
+	t.Helper()
+	journal = filepath.Join(t.TempDir(), "j.db")
+	client, err := oncehttp.Open(journal, oncehttp.Config{Origins: []string{api}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api+"/payments", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(client.Enqueue(req, "order:1"), client.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return journal
+}
+
+// started starts the container's command, and returns the address of its port. said is what it prints, to be read after its end.
+func started(ctx context.Context, t *testing.T, c *container, journal, api string) (worker *exec.Cmd, address string, said *bytes.Buffer) {
+	t.Helper()
+	name, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := filepath.Join(t.TempDir(), "headers")
+	if err := os.WriteFile(headers, []byte("Authorization: Bearer live\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = free.Addr().String()
+	_ = free.Close()
+	args := slices.Clone(c.Args)
+	for i, arg := range args {
+		switch flag, _, _ := strings.Cut(arg, "="); flag {
+		case "--listen":
+			args[i] = "--listen=" + address
+		case "--auth":
+			args[i] = "--auth=" + api + "=@" + headers
+		}
+	}
+	worker, said = exec.CommandContext(ctx, name, args...), &bytes.Buffer{}
+	worker.Env = append(os.Environ(), c.Env[0].Name+"="+journal)
+	worker.Stderr = said
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return worker, "http://" + address, said
 }
 
 // ask returns the status of an answer.
@@ -360,52 +370,4 @@ func ask(t *testing.T, url string) int {
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode
-}
-
-// TestRunningPage: docs/running.md names each alert of rules.yaml with its severity. Neither it nor docs/security.md names a command or flag that
-// does not exist.
-func TestRunningPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/running.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := os.ReadFile("rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	alerts := regexp.MustCompile(`(?s)- alert: (\w+).*?severity: (\w+)`).FindAllStringSubmatch(string(rules), -1)
-	if len(alerts) < 8 {
-		t.Fatalf("%d alerts", len(alerts))
-	}
-	for _, a := range alerts {
-		if !strings.Contains(string(page), "\n| `"+a[1]+"` | "+a[2]+" |") {
-			t.Errorf("docs/running.md does not say what to do for %s, a %s", a[1], a[2])
-		}
-	}
-	security, err := os.ReadFile("../../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page = append(page, security...)
-	commands := regexp.MustCompile("(?m)(?:`|^    |-- )oncehttp ([^`\n]*)").FindAllStringSubmatch(string(page), -1)
-	if len(commands) < 10 {
-		t.Errorf("%d commands on the page", len(commands))
-	}
-	texts := map[string]string{}
-	for _, found := range commands {
-		words := strings.Fields(found[1])
-		path := words[:1]
-		if words[0] == "journal" && len(words) > 1 {
-			path = words[:2]
-		}
-		of := strings.Join(path, " ")
-		if texts[of] == "" {
-			texts[of] = help(t, path...)
-		}
-		for _, word := range words {
-			if flag, _, _ := strings.Cut(word, "="); strings.HasPrefix(flag, "--") && !hasFlag(texts[of], flag) {
-				t.Errorf("oncehttp %s has no flag %s", of, flag)
-			}
-		}
-	}
 }
