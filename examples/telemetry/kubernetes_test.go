@@ -109,13 +109,24 @@ func manifest(t *testing.T, name string, v any) {
 	}
 }
 
+// built is the folder of the command, if a test has built it.
+var built string
+
+// TestMain removes the command in the end.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(built)
+	}
+	os.Exit(status)
+}
+
 // command builds the command, once.
-var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "oncehttp")
-	if err != nil {
+var command = sync.OnceValues(func() (name string, err error) {
+	if built, err = os.MkdirTemp("", "oncehttp"); err != nil {
 		return "", err
 	}
-	name := filepath.Join(dir, "oncehttp")
+	name = filepath.Join(built, "oncehttp")
 	build := exec.Command("go", "build", "-o", name, "./cmd/oncehttp")
 	build.Dir = "../.."
 	out, err := build.CombinedOutput()
