@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Client sends requests that must take effect exactly once. It is safe for
+// Client sends requests that must not take effect twice. It is safe for
 // concurrent use. New and Open make one: make it once, and keep it. Every error of
 // a nil or zero Client matches ErrConfig, and so does the error of a call with a
 // nil context.Context.

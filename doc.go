@@ -1,6 +1,7 @@
-// Package oncehttp sends an HTTP request that must take effect exactly once. It
-// keeps the idempotency key and the request on disk until the server has confirmed
-// the effect.
+// Package oncehttp sends an HTTP request that must not take effect twice: at most
+// once for each key that the API still knows. It keeps the idempotency key and the
+// request on disk until the server has confirmed the effect, and says so if the
+// outcome is not known.
 //
 // A key names an operation. An attempt is one try to send it. The outcome is the
 // knowledge about it, the effect its result at the server. A record is one operation
@@ -15,7 +16,7 @@
 //	orders := oncehttp.NewScope("order")
 //	resp, err := client.DoKey(req, orders.Key("uid123", "order456"))
 //	switch {
-//	case err == nil:                              // the server's final answer, whole
+//	case err == nil:                              // the server's final answer, which may be a refusal: ResultOf(resp).Outcome
 //	case errors.Is(err, oncehttp.ErrNoEffect):    // nothing happened, nothing is pending
 //	case errors.Is(err, oncehttp.ErrFinal):       // decided before: Error.Effect says how
 //	default:                                      // unknown: the same key goes on

@@ -73,8 +73,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func Root(s terminal.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "oncehttp",
-		Short: "HTTP operations that take effect exactly once",
-		Long: `oncehttp sends HTTP requests that must take effect exactly once. It keeps each
+		Short: "HTTP operations that must not take effect twice",
+		Long: `oncehttp sends HTTP requests that must not take effect twice. It keeps each
 one's idempotency key and bytes in a journal on disk until the server has
 confirmed what happened, so that nothing is lost and, at an API that honours the
 keys, nothing is done twice, also across crashes. At another API (--profile none) a

@@ -76,7 +76,7 @@ func TestFrozen(t *testing.T) {
 }
 
 // ownServer starts a PostgreSQL of the test's own.
-func ownServer(t *testing.T) *sqltest.OwnServer {
+func ownServer(t testing.TB) *sqltest.OwnServer {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	initdb, err := exec.LookPath("initdb")
 	if len(found) > 0 {

@@ -16,9 +16,15 @@ import (
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
-// bouncer starts a PgBouncer of the test's own in transaction mode, whose five connections
-// all clients share, and returns the URL of the journal through it.
+// bouncer is bouncerIn in transaction mode.
 func bouncer(t *testing.T) string {
+	t.Helper()
+	return bouncerIn(t, "transaction")
+}
+
+// bouncerIn starts a PgBouncer of the test's own in a mode, whose five connections
+// all clients share, and returns the URL of the journal through it.
+func bouncerIn(t *testing.T, mode string) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -41,8 +47,8 @@ func bouncer(t *testing.T) string {
 	if password, _ := u.User.Password(); password != "" {
 		secret = " password=" + password
 	}
-	config := fmt.Sprintf("[databases]\npostgres = host=%s port=%s dbname=%s user=%s%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 5\nmax_client_conn = 300\nunix_socket_dir =\nlogfile = /dev/null\n",
-		u.Hostname(), u.Port(), u.Path[1:], u.User.Username(), secret, port)
+	config := fmt.Sprintf("[databases]\npostgres = host=%s port=%s dbname=%s user=%s%s\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nauth_type = any\npool_mode = %s\ndefault_pool_size = 5\nmax_client_conn = 300\nunix_socket_dir =\nlogfile = /dev/null\n",
+		u.Hostname(), u.Port(), u.Path[1:], u.User.Username(), secret, port, mode)
 	dir, err := os.MkdirTemp("", "pgbouncer") // t.TempDir is for its owner alone
 	if err != nil {
 		t.Fatal(err)

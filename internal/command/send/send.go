@@ -41,7 +41,7 @@ func Command(s terminal.Streams) *cobra.Command {
 	f := &sendFlags{}
 	cmd := &cobra.Command{
 		Use:   "send [METHOD] URL",
-		Short: "Send one operation, exactly once",
+		Short: "Send one operation, under one key",
 		Long: `Send one operation and print its answer's body, as curl would. The method stands
 before the URL or in -X; without either it is POST with data, else GET. --data
 sends its text as it is, @FILE a file's bytes, @- those of stdin; several are
