@@ -132,7 +132,8 @@ type Error struct {
 	// Cause is the reason for the end of the call; Last is the last attempt's own error. Either
 	// may be nil.
 	Cause, Last error
-	// Answer is the last answer, as far as it is kept; nil if there was none.
+	// Answer is the last answer, as far as it is kept; nil if there was none. With ErrKeyReused
+	// it may be the answer to the other request that has the key: show it to nobody as this one's.
 	Answer *persist.Answer
 
 	said run.Said

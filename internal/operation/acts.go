@@ -28,7 +28,7 @@ const (
 type Ending struct {
 	Moved    bool // Moved has a reason
 	Leased   bool // another process has a lease of it
-	Over     bool // the lease of another process is over, and nobody has had the operation since
+	Over     bool // another process is named as its owner: once Leased is false, its lease is over, and nobody has had the operation since
 	Absent   bool // it is to be settled as absent
 	Happened bool // it is to be settled as happened
 	Now      time.Time

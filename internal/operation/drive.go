@@ -199,11 +199,17 @@ func (d *Drive) Reached() bool { return d.reached }
 // Op returns the drive's knowledge of the operation.
 func (d *Drive) Op() Op { return d.op }
 
-// Moved tells the drive the present state of the record. (Invariant 18.)
+// Moved tells the drive the present state of the record. It is called before each write of the drive. An Enqueue may have promised a send
+// meanwhile: then the record stays, and what was never sent and was too late for that is not held. (Invariant 18.)
 func (d *Drive) Moved(op Op) {
+	promised := op.Enqueued && op.SendBefore.After(d.op.SendBefore)
 	d.op = op
-	if d.step == Write && (d.write == Forget || d.write == EndAbsent) && op.Enqueued { // a send of it was promised meanwhile
+	switch {
+	case d.step != Write:
+	case (d.write == Forget || d.write == EndAbsent) && op.Enqueued:
 		d.write = LeaveUnsent
+	case promised && d.write == LeaveOpen && d.proof.Kind == ProvesExpiry && !d.history.InDoubt():
+		d.write, d.proof = LeaveUnsent, Proof{Kind: ProvesUnsent}
 	}
 	d.heedEvidence()
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
 // A run that finds every answer in the journal prints what the first run has printed,
@@ -63,5 +66,55 @@ func TestBatchAgainSaysTheSame(t *testing.T) {
 	}
 	if s.Sends.Load() != sent {
 		t.Errorf("%d sent to the other URL", s.Sends.Load()-sent)
+	}
+}
+
+// TestBatchNotesWhatItTells: a refusal that a worker has recorded, and that a batch takes from the journal, is told then: a redrive in bulk leaves it alone.
+func TestBatchNotesWhatItTells(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusPaymentRequired)
+		_, _ = io.WriteString(w, `{"error":{"code":"card_declined"}}`)
+	})
+	file := commandtest.WriteFile(t, "in.csv", "user,order_id\nu,1\nu,2\n")
+	args := []string{"batch", file, "--key", commandtest.OrderKey, "--max-errors", "0", "--url", s.URL}
+	commandtest.Run(t, args...)
+	each := func(see func(j *bolt.Journal, rec persist.Record)) {
+		t.Helper()
+		j, err := bolt.Open(file+".oncehttp.db", bolt.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
+			if n++; err != nil {
+				t.Fatal(err)
+			}
+			see(j, rec)
+		}
+		if err := j.Close(); err != nil || n != 2 {
+			t.Fatalf("%d records, error %v", n, err)
+		}
+	}
+	each(func(j *bolt.Journal, rec persist.Record) { // as a worker ends it
+		rec.Told, rec.Enqueued = false, true
+		if _, err := j.Amend(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	})
+	sent := s.Sends.Load()
+	for _, l := range commandtest.Run(t, args...).Lines(t) {
+		if l.Result != results.Declined || l.Source != "journal" {
+			t.Errorf("line %+v", l)
+		}
+	}
+	each(func(_ *bolt.Journal, rec persist.Record) {
+		if !rec.Told || operation.IsUntold(&rec) {
+			t.Errorf("%s: told %t", rec.Key, rec.Told)
+		}
+	})
+	if s.Sends.Load() != sent {
+		t.Errorf("%d sent again", s.Sends.Load()-sent)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -100,9 +101,9 @@ type eachReader interface {
 }
 
 // recall makes the line of a row if its whole answer is in the journal: the same line as from Do, without the cost
-// of a call. Do judges any other record under the key. The printer makes the answer durable before it prints it.
+// of a call. Do judges any other record under the key, and notes that somebody was told of a refusal. The printer makes the answer durable before it prints it.
 func (b *batch) recall(r *readRow, rec *persist.Record) {
-	if rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported || rec.Recipe != b.survey.recipe {
+	if rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported || rec.Recipe != b.survey.recipe || operation.NotesTold(rec) {
 		return
 	}
 	l := b.flags.Declines.Confirmed(rec)

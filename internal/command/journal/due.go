@@ -11,6 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -110,7 +111,9 @@ func (f *resumeFlags) wouldText(rec persist.Record, hasHeaders bool, now time.Ti
 		return "wait until it is settled"
 	case rec.NextAttempt.After(now):
 		return "wait until " + rec.NextAttempt.UTC().Format(time.RFC3339)
-	case rec.MaybeSent && now.Sub(rec.FirstSent) >= rec.Window:
+	case rec.Evidence != nil:
+		return "settle it: an event of the API proves that it happened"
+	case rec.MaybeSent && operation.WindowOver(now.Sub(rec.FirstSent), rec.Window):
 		return "hold it: the server may have forgotten the key"
 	case !rec.SendBefore.IsZero() && !rec.MaybeSent && now.After(rec.SendBefore):
 		return "hold it: its time for a first send is over"

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -150,8 +151,10 @@ func runOf(t *testing.T, errs string) string {
 	return m[1]
 }
 
+var redriven = flag.Int("redriven", testrun.N(500, 1000), "the operations of TestRedriveKilled")
+
 // TestRedriveKilled: a redrive in bulk is killed again and again, and goes on with its run. In the end each operation has exactly one
-// successor, and all have. The time for 30,000 is logged (ONCEHTTP_WHOLE).
+// successor, and all have. The time is logged: -args -redriven 30000.
 func TestRedriveKilled(t *testing.T) {
 	t.Parallel()
 	t.Run("bolt", func(t *testing.T) {
@@ -162,7 +165,7 @@ func TestRedriveKilled(t *testing.T) {
 }
 
 func redriveKilled(t *testing.T, at string) {
-	n := testrun.N(1000, 30_000)
+	n := *redriven
 	keys := make([]string, n)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("order:%d", i)

@@ -74,6 +74,7 @@ func seeded() []bug {
 		{"a drive does not heed evidence at its end", "drive.go", "	d.heedEvidence()\n", ""},
 		{"a refusal counts more than evidence", "witness.go", "return d.write == EndConfirmed && Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused) != Refused\n", "return d.write == EndConfirmed\n"},
 		{"a person ends it otherwise than its evidence", "acts.go", "	case o.EndsByEvidence() && !e.Happened:\n", "	case false:\n"},
+		{"what was promised a later send is held as too late", "drive.go", "	case promised && d.write == LeaveOpen", "	case false && d.write == LeaveOpen"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.stop = Unsure\n		d.skip(Proof{})\n", "d.op.Window); {\n"},
 	}
 }

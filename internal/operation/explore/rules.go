@@ -145,6 +145,10 @@ var rules = []rule{
 	{"8: what is held is gone on with", false, func(h *happened) bool {
 		return h.held() && h.k.Rec.Op.State == persist.StatePending && !h.acted()
 	}},
+	{"18: it is held as too late, and was promised a later send", false, func(h *happened) bool {
+		op := h.k.Rec.Op
+		return h.k.Rec.Exists && op.Hold == persist.HoldExpired && op.Enqueued && !op.MaybeSent && h.was.Rec.Op.Hold != op.Hold && !h.tooOld(&op)
+	}},
 	{"3, 18: the record of what was enqueued is gone", false, func(h *happened) bool {
 		return h.was.Disk.Exists && h.was.Disk.Op.Enqueued && !h.k.Disk.Exists
 	}},
