@@ -208,7 +208,7 @@ func (d *Drive) Moved(op Op) {
 	case d.step != Write:
 	case (d.write == Forget || d.write == EndAbsent) && op.Enqueued:
 		d.write = LeaveUnsent
-	case promised && d.write == LeaveOpen && d.proof.Kind == ProvesExpiry && !d.history.InDoubt():
+	case promised && d.proof.Kind == ProvesExpiry && !d.history.InDoubt():
 		d.write, d.proof = LeaveUnsent, Proof{Kind: ProvesUnsent}
 	}
 	d.heedEvidence()

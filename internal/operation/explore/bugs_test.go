@@ -44,7 +44,7 @@ func seeded() []bug {
 		{"a held operation is gone on with", "open.go",
 			"	case o.State == persist.StateHeld && o.Hold != persist.HoldCaller:\n		return SaysHeld\n", ""},
 		{"a promise to send is forgotten with the record", "drive.go",
-			"op.Enqueued { // a send", "op.Enqueued && false { // a send"},
+			"d.write == EndAbsent) && op.Enqueued:", "d.write == EndAbsent) && false:"},
 		{"an abandoned operation counts as absent", "verdict.go",
 			"	case persist.StateAbandoned:\n		return Abandoned\n", "	case persist.StateAbandoned:\n		return Absent\n"},
 		{"an answer is told before one that the journal must have first", "end.go",
@@ -74,7 +74,7 @@ func seeded() []bug {
 		{"a drive does not heed evidence at its end", "drive.go", "	d.heedEvidence()\n", ""},
 		{"a refusal counts more than evidence", "witness.go", "return d.write == EndConfirmed && Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused) != Refused\n", "return d.write == EndConfirmed\n"},
 		{"a person ends it otherwise than its evidence", "acts.go", "	case o.EndsByEvidence() && !e.Happened:\n", "	case false:\n"},
-		{"what was promised a later send is held as too late", "drive.go", "	case promised && d.write == LeaveOpen", "	case false && d.write == LeaveOpen"},
+		{"what was promised a later send is held as too late", "drive.go", "	case promised && d.proof.Kind == ProvesExpiry", "	case promised && false && d.proof.Kind == ProvesExpiry"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.stop = Unsure\n		d.skip(Proof{})\n", "d.op.Window); {\n"},
 	}
 }

@@ -175,6 +175,9 @@ var rules = []rule{
 	{"56: a drive that has found evidence leaves the operation open", false, func(h *happened) bool {
 		return h.e.Did == Writes && h.was.Rec.Op.Witnessed && !h.k.Rec.Op.State.Final()
 	}},
+	{"54: a settlement is taken back, and the operation is not held for a person", false, func(h *happened) bool {
+		return h.e.Did == TakesBack && (h.k.Rec.Op.State != persist.StateHeld || h.k.Rec.Op.Hold != persist.HoldReopened)
+	}},
 	{"8: what has ended changes", false, func(h *happened) bool {
 		back := h.e.Did == TakesBack && h.was.Disk.Op.State == persist.StateSettled && h.k.Disk.Op.State == persist.StateHeld
 		return h.was.Disk.Exists && h.was.Disk.Op.State.Final() && h.k.Disk.Exists && h.k.Disk.Op.State != h.was.Disk.Op.State && !back
