@@ -68,9 +68,9 @@ func InRun(id string) LookupOption {
 
 // Untold lets Redrive refuse an operation if a caller may have been told of its end: only
 // one begun by Enqueue, or in a transaction, that ended under Resume or Run is redriven,
-// and only if no call of Do, Transport or Enqueue has asked for its end since, and
-// Config.OnResult was not given it. So nobody can have begun it once more under another
-// key.
+// and only if no call of Do, Transport or Enqueue has asked for its end since, no client
+// with Config.OnResult has begun it, and no settlement of it was taken back. A program that
+// acts on Lookup, Observe or the journal itself is not seen: it must not use this.
 func Untold() LookupOption {
 	return func(c *chosen) { c.Untold = true }
 }
@@ -201,9 +201,10 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 // (persist.Record.Replaces), and the old record the new one (persist.Record.ReplacedBy).
 // Redrive accepts AsSeen, OfAccount, WithNote (of the new record), InRun and Untold.
 //
-// A repeated call, also after a crash, begins nothing more, and returns nil. Of a Redrive,
-// a Rekey and an Unsettle of one operation, and a Do of its next generation, at once, one
-// at most begins something.
+// A repeated call, also after a crash, begins nothing more, and returns nil while its
+// operation stands. Of a Redrive, a Rekey and an Unsettle of one operation at once, one at
+// most succeeds; of a Redrive and a Do of the next generation, too. Nothing stops a Do of
+// the next generation after a Rekey to another key: use the generation for both.
 //
 // A caller told of the refusal may begin the operation once more by itself. Under the next
 // generation both mean one operation; under another key there are two. See Untold.
@@ -212,7 +213,8 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 // operation; ErrKeyReused if another operation stands in its place: one begun by Rekey, or
 // one of the next generations, of which the nearest 5 are looked for. The error names it.
 // ErrConfig if the API does not take the new key, if the journal no longer has the request,
-// or if the request itself contains its key. For an operation that ended otherwise the
+// if the request itself contains its key, or if it names an account by a header
+// (profile.Profile.AccountHeaders): its next generation may stand at another place. For an operation that ended otherwise the
 // verdict is as of its end: one that was mismatched, abandoned or took effect is never
 // redriven. ErrOutcomeUnknown for an unfinished operation, and after a failure of the journal.
 func (c *Client) Redrive(ctx context.Context, key Key, options ...LookupOption) (Key, error) {

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -33,7 +34,8 @@ type Successors struct {
 func (s Successors) any() bool { return s.Replaced || s.Higher || s.Taken }
 
 // MayAnew returns the reason against an act on an operation that ended. What was mismatched, abandoned or succeeded is never begun
-// once more: nobody can say that it had no effect. What an event of the API proves is not taken back. (Invariants 1, 54 and 56.)
+// once more: nobody can say that it had no effect. What an event of the API proves is not
+// taken back, and an end that it contradicts is. (Invariants 1, 54 and 56.)
 func (o *Op) MayAnew(act Anew, s Successors) Refusal {
 	ended := false
 	switch act {
@@ -47,7 +49,7 @@ func (o *Op) MayAnew(act Anew, s Successors) Refusal {
 	switch {
 	case !ended:
 		return NotAbsent
-	case o.Witnessed:
+	case o.Witnessed && (act != Unsettles || o.Standing.Effect() == persist.EffectHappened):
 		return IsWitnessed
 	case s.any():
 		return IsReplaced
@@ -73,9 +75,9 @@ func NotesTold(rec *persist.Record) bool {
 }
 
 // IsUntold reports whether nobody was told of the end of a record: it was begun by an Enqueue, or in a transaction, and ended under Resume or
-// Run. No call has asked for the end since, and OnResult was not given it. So nobody can have begun the operation once more under a key of
-// its own. Of a generated key nobody can say so. (Invariant 55.)
+// Run. No call has asked for the end since, it is not owed to OnResult, which may hear of it at any time, and no settlement was taken back
+// before. So nobody that was told can have begun the operation once more under a key of its own. Of a generated key nobody can say so. (Invariant 55.)
 func IsUntold(rec *persist.Record) bool {
-	handed := rec.Results && rec.OwedFrom.IsZero()
-	return rec.Enqueued && !rec.Generated && !rec.PlainHTTP && !rec.Told && !handed && rec.State.Final()
+	reopened := slices.ContainsFunc(rec.Acts, func(a persist.Act) bool { return a.Did == persist.ActReopened })
+	return rec.Enqueued && !rec.Generated && !rec.PlainHTTP && !rec.Told && !rec.Results && !reopened && rec.State.Final()
 }

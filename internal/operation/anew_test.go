@@ -17,22 +17,24 @@ func TestMayAnew(t *testing.T) {
 		rec persist.Record
 		may []operation.Anew
 	}{
-		"pending":    {persist.Record{}, nil},
-		"held":       {persist.Record{State: persist.StateHeld, HoldReason: persist.HoldExpired}, nil},
-		"reopened":   {persist.Record{State: persist.StateHeld, HoldReason: persist.HoldReopened}, []operation.Anew{unsettle}},
-		"refused":    {persist.Record{State: persist.StateConfirmed, Effect: persist.EffectRefused}, []operation.Anew{redrive}},
-		"a success":  {persist.Record{State: persist.StateConfirmed, Effect: persist.EffectHappened}, nil},
-		"no effect":  {persist.Record{State: persist.StateConfirmed}, nil},
-		"mismatched": {persist.Record{State: persist.StateMismatched}, nil},
-		"abandoned":  {persist.Record{State: persist.StateAbandoned}, nil},
-		"absent":     {persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent}, acts},
-		"proven":     {persist.Record{State: persist.StateSettled, Effect: persist.EffectHappened, Evidence: &persist.Evidence{}}, nil},
-		"happened":   {persist.Record{State: persist.StateSettled, Effect: persist.EffectHappened}, []operation.Anew{unsettle}},
+		"pending":               {persist.Record{}, nil},
+		"held":                  {persist.Record{State: persist.StateHeld, HoldReason: persist.HoldExpired}, nil},
+		"reopened":              {persist.Record{State: persist.StateHeld, HoldReason: persist.HoldReopened}, []operation.Anew{unsettle}},
+		"refused":               {persist.Record{State: persist.StateConfirmed, Effect: persist.EffectRefused}, []operation.Anew{redrive}},
+		"a success":             {persist.Record{State: persist.StateConfirmed, Effect: persist.EffectHappened}, nil},
+		"no effect":             {persist.Record{State: persist.StateConfirmed}, nil},
+		"mismatched":            {persist.Record{State: persist.StateMismatched}, nil},
+		"abandoned":             {persist.Record{State: persist.StateAbandoned}, nil},
+		"absent":                {persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent}, acts},
+		"refused, contradicted": {persist.Record{State: persist.StateConfirmed, Effect: persist.EffectRefused, Evidence: &persist.Evidence{}}, nil},
+		"absent, contradicted":  {persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent, Evidence: &persist.Evidence{}}, []operation.Anew{unsettle}},
+		"proven":                {persist.Record{State: persist.StateSettled, Effect: persist.EffectHappened, Evidence: &persist.Evidence{}}, nil},
+		"happened":              {persist.Record{State: persist.StateSettled, Effect: persist.EffectHappened}, []operation.Anew{unsettle}},
 	} {
 		op := operation.OpOf(&c.rec, 0)
 		for _, act := range acts {
 			want := operation.NotAbsent
-			if op.Witnessed && act == unsettle {
+			if name == "proven" && act == unsettle || name == "refused, contradicted" && act == redrive {
 				want = operation.IsWitnessed
 			}
 			for _, may := range c.may {
@@ -84,8 +86,13 @@ func TestTold(t *testing.T) {
 	}
 	owed := untold
 	owed.Results, owed.OwedFrom = true, time.Unix(1, 0)
-	if !operation.IsUntold(&owed) {
-		t.Error("what is owed is told")
+	if operation.IsUntold(&owed) {
+		t.Error("what OnResult may be hearing at this moment is untold")
+	}
+	acted := untold
+	acted.Acts = []persist.Act{{Did: persist.ActAbsent}}
+	if !operation.IsUntold(&acted) {
+		t.Error("what a person has settled is told")
 	}
 	for name, change := range map[string]func(*persist.Record){
 		"told":         func(r *persist.Record) { r.Told = true },
@@ -93,6 +100,7 @@ func TestTold(t *testing.T) {
 		"generated":    func(r *persist.Record) { r.Generated = true },
 		"plain HTTP":   func(r *persist.Record) { r.PlainHTTP = true },
 		"delivered":    func(r *persist.Record) { r.Results = true },
+		"reopened":     func(r *persist.Record) { r.Acts = []persist.Act{{Did: persist.ActAbsent}, {Did: persist.ActReopened}} },
 		"not ended":    func(r *persist.Record) { r.State, r.Effect = persist.StatePending, "" },
 	} {
 		rec := untold

@@ -137,9 +137,11 @@ func StandingOf(rec *persist.Record) Standing {
 	return Unclear
 }
 
-// decided returns the standing of a confirmed or settled record. (Invariants 2 and 9.)
+// decided returns the standing of a confirmed or settled record. (Invariants 2, 9 and 56.)
 func decided(rec *persist.Record) Standing {
 	switch effect := rec.FinalEffect(); {
+	case effect == persist.EffectAbsent && rec.Evidence != nil: // an event of the API contradicts it
+		return Ended
 	case effect == persist.EffectAbsent:
 		return Absent
 	case effect == persist.EffectRefused:

@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -57,6 +59,10 @@ func (r redrive) do(id persist.ID) (string, error) {
 	}
 	if moved := r.chosen.moved(&old, operation.End); moved != nil {
 		return "", r.stale(r.ctx, redriveName, &old, moved)
+	}
+	if slices.ContainsFunc(old.Scopes, func(s persist.Scope) bool { return s.Value != "" }) { // its generations may stand at several places
+		cause := errors.New("its request names an account by a header, so its next generation may stand at another place; begin that one by Do")
+		return "", r.refuse(r.ctx, redriveName, &old, operation.KeyOnly, cause, ErrConfig).err
 	}
 	key := request.NextGeneration(old.Key)
 	next := persist.Record{ID: persist.ID{Account: old.Account, Key: key}}
@@ -127,5 +133,9 @@ func (e *engine) anew(call callers, name string, old *persist.Record, key, note 
 	}
 	next.Created, next.Note = e.now().Round(0), note
 	next.KeepAnswer, next.KeepKey = e.cfg.keeping(next.Window)
+	if old.KeepKey == 0 {
+		next.KeepKey = 0 // a repeat finds it for as long as the old one
+	}
+	next.ExtendKeeping(old.KeepAnswer, old.KeepKey)
 	return next, nil
 }

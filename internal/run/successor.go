@@ -100,7 +100,7 @@ func (s successor) may(old *persist.Record, found *standing) error {
 		}
 		about := unclear(old.Key)
 		about.state = old.State
-		return newError(s.name, about, fmt.Errorf("it goes on under the key %q already", found.named), ErrKeyReused)
+		return newError(s.name, about, fmt.Errorf("the key %q stands in its place; if nothing is there, the call that began it was broken off: make that call again", found.named), ErrKeyReused)
 	}
 	return nil
 }

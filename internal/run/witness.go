@@ -64,8 +64,15 @@ func (e *engine) testify(ctx context.Context, seen persist.Record, evidence *per
 		}
 		op := operation.OpOf(&rec, 0)
 		said := op.Testimony()
-		if said != operation.Testifies || rec.Evidence != nil {
+		switch {
+		case rec.Evidence != nil, said == operation.TestifiesNothing, said == operation.TestifiesAgain:
 			return rec, said, nil
+		case said == operation.Contradicts: // its end stays, and nobody begins it once more
+			rec.Evidence = evidence
+			if rec, err = e.journal.Amend(ctx, rec); errors.Is(err, persist.ErrStale) {
+				continue
+			}
+			return rec, said, err
 		}
 		stored := op.WithEvidence()
 		write(&rec, stored)
@@ -168,8 +175,24 @@ func (c *Client) Unproved(ctx context.Context, why error) {
 	c.cfg.observe(ctx, &Event{Kind: EventUnproved, Err: why})
 }
 
-// Named returns the records of this client's accounts with a key on the wire. With an empty key it returns all records.
+// Named returns the records of this client's accounts with a key on the wire. With an empty key it returns all of them.
 func (c *Client) Named(ctx context.Context, key string) iter.Seq2[persist.Record, error] {
+	return c.listed(ctx, persist.Query{Account: c.account(ctx), Key: key})
+}
+
+// All returns the records of all accounts.
+func (c *Client) All(ctx context.Context) iter.Seq2[persist.Record, error] {
+	return c.listed(ctx, persist.Query{AllAccounts: true})
+}
+
+// Has reports whether a record is of this client's accounts.
+func (c *Client) Has(ctx context.Context, rec *persist.Record) bool {
+	mine := persist.Query{Account: c.account(ctx)}
+	return mine.Match(rec)
+}
+
+// listed lists records for an event.
+func (c *Client) listed(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		ctx, leave, err := c.visit(ctx, "Webhook")
 		if err != nil {
@@ -177,7 +200,7 @@ func (c *Client) Named(ctx context.Context, key string) iter.Seq2[persist.Record
 			return
 		}
 		defer leave()
-		c.cfg.Journal.List(ctx, persist.Query{Account: c.account(ctx), Key: key})(loopBody(c.visits, "Webhook", yield))
+		c.cfg.Journal.List(ctx, q)(loopBody(c.visits, "Webhook", yield))
 	}
 }
 

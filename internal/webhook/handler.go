@@ -28,6 +28,10 @@ import (
 type Client interface {
 	// Named returns the client's records of a key; of the empty key all of them.
 	Named(ctx context.Context, key string) iter.Seq2[persist.Record, error]
+	// All returns the records of all accounts.
+	All(ctx context.Context) iter.Seq2[persist.Record, error]
+	// Has reports whether a record is of the client's accounts.
+	Has(ctx context.Context, rec *persist.Record) bool
 	// Testify stores evidence for a record, durably.
 	Testify(ctx context.Context, rec persist.Record, evidence persist.Evidence) (operation.Testimony, error)
 	// Unproved tells of an event without an effect.

@@ -113,14 +113,19 @@ func (h *Handler) ours(rec *persist.Record) bool {
 // prove nothing.
 func (h *Handler) byReference(ctx context.Context, p *profile.EventProof, pointer, text string) (found persist.Record, err error) {
 	n, unclear := 0, false
-	for rec, err := range h.Client.Named(ctx, "") {
+	for rec, err := range h.Client.All(ctx) {
 		switch {
 		case err != nil && (persist.OfOneRecord(err) || errors.Is(err, persist.ErrSealed)):
 			unclear = true
 			continue
 		case err != nil:
 			return found, err
-		case !h.ours(&rec):
+		case rec.Profile != h.Profile.Name: // of another API
+			continue
+		case !h.ours(&rec) || !h.Client.Has(ctx, &rec): // of another version, origin or account: it may be meant, and cannot be settled here
+			if kept := keeps(&rec, pointer, text); kept == keptHere || kept == inBody {
+				unclear = true
+			}
 			continue
 		}
 		switch kept := keeps(&rec, pointer, text); {

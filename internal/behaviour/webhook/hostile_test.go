@@ -265,8 +265,17 @@ func TestFinalDoesNotChange(t *testing.T) {
 			if code := post(t, h, charged("k")); code != http.StatusOK {
 				t.Errorf("answered %d, want 200", code)
 			}
-			if now := clienttest.Lookup(t, c, "k"); now.Revision != before.Revision {
+			now := clienttest.Lookup(t, c, "k")
+			if now.State != before.State || now.Effect != before.Effect || !now.Finished.Equal(before.Finished) || (now.Evidence != nil) != (row.told > 0) {
 				t.Errorf("the record has changed: %+v", now)
+			}
+			if row.told > 0 { // nobody begins it once more
+				if next, err := c.Redrive(t.Context(), "k"); err == nil {
+					t.Errorf("Redrive has begun %q", next)
+				}
+				if _, err := c.DoKey(charge(t), "k"); errors.Is(err, oncehttp.ErrNoEffect) {
+					t.Errorf("Do says %v", err)
+				}
 			}
 			told := events.Of(oncehttp.EventContradicted)
 			if len(told) != row.told || log.Has("contradicts") != (row.told > 0) {
