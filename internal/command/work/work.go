@@ -80,8 +80,8 @@ with --key-header goes on under that header.
 
 --listen ADDRESS answers GET /healthz with counters in JSON, those of the journal (what
 is pending, held and oldest, and the oldest that is due and never sent) among them: 200
-while it works, 503 while the journal takes no writes or it is stopping; and GET
-/metrics for Prometheus.
+while it works, 503 while the journal takes no writes or it is stopping; and
+GET /metrics for Prometheus.
 --webhooks ADDRESS takes the API's events, signed by --webhook-secret: one that the
 profile lists as proof settles its operation as happened (docs/webhooks.md).
 --lines prints a line of JSON
