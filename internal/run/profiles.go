@@ -164,3 +164,9 @@ func (c *Config) knownProfile(rec *persist.Record) *profile.Profile {
 	}
 	return nil
 }
+
+// readBy sets the profile for reading answers, nil if it is not known.
+func (r *run) readBy(p *profile.Profile) {
+	r.prof = p
+	r.given.OtherFacts = p != nil && r.rec.Facts != "" && r.rec.Facts != r.cfg.factsOf(p)
+}

@@ -387,12 +387,6 @@ func (x existing) mark(marked operation.Op) *result {
 	return nil
 }
 
-// readBy sets the profile for reading answers, nil if it is not known.
-func (r *run) readBy(p *profile.Profile) {
-	r.prof = p
-	r.given.OtherFacts = p != nil && r.rec.Facts != "" && r.rec.Facts != r.cfg.factsOf(p)
-}
-
 // journalError returns the error for a failure of the journal on an operation with a record. The operation's standing is then not known.
 func journalError(name string, rec *persist.Record, err error) *Error {
 	about := subjectOf(rec, operation.KeyOnly)

@@ -1,4 +1,4 @@
-// Package atrest_test holds what docs/security.md says of the bytes of journals, of reports, and of who may change a journal.
+// Package atrest_test tests docs/security.md: the bytes of journals and reports, and changes of a journal by others.
 package atrest_test
 
 import (

@@ -1,4 +1,4 @@
-// Package beneath_test holds what docs/running.md says of a proxy between a client and its API.
+// Package beneath_test tests docs/running.md: a proxy between a client and its API.
 package beneath_test
 
 import (

@@ -1,4 +1,4 @@
-// Package waiting_test tests docs/waiting.md: how long a call takes, and what it returns when its deadline ends first.
+// Package waiting_test tests docs/waiting.md: the length of a call, and its result when its deadline ends first.
 package waiting_test
 
 import (

@@ -107,7 +107,7 @@ func TestRedriveBulk(t *testing.T) {
 	}
 	for _, wrong := range []struct{ args, err string }{
 		{"", "say --status, or name each KEY"}, {"k --since 2h", "are for --status"}, {"--status 404 --told --reason r", "one by one"},
-		{"--status 404", "say why"}, {"--status 404 --reason r --run x", "not the id of a run"}, {"--status 404 --dry-run --where a=b", "POINTER=VALUE"},
+		{"--status abc --reason r", "want a whole number"}, {"--status 404", "say why"}, {"--status 404 --reason r --run x", "not the id of a run"}, {"--status 404 --dry-run --where a=b", "POINTER=VALUE"},
 		{"--status 404 --reason r", "3 operations would be begun once more; to go ahead all the same: --yes"},
 	} {
 		redrive(strings.Fields(wrong.args)...).Want(t, terminal.ExitUsage).WantErr(t, wrong.err)

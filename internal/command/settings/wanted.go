@@ -10,7 +10,7 @@ import (
 // reading the value.
 func WantedValue(flag *pflag.Flag, cause error) error {
 	switch flag.Value.Type() {
-	case "int":
+	case "int", "intSlice":
 		return errors.New("want a whole number")
 	case "uint64":
 		return errors.New("want a whole number that is not negative")

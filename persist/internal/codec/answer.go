@@ -1,0 +1,59 @@
+package codec
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file encodes an answer, and the times of a progress.
+
+// appendAnswer appends an answer, at the end of a progress. Its time is among those of
+// the progress; its body comes last.
+func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
+	flags := byte(0)
+	set := func(f byte, on bool) {
+		if on {
+			flags |= f
+		}
+	}
+	outside := len(a.Body) > limit
+	set(answerDropped, a.BodyDropped)
+	set(answerReplayed, a.Replayed)
+	set(answerAlreadyDone, a.AlreadyDone)
+	set(answerStored, a.Stored)
+	set(answerHeader, a.Header != nil)
+	set(answerInside, a.Body != nil && !outside)
+	set(answerOutside, outside)
+	b = append(b, flags)
+	b = appendLength(b, a.Body, outside)
+	b = binary.AppendVarint(b, int64(a.Status))
+	if a.Header != nil {
+		b = appendHeader(b, a.Header)
+	}
+	if !outside {
+		b = append(b, a.Body...)
+	}
+	return b
+}
+
+// appendTimes writes the flags of the set times, and these times.
+func appendTimes(b []byte, r *persist.Record, limit int) []byte {
+	times := [...]time.Time{r.Finished, r.NextAttempt, r.SendUntil, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
+	at := len(b)
+	b = append(b, 0)
+	if a := r.Answer; a != nil {
+		times[len(times)-1] = a.At
+		if len(a.Body) > limit {
+			b[at] = answerIsOutside
+		}
+	}
+	for i, t := range times {
+		if !t.IsZero() {
+			b[at] |= 1 << i
+			b = appendTime(b, t)
+		}
+	}
+	return b
+}
