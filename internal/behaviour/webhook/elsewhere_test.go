@@ -41,3 +41,17 @@ func TestReferenceElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// TestReferenceOfAnotherAccount: an event settles no record of another account, also where no other one has the reference.
+func TestReferenceOfAnotherAccount(t *testing.T) {
+	t.Parallel()
+	j, square := memory.New(), apis()[0]
+	other, _, _ := square.client(t, func(cfg *oncehttp.Config) { cfg.Journal, cfg.Account = j, "tenant 2" })
+	square.lose(t, other, "old", "o1")
+	_, events, h := square.client(t, clienttest.On(j))
+	body, header := square.signed(t, square.event("o1"))
+	code := deliver(t, h, header, body)
+	if rec := clienttest.Lookup(t, other, "old"); code != http.StatusOK || rec.Evidence != nil || len(events.Of(oncehttp.EventUnproved)) != 1 {
+		t.Errorf("answered %d, it is %v, evidence %v", code, rec.State, rec.Evidence)
+	}
+}
