@@ -125,12 +125,46 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	return errorOf(c.inner().Enqueue(req, string(key)))
 }
 
-// Prepare returns the record that Enqueue would begin. It writes nothing. The
-// package of a journal (postgres.Begin, mysql.Begin) begins it in a transaction of
+// Prepare returns the record that Enqueue would begin. It writes nothing. In a
+// journal in SQL, persist.BeginTx or postgres.BeginPgx begins it in a transaction of
 // the caller, as the first write of that, so that the transaction can be repeated.
 func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 	rec, err := c.inner().Prepare(req, string(key))
 	return rec, errorOf(err)
+}
+
+// Capture returns the request of an SDK's call, unsent, for Prepare, Enqueue or Do. It calls
+// call with an http.Client for the SDK. The first request that Transport would make an
+// operation, if its context had this key, is kept under the key. The others are sent, as
+// Transport sends them: a GET, a token that is renewed.
+//
+// The http.Client returns an *Error with ErrCaptured for the kept request, inside a
+// *url.Error. It is neither a timeout nor temporary. An SDK that tries again all the same
+// gets it again, and adds its waits: switch its retries off. The same request again, by the
+// comparison of keys, is the one that is kept. Any other operation is an error with
+// ErrConfig, for the SDK and for Capture: one Capture is one operation. This holds for calls
+// of several goroutines, too. After the return of call nothing is kept: an operation is then
+// an error with ErrConfig, and is not sent.
+//
+// The request has its body in memory, and a GetBody. Its context is ctx with the key
+// (ContextWithKey) and, if only the SDK's context has one, with the account of that. Give
+// Prepare and Enqueue the same key, or "". The SDK's own key in the profile's header is
+// removed; a key at another place of the profile stays, and must be this one. The SDK's
+// credentials stay, for Config.Authorize to replace: see Enqueue.
+//
+// An error of call counts only if there is no operation; then it is in Error.Cause. A panic
+// goes on in the caller. Capture writes nothing, and does not look at the journal. So each of
+// its errors matches ErrOutcomeUnknown: an operation may stand under the key. With ErrConfig
+// for no operation, a second one, and a nil call; with ErrKeyInvalid, ErrBodyTooLarge,
+// ErrHeaderTooLarge or ErrConfig for a request that cannot be read as an operation; with
+// ErrClosed.
+func (c *Client) Capture(ctx context.Context, key Key, call func(*http.Client) error) (*http.Request, error) {
+	var inner func(*run.Capturing) error
+	if call != nil {
+		inner = func(t *run.Capturing) error { return call(&http.Client{Transport: capturing{t}}) }
+	}
+	req, err := c.inner().Capture(ctx, string(key), inner)
+	return req, errorOf(err)
 }
 
 // Resume makes one pass over the operations of this account that are due when it
@@ -193,8 +227,8 @@ func (c *Client) Run(ctx context.Context) error {
 
 // Wake makes Run look at the journal at once: the Run of this client and, on a
 // persist.Notifier, of every other process. Enqueue does so by itself. Call Wake
-// after the commit of your own transaction with a begun operation (postgres.Begin,
-// mysql.Begin). Without it Run finds the operation at its next look. Wake does not
+// after the commit of your own transaction with a begun operation (persist.BeginTx,
+// postgres.BeginPgx). Without it Run finds the operation at its next look. Wake does not
 // wait, and promises nothing.
 func (c *Client) Wake() {
 	c.inner().Wake()

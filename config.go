@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -180,6 +181,14 @@ type Config struct {
 	// values of a body over 1 MiB, are marked as omitted. A pointer through a name of a credential is
 	// refused. Zero: none.
 	KeepFields []string
+	// DropAnswer are JSON pointers to members of answers, such as /client_secret, that the journal does not keep. They are removed before
+	// the answer is recorded. The callers of the call that got the answer have it whole. Everybody else has it without them: a replay and
+	// Result.Answer name them in Dropped, and so do OnResult's record and Error.Answer. An answer whose body is not one JSON value is recorded
+	// without a body, as one over MaxResponseBytes. Headers with a digest of the whole body are not kept beside a removed member. They are
+	// frozen in the record when an operation begins: a client that records an answer leaves out those of the record and its own. At most 32
+	// pointers, of 2048 bytes in all. Errors: ErrConfig from New if a profile of the client reads one of the values,
+	// or a part of it. Zero: none.
+	DropAnswer []string
 	// MaxRequestBytes bounds a journaled request's body, which is held in memory. A larger one is
 	// ErrBodyTooLarge. The journal's server may accept less: then the error is persist.ErrTooLarge, too.
 	// If the profile has keys in the body, the body of every request but GET, HEAD and OPTIONS must be
@@ -189,7 +198,7 @@ type Config struct {
 	// headers. A larger one is ErrHeaderTooLarge. Zero: 64 KiB. At most 1 GiB.
 	MaxRequestHeaderBytes int64
 	// MaxResponseBytes bounds the recorded body of an answer. A larger one reaches the caller whole, and is
-	// not recorded. Zero: 1 MiB. At most 1 GiB.
+	// not recorded: a later call sends the request again for it, unless Policy.NeverAskAgain is set. Zero: 1 MiB. At most 1 GiB.
 	MaxResponseBytes int64
 	// MaxResponseHeaderBytes bounds the recorded headers of an answer, names and values. Larger ones reach
 	// the caller, and only the status is recorded. Zero: 64 KiB. At most 1 GiB.
@@ -222,6 +231,12 @@ type Config struct {
 	// redis.Options.KeepKey. Negative: as long as the answer. A key removed by a sweep is new again: the next
 	// call with it is another operation, and may take effect once more.
 	KeepKey time.Duration
+	// KeepRequest tells when the journal loses the body of a request, which may hold the number of a card, its code, or a person's
+	// address. Each record has that of the client that began it. The body goes with the write of the end, which is
+	// made anyway. It stays until a Sweep, once an hour in Run, in two cases: an answer that was not kept whole may be asked for again
+	// until its window is over, and a result for OnResult is not delivered yet. The digests that tell a repeat from another request, KeepFields, path and
+	// query, and the headers without credentials stay. Zero: KeepRequestAsNeeded, after a success at most APIs.
+	KeepRequest RequestKeeping
 	// ClockSkew is the largest error of the clock that windows are judged by: the journal's if it is a
 	// persist.Claimer, else this machine's. The logger is told once if this machine's clock differs from the
 	// journal's by more. Zero: 1 min. At most a tenth of each window counts; more than a whole one is refused.
@@ -255,10 +270,10 @@ func (c *Config) inner() run.Config {
 		RequireKey: c.RequireKey, InsertKey: c.InsertKey, NewKey: newKeyOf(c.NewKey), ReadsKey: isJSONKey(c.NewKey), Token: c.Token, Authorize: c.Authorize,
 		Origins: c.Origins, OriginAllowed: c.OriginAllowed, Reconcile: reconcileOf(c.Reconcile), OnResult: c.OnResult, Observe: observeOf(c.Observe), Instrument: instrumentOf(c.Instrument),
 		Logger: c.Logger, KeepHeader: c.KeepHeader, SecretHeaders: c.SecretHeaders, SecretParameters: c.SecretParameters,
-		KeepFields: c.KeepFields, MaxRequestBytes: c.MaxRequestBytes, MaxRequestHeaderBytes: c.MaxRequestHeaderBytes,
+		KeepFields: c.KeepFields, DropAnswer: c.DropAnswer, MaxRequestBytes: c.MaxRequestBytes, MaxRequestHeaderBytes: c.MaxRequestHeaderBytes,
 		MaxResponseBytes: c.MaxResponseBytes, MaxResponseHeaderBytes: c.MaxResponseHeaderBytes,
 		ResumeWorkers: c.ResumeWorkers, OriginWorkers: c.OriginWorkers, Limiter: limiterOf(c.Limiter),
-		EnqueueMaxAge: c.EnqueueMaxAge, KeepAnswer: c.KeepAnswer, KeepKey: c.KeepKey, ClockSkew: c.ClockSkew, Lease: c.Lease,
+		EnqueueMaxAge: c.EnqueueMaxAge, KeepAnswer: c.KeepAnswer, KeepKey: c.KeepKey, KeepRequest: c.KeepRequest.inner(), ClockSkew: c.ClockSkew, Lease: c.Lease,
 	}
 }
 
@@ -293,3 +308,40 @@ func limiterOf(f func(origin string) Limiter) func(origin string) run.Limiter {
 		return nil
 	}
 }
+
+// RequestKeeping is the value of [Config.KeepRequest]: when the journal loses the body of a request. An unfinished operation keeps
+// it, since it may have to be sent again.
+type RequestKeeping uint8
+
+const (
+	// KeepRequestAsNeeded is KeepRequestWithAnswer where the profile has events that name a business reference of the body
+	// (profile.EventProof.Reference), and DropRequestAfterSuccess anywhere else. Without the body nobody knows whether such an event is about
+	// the operation, so that no event with a reference would prove anything at that endpoint. A reference of WebhookConfig.References is not
+	// known here: choose KeepRequestWithAnswer for it, or keep it in KeepFields.
+	KeepRequestAsNeeded RequestKeeping = iota
+	// DropRequestAfterSuccess drops it with the write that ends the operation as succeeded or accepted. A refused operation, and
+	// one that a person has settled, keeps it for as long as its answer: it may be begun once more, or be taken back.
+	DropRequestAfterSuccess
+	// KeepRequestWithAnswer keeps it for as long as the answer, whatever the end.
+	KeepRequestWithAnswer
+	// DropRequestAfterEnd drops it with the write of any end. Redrive, Rekey and Unsettle then refuse the operation with ErrConfig.
+	DropRequestAfterEnd
+)
+
+// String returns the choice in words.
+func (k RequestKeeping) String() string {
+	switch k {
+	case KeepRequestAsNeeded:
+		return "as needed"
+	case DropRequestAfterSuccess:
+		return persist.RequestUntilSuccess.String()
+	case KeepRequestWithAnswer:
+		return persist.RequestWithAnswer.String()
+	case DropRequestAfterEnd:
+		return persist.RequestUntilEnd.String()
+	}
+	return fmt.Sprintf("RequestKeeping(%d)", uint8(k))
+}
+
+// inner returns the choice for package run. Any other value stays one that New refuses.
+func (k RequestKeeping) inner() run.RequestKeeping { return run.RequestKeeping(k) }

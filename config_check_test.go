@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/behaviour/servertest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -78,6 +81,15 @@ func TestConfigIsChecked(t *testing.T) {
 		"a NewKey that is never asked": {func(c *config) {
 			c.RequireKey, c.NewKey = true, func(*http.Request) (oncehttp.Key, error) { return "k", nil }
 		}, []string{"NewKey", "RequireKey", "leave one out"}},
+		"a dropped member without a slash":  {func(c *config) { c.DropAnswer = []string{"secret"} }, []string{"DropAnswer", "secret", "JSON pointer"}},
+		"a dropped member twice":            {func(c *config) { c.DropAnswer = []string{"/a", "/a"} }, []string{"DropAnswer", "/a", "twice"}},
+		"too many dropped members":          {func(c *config) { c.DropAnswer = dropped(33) }, []string{"DropAnswer", "33", "32"}},
+		"a dropped member of a verdict":     {func(c *config) { c.DropAnswer = []string{"/card"}; c.Profile = reading("/card/status") }, []string{"DropAnswer", "/card", "/card/status", "reads", "verdict"}},
+		"a part of a matched value dropped": {func(c *config) { c.DropAnswer = []string{"/title/text"}; c.Profile = matching("/title") }, []string{"DropAnswer", "/title/text", "/title", "mismatch"}},
+		"a member of a host's profile": {func(c *config) {
+			c.DropAnswer = []string{"/title"}
+			c.ProfileByHost = map[string]*profile.Profile{"api.example.com": matching("/title")}
+		}, []string{"DropAnswer", "/title", "mismatch"}},
 		"a kept field with a wrong escape":  {func(c *config) { c.KeepFields = []string{"/a~b"} }, []string{"KeepFields", "/a~b"}},
 		"a token without facts":             {func(c *config) { c.Token = noToken }, []string{"Token", "Profile.Token"}},
 		"a token beside a path for tokens":  {func(c *config) { c.Token, c.Profile = noToken, servertest.Ticketed() }, []string{"Token", "Path"}},
@@ -225,4 +237,101 @@ func TestKeyFromJSONMistakes(t *testing.T) {
 	if _, err := c.Do(clienttest.Post(t, `{"id":1}`)); !errors.Is(err, oncehttp.ErrKeyInvalid) || !strings.Contains(err.Error(), "NewScope") || w.Count() != 0 {
 		t.Errorf("%v after %d sends", err, w.Count())
 	}
+}
+
+// TestOpenIsForFiles: what names a database is no file: the error names the package that opens it, and repeats no password.
+func TestOpenIsForFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for at, says := range map[string]string{
+		"postgres://shop:hunter2@db.test/shop":                "persist/postgres",
+		"PostgreSQL://shop:hunter2@db.test/shop":              "persist/postgres",
+		"host=db.test user=shop password=hunter2 dbname=shop": "persist/postgres",
+		"dbname=shop password=hunter2":                        "persist/postgres",
+		"postgres:hunter2":                                    "persist/postgres",
+		"mysql://shop:hunter2@db.test/shop":                   "persist/mysql",
+		"mariadb://shop:hunter2@db.test/shop":                 "persist/mysql",
+		"shop:hunter2@tcp(db.test:3306)/shop":                 "persist/mysql",
+		"shop:hunter2@unix(/run/mysqld.sock)/shop":            "persist/mysql",
+		"redis://:hunter2@db.test":                            "persist/redis",
+		"rediss://:hunter2@db.test":                           "persist/redis",
+		"sqlite://hunter2":                                    "want the path of a file",
+		"file:///hunter2":                                     "want the path of a file",
+		"":                                                    "want the path of a file",
+	} {
+		c, err := oncehttp.Open(at, oncehttp.Config{})
+		if c != nil || !errors.Is(err, oncehttp.ErrConfig) || !errors.Is(err, oncehttp.ErrNoEffect) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want ErrConfig that names %s", at, err, says)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the error repeats a password: %v", at, err)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v are left", left, err)
+	}
+	for _, path := range []string{"payments.db", "postgres.db", "postgres", "host=a", "a@b.db"} {
+		c, err := oncehttp.Open(path, oncehttp.Config{})
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		c.Close()
+	}
+}
+
+// TestOpenTwice: a file that this process has open already is told from one of another process, by whatever name it is
+// opened, and whoever opened it.
+func TestOpenTwice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "payments.db"), filepath.Join(dir, "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	c, err := oncehttp.Open(path, oncehttp.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, link} {
+		_, err := oncehttp.Open(name, oncehttp.Config{})
+		if !errors.Is(err, persist.ErrLocked) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "this process has it open") {
+			t.Errorf("%v, want ErrLocked that says who", err)
+		}
+		if err != nil && strings.Contains(err.Error(), "another process") {
+			t.Errorf("%v; there is no other process", err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j, err := bolt.Open(path, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if _, err := oncehttp.Open(link, oncehttp.Config{}); !errors.Is(err, persist.ErrLocked) || !strings.Contains(err.Error(), "this process has it open") {
+		t.Errorf("%v, want ErrLocked that says who", err)
+	}
+}
+
+// dropped returns n pointers.
+func dropped(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("/m%d", i))
+	}
+	return list
+}
+
+// reading returns a profile with a verdict at a pointer.
+func reading(pointer string) *profile.Profile {
+	p := clienttest.OwnProfile()
+	p.Verdicts = []profile.Verdict{{Pointer: pointer, Equals: []string{"ok"}, Proves: profile.ProvesSucceeded}}
+	return p
+}
+
+// matching returns a profile with a matcher at a pointer.
+func matching(pointer string) *profile.Profile {
+	p := clienttest.OwnProfile()
+	p.Mismatch = []profile.Matcher{{Status: []int{422}, Pointer: pointer}}
+	return p
 }

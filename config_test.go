@@ -49,6 +49,7 @@ func TestConfigIsCopied(t *testing.T) {
 		"secret headers":    {func(cfg *oncehttp.Config) { cfg.SecretHeaders = []string{"X-Pan"} }, func(cfg *oncehttp.Config) { cfg.SecretHeaders[0] = "X-Other" }},
 		"secret parameters": {func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"pan"} }, func(cfg *oncehttp.Config) { cfg.SecretParameters[0] = "other" }},
 		"origins":           {func(cfg *oncehttp.Config) { cfg.Origins = []string{"https://api.example.com"} }, func(cfg *oncehttp.Config) { cfg.Origins[0] = "https://other.example" }},
+		"dropped members":   {func(cfg *oncehttp.Config) { cfg.DropAnswer = []string{"/secret"} }, func(cfg *oncehttp.Config) { cfg.DropAnswer[0] = "wrong" }},
 		"kept fields":       {func(cfg *oncehttp.Config) { cfg.KeepFields = []string{"/amount"} }, func(cfg *oncehttp.Config) { cfg.KeepFields[0] = "/other" }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -146,7 +146,7 @@
 //	settled as absent                       ErrNoEffect, ErrSettled                    ErrFinal, EffectAbsent
 //	abandoned                               ErrOutcomeUnknown, ErrAbandoned            ErrOutcomeUnknown, ErrAbandoned
 //
-// (*) A 2xx over Config.MaxResponseBytes is asked for again, under its key and inside the window.
+// (*) A 2xx over Config.MaxResponseBytes is asked for again, under its key and inside the window, unless Policy.NeverAskAgain is set.
 //
 // [Client.Lookup], [Client.Settle], [Client.Abandon], [Client.Rekey] and [Client.Redrive] take the key of an operation. Without a record the
 // error is ErrOutcomeUnknown. An ended operation has the verdict of the same request, or ErrFinal if that would get an

@@ -91,6 +91,9 @@ var (
 	// verdicts are as for ErrKeyInvalid. With ErrOutcomeUnknown if Close cut the waits of an
 	// operation; Resume goes on with it.
 	ErrClosed = run.ErrClosed
+	// ErrCaptured: Client.Capture keeps the request for its caller, and nothing was sent. With
+	// ErrOutcomeUnknown, since the operation is intended.
+	ErrCaptured = run.ErrCaptured
 )
 
 // ErrStillRunning is the error of Close and Shutdown if they stop waiting for a call in a

@@ -123,6 +123,14 @@ func TimeBucket(t time.Time, d time.Duration) string {
 // makes such a key by itself ('=' is encoded).
 func (k Key) Generation(n int) Key { return Key(request.Generation(string(k), n)) }
 
+// FirstGeneration returns the key of the first try, and the number of this one: k and 1 for a key
+// that Generation or [Client.Redrive] has not made. A row that follows the results of an intent is
+// found by the key of the first try, see [Config.OnResult].
+func (k Key) FirstGeneration() (first Key, n int) {
+	text, n := request.Generations(string(k))
+	return Key(text), n
+}
+
 // Derive returns the key of a step caused by this operation, such as the next hop. The same
 // key and step have the same child, and no two pairs share one. An empty step returns "".
 func (k Key) Derive(step string) Key {

@@ -367,3 +367,22 @@ func TestKeysElsewhere(t *testing.T) {
 		})
 	}
 }
+
+func TestFirstGeneration(t *testing.T) {
+	t.Parallel()
+	for k, want := range map[oncehttp.Key]struct {
+		first oncehttp.Key
+		n     int
+	}{
+		"": {"", 1}, "idemp:order:o1": {"idemp:order:o1", 1}, "idemp:order:o1:gen=2": {"idemp:order:o1", 2}, "idemp:order:o1:gen=17": {"idemp:order:o1", 17},
+		"idemp:order:o1:gen=1": {"idemp:order:o1:gen=1", 1}, "idemp:order:o1:gen=02": {"idemp:order:o1:gen=02", 1}, ":gen=2": {":gen=2", 1}, "a:gen=2:step=b": {"a:gen=2:step=b", 1},
+	} {
+		first, n := k.FirstGeneration()
+		if first != want.first || n != want.n {
+			t.Errorf("%q: %q, %d; want %q, %d", k, first, n, want.first, want.n)
+		}
+		if n > 1 && first.Generation(n) != k {
+			t.Errorf("%q is not generation %d of %q", k, n, first)
+		}
+	}
+}

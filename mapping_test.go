@@ -191,6 +191,14 @@ func TestConstantsAreTheSame(t *testing.T) {
 			t.Errorf("%v is %d, and %d inside", public, public, inner)
 		}
 	}
+	for public, inner := range map[RequestKeeping]run.RequestKeeping{
+		KeepRequestAsNeeded: run.RequestAsNeeded, DropRequestAfterSuccess: run.RequestUntilSuccess,
+		KeepRequestWithAnswer: run.RequestWithAnswer, DropRequestAfterEnd: run.RequestUntilEnd,
+	} {
+		if uint8(public) != uint8(inner) {
+			t.Errorf("%v is %d, and %d inside", public, public, inner)
+		}
+	}
 	for public, inner := range map[EventKind]run.EventKind{
 		EventBegun: run.EventBegun, EventAttempt: run.EventAttempt, EventAnswered: run.EventAnswered, EventWaiting: run.EventWaiting,
 		EventFinished: run.EventFinished, EventRecorded: run.EventRecorded, EventBlocked: run.EventBlocked, EventUnserved: run.EventUnserved,

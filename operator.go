@@ -203,20 +203,22 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 //
 // A repeated call, also after a crash, begins nothing more, and returns nil while its
 // operation stands. Of a Redrive, a Rekey and an Unsettle of one operation at once, one at
-// most succeeds; of a Redrive and a Do of the next generation, too. Nothing stops a Do of
-// the next generation after a Rekey to another key: use the generation for both.
+// most succeeds; of a Redrive and a Do of the next generation, too. A Do of the next
+// generation after a Rekey to another key is ErrKeyReused. While an event of the API proves
+// the old operation, the new one is held (persist.HoldPredecessor).
 //
 // A caller told of the refusal may begin the operation once more by itself. Under the next
 // generation both mean one operation; under another key there are two. See Untold.
 //
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
-// operation; ErrKeyReused if another operation stands in its place: one begun by Rekey, or
-// one of the next generations, of which the nearest 5 are looked for. The error names it.
+// operation, or a process that lost its lease may be sending it; ErrKeyReused if another
+// operation stands in its place: one begun by Rekey, or one of the next generations, of
+// which the nearest 5 are looked for. The error names it.
 // ErrConfig if the API does not take the new key, if the journal no longer has the request,
-// if the request itself contains its key, or if it names an account by a header
-// (profile.Profile.AccountHeaders): its next generation may stand at another place. For an operation that ended otherwise the
-// verdict is as of its end: one that was mismatched, abandoned or took effect is never
-// redriven. ErrOutcomeUnknown for an unfinished operation, and after a failure of the journal.
+// or if the request itself contains its key. Where a request names an account by a header
+// (profile.Profile.AccountHeaders), the generations of its own account count: another account
+// may have the same keys. For an operation that ended otherwise the verdict is as of its
+// end: one that was mismatched, abandoned or took effect is never redriven. ErrOutcomeUnknown for an unfinished operation, and after a failure of the journal.
 func (c *Client) Redrive(ctx context.Context, key Key, options ...LookupOption) (Key, error) {
 	next, err := c.inner().Redrive(ctx, string(key), choose(options))
 	return Key(next), errorOf(err)
@@ -240,6 +242,36 @@ func (c *Client) Redrive(ctx context.Context, key Key, options ...LookupOption) 
 func (c *Client) Unsettle(ctx context.Context, key Key, reason string, options ...LookupOption) (persist.Record, error) {
 	rec, err := c.inner().Unsettle(ctx, string(key), reason, choose(options))
 	return rec, errorOf(err)
+}
+
+// Erase takes everything out of the record of an ended operation that no second effect depends
+// on: the request, the answer, the attempts, notes and acts, kept fields, fingerprints, and the
+// digests of credentials. Digests under the secret of the journal replace the key, also as
+// spelled on the wire, the account, and the keys of operations begun in each other's place;
+// plain digests replace the values of headers that name the owner of the keys
+// (persist.Record.Scopes). Left are the method, the origin and the profile's name, and state,
+// effect, status, times and counters. A call that names the key and the account still finds the
+// record. A listing shows the digests, as "erased:" and 64 hexadecimal digits.
+//
+// The other operations of the same intent are erased with it: those begun by Redrive or Rekey,
+// before and after it, and the nearest 5 generations of the key, in both directions. All of
+// them must have ended, been told and been delivered; their windows and the times of their
+// answers (Config.KeepAnswer; Prune ends these sooner) must be over. Else nothing is erased, or,
+// after a failure of the journal, a part: call Erase again. A second call is nil.
+//
+// From then on every call with the key, with the same request or another one, by any client, is
+// ErrFinal, with the effect in Error.Effect; of an abandoned operation the effect is unknown.
+// Redrive, Rekey and Unsettle are ErrConfig.
+//
+// The engine of the journal may still hold the old bytes: docs/security.md says where, and what
+// removes them. Erase accepts AsSeen and OfAccount.
+//
+// Errors: those of Lookup; ErrStale, as in AsSeen; ErrConfig for a journal without
+// persist.Eraser; for a held operation ErrHeld, for a pending one ErrOutcomeUnknown; ErrInFlight
+// while a call runs the operation, or a send may be on its way; for an ended one that may not be
+// erased yet the verdict of its end, with the reason and, if there is one, the time.
+func (c *Client) Erase(ctx context.Context, key Key, options ...LookupOption) error {
+	return errorOf(c.inner().Erase(ctx, string(key), choose(options)))
 }
 
 // Sweep drops answers and forgets keys, of every account in the journal, as far as the

@@ -82,6 +82,9 @@ type Result struct {
 	FirstSent time.Time
 	// AlreadyDone: the server said that the operation had been done before.
 	AlreadyDone bool
+	// Dropped are the pointers of Config.DropAnswer whose members are missing in this answer, since the
+	// journal did not keep them. Nil for the callers of the call that got the answer.
+	Dropped []string
 	// Answer is the recorded answer. Only Resume sets it; a response of Do has its own body.
 	Answer *persist.Answer
 }
@@ -129,7 +132,7 @@ func OutcomeOf(rec *persist.Record) Outcome { return Outcome(run.OutcomeOf(rec))
 func resultOf(r run.Result) Result {
 	return Result{
 		Key: Key(r.Key), Outcome: Outcome(r.Outcome), Effect: r.Effect, Source: Source(r.Source), Attempts: r.Attempts, Sends: r.Sends,
-		Joined: r.Joined, FirstSent: r.FirstSent, AlreadyDone: r.AlreadyDone, Answer: r.Answer,
+		Joined: r.Joined, FirstSent: r.FirstSent, AlreadyDone: r.AlreadyDone, Dropped: r.Dropped, Answer: r.Answer,
 	}
 }
 

@@ -54,6 +54,10 @@ type Policy struct {
 	// without a Duplicate: only an API that accepts a reference once proves the owner of a resource by it.
 	// New refuses it if that holds for every profile of the client.
 	AskFirst bool
+	// NeverAskAgain: a confirmed operation whose answer was over MaxResponseBytes is not sent again to get that answer. A later call gets
+	// ErrFinal and ErrAnswerGone, with the status. False: it is sent again under its key, inside the window; at a server that has
+	// forgotten the key, or ignores it, that takes effect once more. Set it where the answer is worth less than that risk.
+	NeverAskAgain bool
 }
 
 // inner converts the Policy for package run.
@@ -61,6 +65,6 @@ func (p *Policy) inner() run.Policy {
 	return run.Policy{
 		MaxAttempts: p.MaxAttempts, MaxInFlight: p.MaxInFlight, SafeAttempts: p.SafeAttempts, MaxElapsed: p.MaxElapsed, AttemptTimeout: p.AttemptTimeout,
 		AnswerTimeout: p.AnswerTimeout, MinDelay: p.MinDelay, MaxDelay: p.MaxDelay, MaxRetryAfter: p.MaxRetryAfter,
-		MaxPause: p.MaxPause, AskFirst: p.AskFirst,
+		MaxPause: p.MaxPause, AskFirst: p.AskFirst, NeverAskAgain: p.NeverAskAgain,
 	}
 }

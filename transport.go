@@ -63,6 +63,15 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, errorOf(err)
 }
 
+// capturing is the Transport of a Capture, with the errors of this package.
+type capturing struct{ *run.Capturing }
+
+// RoundTrip keeps req if it is an operation, else sends it.
+func (t capturing) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.Capturing.RoundTrip(req)
+	return resp, errorOf(err)
+}
+
 // StandardClient returns an *http.Client over Transport, for generated SDKs. It follows
 // redirects as http.Client does; for the answer of an operation only a 303 to its own origin
 // (see Transport). Switch off the SDK's own retries (stripe-go: MaxNetworkRetries 0), since
@@ -115,6 +124,11 @@ type WebhookConfig struct {
 	Profile *profile.Profile
 	// Test: the operations of the client are of the API's test environment, and events of the other one prove nothing.
 	Test bool
+	// Account is the merchant of the operations, where the API sends the events of all merchants of an application under one
+	// secret: Square's merchant_id, GoCardless's organisation. An event of another one proves nothing, and neither does one
+	// that names a merchant where Account does not. Required for Square; empty for a GoCardless account without partners,
+	// and for an API whose events name no merchant. Config.Account is something else.
+	Account string
 	// Origins are the origins of the operations, as in Record.Origin; an event proves nothing about any other one. Set it if the
 	// journal has operations of several environments of one API. Zero: all.
 	Origins []string
@@ -127,7 +141,8 @@ type WebhookConfig struct {
 }
 
 // Webhook returns a handler for the events of an API. They are a second witness: a signed event of a type that the
-// profile lists as proof, which names exactly one operation that was, or may have been, sent, proves that it happened.
+// profile lists as proof, which names exactly one operation that was, or may have been, sent, at most an hour after the
+// event by their two clocks, proves that it happened.
 // The operation is then settled as happened, by this client or by whoever runs it, and the event is kept in
 // Record.Evidence. All other events prove nothing, and no event proves that an operation did not happen. See
 // docs/webhooks.md.
@@ -137,7 +152,7 @@ type WebhookConfig struct {
 // Errors: ErrConfig, for a nil client, without a secret, or a profile without such events.
 func Webhook(client *Client, c WebhookConfig) (http.Handler, error) {
 	h, err := client.inner().Webhook(run.WebhookConfig{
-		Secrets: c.Secrets, URL: c.URL, Tolerance: c.Tolerance, Profile: c.Profile, Test: c.Test, Origins: c.Origins, References: referencesOf(c.References),
+		Secrets: c.Secrets, URL: c.URL, Tolerance: c.Tolerance, Profile: c.Profile, Test: c.Test, Account: c.Account, Origins: c.Origins, References: referencesOf(c.References),
 		MaxBytes: c.MaxBytes, ReadTime: c.ReadTimeout,
 	})
 	if err != nil {

@@ -14,28 +14,28 @@ import (
 	"time"
 )
 
-// sideProgram is the load, as source, since it is compiled with each checkout.
+// sideProgram is the source of the program that makes the load; it is compiled with each checkout.
 //
 //go:embed side/main.go
 var sideProgram []byte
 
-// side is one checkout under load, in a process of its own.
+// side is one checkout under load, in a process of its own. startSide starts it; its user must call stop.
 type side struct {
 	name  string
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	lines *bufio.Reader
+	lines *bufio.Reader // the process's standard output
 }
 
-// sideBurst is what a side answers; see side/main.go.
+// sideBurst is the answer of a side to one burst; see burst in side/main.go.
 type sideBurst struct {
 	Rate, P50, Allocs float64
 	Error             string
 }
 
 // runAgainst compares this checkout with another. Three processes alternate: the
-// other checkout, the other checkout a second time, and this one. What the first
-// two differ by is noise; a loss counts only beyond it.
+// other checkout, the other checkout a second time, and this one. The difference
+// of the first two is noise; only a greater loss counts.
 func runAgainst(b *bench) error {
 	here, err := moduleDir()
 	if err != nil {
@@ -67,7 +67,7 @@ func runAgainst(b *bench) error {
 	return nil
 }
 
-// moduleDir is this checkout's root.
+// moduleDir returns the root folder of this checkout.
 func moduleDir() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/oncehttp/oncehttp").Output()
 	if err != nil {
@@ -76,7 +76,8 @@ func moduleDir() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// startSide compiles the load with a checkout and starts it on a new journal.
+// startSide compiles the load with a checkout and starts it on a new journal. number, unique in the run, names its folder. The
+// process also ends with b.
 func (b *bench) startSide(name, checkout string, number int) (*side, error) {
 	checkout, err := filepath.Abs(checkout)
 	if err != nil {
@@ -105,7 +106,8 @@ func (b *bench) startSide(name, checkout string, number int) (*side, error) {
 	return &side{name, cmd, stdin, bufio.NewReader(stdout)}, cmd.Start()
 }
 
-// writeSideModule makes a module that requires what the checkout requires.
+// writeSideModule makes the folder dir with a module for the load: it has the requirements of the checkout, and the checkout
+// itself as oncehttp.
 func writeSideModule(dir, checkout string) error {
 	mod, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
 	if err != nil {
@@ -128,7 +130,8 @@ func writeSideModule(dir, checkout string) error {
 	)
 }
 
-// burst has a side do one burst.
+// burst lets the side send operations for d and waits for its figures. One burst at a time; after an error the side is not to be
+// used.
 func (s *side) burst(workers int, d time.Duration, url string) (r sideBurst, err error) {
 	if _, err := fmt.Fprintln(s.stdin, workers, d, url); err != nil {
 		return r, err
@@ -146,19 +149,21 @@ func (s *side) burst(workers int, d time.Duration, url string) (r sideBurst, err
 	return r, nil
 }
 
+// stop ends the process and waits for its end.
 func (s *side) stop() {
 	_ = s.stdin.Close()
 	_ = s.cmd.Wait()
 }
 
-// compareCell measures all sides under one load, alternating.
+// compareCell measures all sides under one load, alternating, and records figures and a target. sides are the three of
+// runAgainst, in that order.
 func (b *bench) compareCell(c cell, sides []*side, url string) error {
 	d := pick(b, 1500*time.Millisecond, 50*time.Millisecond)
 	rates, p50, allocs := make([]samples, len(sides)), make([]samples, len(sides)), make([]samples, len(sides))
 	for round := range b.rounds {
 		for k := range sides {
 			i := (round + k) % len(sides)
-			if _, err := sides[i].burst(c.workers, d/8, url); err != nil { // connections, and caches
+			if _, err := sides[i].burst(c.workers, d/8, url); err != nil { // fills pools and caches
 				return err
 			}
 			r, err := sides[i].burst(c.workers, d, url)
@@ -185,8 +190,8 @@ func (b *bench) compareCell(c cell, sides []*side, url string) error {
 	return nil
 }
 
-// noiseFloor is the lowest ratio that one binary reached against itself. Either
-// of the two could have been the slower one, so that a ratio counts both ways.
+// noiseFloor returns the lowest ratio of one binary against itself, at most 1. A
+// ratio and its inverse count, since either process could have been the slower one.
 func noiseFloor(ratios samples) float64 {
 	floor := 1.0
 	for _, r := range ratios {

@@ -20,28 +20,29 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
+// batchWorkers is the number of requests at a time, of the batch and of the programs beside it.
 const batchWorkers = 64
 
-// batchColumns is the header row of the file that a batch sends.
+// batchColumns is the header row of the file.
 const batchColumns = "user,order,amount,currency,note\n"
 
-// batchRun is one whole run over a file, from the start of the process to its end.
+// batchRun is the measurement of one program over a file, from the start of its process to the end.
 type batchRun struct {
 	rate float64 // rows a second
-	cpu  float64 // processor time of the program for a row, in µs: what others do meanwhile hardly shows in it
+	cpu  float64 // processor time of the program for a row, in µs; other load on the machine hardly changes it
 	peak float64 // anonymous memory at its peak, in MB
 }
 
-// batchCase is one shape of load. The batch must reach target of what peer does with the same rows.
+// batchCase is one load, with the target of the batch: its ratio to the rate of a program with the same rows.
 type batchCase struct {
-	delay  time.Duration
+	delay  time.Duration // of the server
 	rows   int
-	peer   string
+	peer   string // "plain" or "do"
 	target float64
 }
 
 // runBatch measures the command `oncehttp batch` on whole files: process start, survey, journal and output included.
-// Beside it a program sends the same rows with net/http alone, and with Do alone.
+// For comparison a program sends the same rows with net/http alone, and with Do alone.
 func runBatch(b *bench) error {
 	command := filepath.Join(b.dir, "oncehttp")
 	build := exec.CommandContext(b, "go", "build", "-o", command, "./cmd/oncehttp")
@@ -69,7 +70,8 @@ func runBatch(b *bench) error {
 	return nil
 }
 
-// runBatchCase alternates the batch, its rerun, and the two programs over one file.
+// runBatchCase alternates the batch, its rerun, and the two programs over one file, and records figures and targets. command is
+// the path of the oncehttp command. Each round has new journals.
 func runBatchCase(b *bench, command string, server *server, c batchCase) error {
 	file := filepath.Join(b.dir, "rows.csv")
 	if err := writeRows(file, c.rows); err != nil {
@@ -140,11 +142,12 @@ func writeRows(path string, n int) error {
 	return errors.Join(err, w.Flush(), f.Close())
 }
 
-// timeProgram runs a program whose output is thrown away, and watches its memory.
+// timeProgram runs a program to its end, drops its output, and measures it. A failed program is an error with the text of its
+// standard error.
 func timeProgram(ctx context.Context, rows int, args []string) (batchRun, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return batchRun{}, err
@@ -153,14 +156,14 @@ func timeProgram(ctx context.Context, rows int, args []string) (batchRun, error)
 	err := cmd.Wait()
 	took := time.Since(began)
 	if err != nil {
-		return batchRun{}, fmt.Errorf("%w\n%s", err, said.String())
+		return batchRun{}, fmt.Errorf("%w\n%s", err, stderr.String())
 	}
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	return batchRun{rate: float64(rows) / took.Seconds(), cpu: float64(cpu.Microseconds()) / float64(rows), peak: float64(stop()) / 1e6}, nil
 }
 
-// rowsRole is the program beside the batch: it sends each row of a CSV file as a JSON object, by batchWorkers workers,
-// and prints a line for each answer. Arguments: plain or do, the file, the URL, and for do the journal.
+// rowsRole is the program for comparison: it sends each row of a CSV file as a JSON object, by batchWorkers workers, and prints
+// a line for each answer. Arguments: plain or do, the file, the URL, and for do the journal.
 func rowsRole(args []string) error {
 	send, done, err := rowSender(args)
 	if err != nil {
@@ -193,6 +196,7 @@ func rowsRole(args []string) error {
 	return errors.Join(append(failed, err, out.Flush(), done())...)
 }
 
+// readRows sends each row of a CSV file to rows, by the names of its columns. It does not close rows.
 func readRows(f io.Reader, rows chan<- map[string]string) error {
 	r := csv.NewReader(bufio.NewReader(f))
 	names, err := r.Read()
@@ -212,7 +216,8 @@ func readRows(f io.Reader, rows chan<- map[string]string) error {
 	return err
 }
 
-// rowSender returns what sends one row, and what closes it.
+// rowSender returns a function that sends one row, safe for concurrent use, and done, to be called at the end. args are those of
+// rowsRole.
 func rowSender(args []string) (send func(map[string]string) error, done func() error, err error) {
 	request := func(row map[string]string) (*http.Request, error) {
 		body, err := json.Marshal(row)

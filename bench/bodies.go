@@ -15,20 +15,22 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
+// bigBody is the size of the body in bytes: the greatest that oncehttp takes by default.
 const bigBody = 10 << 20
 
-// bodyWays are the ways in which a big body comes. The caller's own copy counts,
-// where there is one.
+// bodyWays returns the kinds of bodies; the first is sent by net/http alone. With
+// "in memory" the memory of the caller's own copy counts, too.
 func bodyWays() []string {
 	return []string{"plain, in memory", "in memory", "streamed, length known", "streamed, length unknown"}
 }
 
-// weighed is what a process of its own tells of a big request.
+// weighed is the result of role-body.
 type weighed struct {
-	Peak float64 // of anonymous memory above what it was before, in bodies
-	Read int64   // bytes that were read of a body over the limit
+	Peak float64 // of anonymous memory above that before the request, in sizes of the body
+	Read int64   // bytes read of the body
 }
 
+// runBodies measures the memory of a request with a big body, and how much of one over the limit is read.
 func runBodies(b *bench) error {
 	server, err := startServer(b)
 	if err != nil {
@@ -73,7 +75,8 @@ func runBodies(b *bench) error {
 	return nil
 }
 
-// bodyRole sends one request of so many bytes and tells what it took.
+// bodyRole sends one request with a big body and prints weighed. Arguments: the URL, one of bodyWays, a folder for a journal,
+// the size of the body. Above bigBody the request must be refused.
 func bodyRole(args []string) error {
 	url, way, dir := args[0], args[1], args[2]
 	size, err := strconv.ParseInt(args[3], 10, 64)
@@ -123,6 +126,7 @@ func bodyRole(args []string) error {
 	return printJSON(weighed{Peak: float64(peak-before) / float64(size), Read: src.read})
 }
 
+// sendBody sends size bytes of src in one of bodyWays.
 func sendBody(do func(*http.Request) (*http.Response, error), url, way string, src *source, size int64) error {
 	var body io.Reader = src
 	if ways := bodyWays(); way == ways[0] || way == ways[1] {
@@ -143,7 +147,7 @@ func sendBody(do func(*http.Request) (*http.Response, error), url, way string, s
 	return consume(do(req))
 }
 
-// source makes bytes out of nothing, and counts who takes them.
+// source is a body of left more bytes, which are hard to compress; read counts the bytes read so far.
 type source struct{ left, read int64 }
 
 func (s *source) Read(p []byte) (int, error) {

@@ -12,12 +12,13 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// chart is a picture of the figures that carry its name.
+// chart describes a picture of the figures with its name (figure.Chart).
 type chart struct {
 	name, title, x, y string
 	logX, logY        bool
 }
 
+// charts returns all charts.
 func charts() []chart {
 	return []chart{
 		{name: chartWorkers, title: "Throughput by workers, server answers in 20 ms", x: "workers", y: "operations per second", logX: true, logY: true},
@@ -26,7 +27,7 @@ func charts() []chart {
 	}
 }
 
-// drawCharts draws every chart that there are figures for.
+// drawCharts draws each chart with figures in the report, as an SVG file in the folder dir; "" draws none.
 func drawCharts(r *report, dir string) error {
 	if dir == "" {
 		return nil
@@ -46,7 +47,7 @@ func drawCharts(r *report, dir string) error {
 	return nil
 }
 
-// lines collects a line a name, in order of x.
+// lines returns the points of each line, in order of x, by the figures' names, and the names in order of appearance.
 func (c *chart) lines(r *report) (map[string]plotter.XYs, []string) {
 	lines := map[string]plotter.XYs{}
 	var names []string
@@ -67,6 +68,7 @@ func (c *chart) lines(r *report) (map[string]plotter.XYs, []string) {
 	return lines, names
 }
 
+// draw writes the chart as a file; its ending sets the format.
 func (c *chart) draw(lines map[string]plotter.XYs, names []string, path string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y
@@ -88,7 +90,7 @@ func (c *chart) draw(lines map[string]plotter.XYs, names []string, path string) 
 	return p.Save(22*vg.Centimeter, 14*vg.Centimeter, path)
 }
 
-// axes marks what was measured, and leaves room for the legend above the lines.
+// axes sets scales and marks, with room for the legend above the lines.
 func (c *chart) axes(p *plot.Plot, lines map[string]plotter.XYs) {
 	p.X.Tick.Marker = plot.ConstantTicks(ticks(lines))
 	if c.logX {
@@ -111,7 +113,7 @@ func (c *chart) axes(p *plot.Plot, lines map[string]plotter.XYs) {
 	p.Y.Tick.Marker = plot.ConstantTicks(marks)
 }
 
-// ticks marks every x that was measured.
+// ticks returns a mark for each x of the lines.
 func ticks(lines map[string]plotter.XYs) []plot.Tick {
 	var xs []float64
 	for _, l := range lines {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// runSelf runs a role in a process of its own, and reads the JSON that it
-// prints.
+// runSelf runs a role (args[0]) of this program in a new process, and decodes
+// the JSON that it prints into result, a pointer.
 func runSelf(ctx context.Context, result any, args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -27,11 +27,12 @@ func runSelf(ctx context.Context, result any, args ...string) error {
 	return json.Unmarshal(out, result)
 }
 
+// printJSON prints the result of a role for runSelf.
 func printJSON(v any) error { return json.NewEncoder(os.Stdout).Encode(v) }
 
-// watchMemory samples the anonymous memory of this process until stopped, and
-// returns its peak. What came and went between two samples is not seen; they are
-// half a millisecond apart.
+// watchMemory samples the anonymous memory of this process every half
+// millisecond. The caller must call stop once; it returns the peak in bytes. Peaks
+// between two samples are missed.
 func watchMemory() (stop func() (int64, error)) {
 	var peak int64
 	var failed error
@@ -55,15 +56,15 @@ func watchMemory() (stop func() (int64, error)) {
 	}
 }
 
-// watchMemoryOf samples the anonymous memory of another process every 10 ms until it ends. stop waits for that end and
-// returns the peak, or 0 where it cannot be measured.
+// watchMemoryOf samples the anonymous memory of another process every 10 ms until it ends. stop waits for that end and returns
+// the peak in bytes; 0: it cannot be measured.
 func watchMemoryOf(pid int) (stop func() int64) {
 	var peak int64
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
 			now, err := residentMemoryOf(strconv.Itoa(pid), "RssAnon")
-			if err != nil { // it has ended, or this system does not tell
+			if err != nil { // it has ended, or this system has no such figure
 				return
 			}
 			peak = max(peak, now)

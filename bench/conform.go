@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// mockRole is the server that is checked. Like serveRole it prints its address
+// mockRole is the server for the check. Like serveRole it prints its address
 // and ends with its standard input.
 func mockRole([]string) error {
 	s := mockserver.New(mockserver.Config{Profile: checkedProfile()})
@@ -21,14 +21,15 @@ func mockRole([]string) error {
 	return nil
 }
 
-// checkedProfile says of server errors what the mock does with them, which the
-// default profile leaves open.
+// checkedProfile returns the default profile with a fact that it leaves open: the
+// mock does not store server errors.
 func checkedProfile() *profile.Profile {
 	p := profile.Draft07()
 	p.Stored.ServerError = profile.No
 	return p
 }
 
+// runConformance measures the duration of quick and full checks of a local server.
 func runConformance(b *bench) error {
 	const group = "check of a local server"
 	var full, quick samples
@@ -58,8 +59,9 @@ func runConformance(b *bench) error {
 	return nil
 }
 
-// check checks a server in a process of its own, with everything declared that
-// it can do, so that few cases are skipped.
+// check runs the conformance suite against a new server in a process of its own,
+// with all of the server's abilities declared so that few cases are skipped. It
+// returns the report and the duration of the suite.
 func check(b *bench, quick bool) (*conformance.Report, time.Duration, error) {
 	server, err := startRole(b, "role-mock")
 	if err != nil {

@@ -19,25 +19,26 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// contender is one way to do an operation.
+// contender is one way to do an operation. Its user must call close, if that is not nil.
 type contender struct {
 	name  string
-	do    func(url string, n int64) error
-	flush func() error // what was done is durable afterwards; nil: it is, or nobody asks
+	do    func(url string, n int64) error // sends payment n; safe for concurrent use
+	flush func() error                    // makes all operations durable; nil: they are already, or need not be
 	close func() error
-	stats func() bolt.Stats // of a contender with a bolt journal
+	stats func() bolt.Stats // of its bolt journal; nil: it has none
 
-	missing bool // it cannot be measured here; name says why
+	missing bool // it cannot be measured here, and name says why; the functions are nil
 }
 
-// burst is what a contender did in a while.
+// burst is the measurement of a contender over some time.
 type burst struct {
-	rate  float64       // operations per second
-	cpu   time.Duration // of this process, per operation
-	times []time.Duration
+	rate  float64         // operations per second
+	cpu   time.Duration   // of this process, per operation
+	times []time.Duration // of each operation
 }
 
-// drive has workers do operations one after another, for as long as told. It takes until what they did is durable.
+// drive lets workers do operations one after another for the time d, and flushes them. next holds the number of the latest
+// payment and is advanced. The first error ends all workers and is returned.
 func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url string, next *atomic.Int64) (burst, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -74,6 +75,7 @@ func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url
 	return b, context.Cause(ctx)
 }
 
+// plainContender is net/http alone.
 func plainContender() *contender {
 	pool := newPool()
 	client := &http.Client{Transport: pool}
@@ -90,8 +92,8 @@ func plainContender() *contender {
 	}
 }
 
-// onceContender is oncehttp on a bolt journal. With own keys, each operation has a
-// business key, which is not in the order of time; else a key is generated. With same, all callers send the same bytes.
+// onceContender is oncehttp on a new bolt journal in the folder dir. With ownKeys each operation has a business key, not in the
+// order of time; otherwise its key is generated. With same, all operations send the same bytes.
 func onceContender(dir string, ownKeys, same bool) (*contender, error) {
 	name := "oncehttp + bolt"
 	if !ownKeys {
@@ -137,15 +139,16 @@ func onceContender(dir string, ownKeys, same bool) (*contender, error) {
 	}, nil
 }
 
-// businessParts name an order of a user: unique for 66 million n in a row, and in no
-// order of time. An application has its ids; making them is not what is measured.
+// businessParts returns the names of a user and an order for payment n: unique for 66 million n in a row, and in no
+// order of time. The names exist beforehand, as in an application, so that making them is not measured.
 func businessParts(n int64) (user, order string) {
 	return users[uint64(n)*389%uint64(len(users))], orders[uint64(n)*40503%uint64(len(orders))]
 }
 
-// How many they are has no common divisor, so that no pair comes twice.
+// Their numbers have no common divisor, so that no pair occurs twice.
 var users, orders = ids("u", 1021), ids("o", 1<<16)
 
+// ids returns n names: the prefix with the numbers from 0 on.
 func ids(prefix string, n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -154,14 +157,14 @@ func ids(prefix string, n int) []string {
 	return list
 }
 
-// scatter spreads numbers over all 63 bits, each to another place.
+// scatter spreads numbers over 63 bits without order. It is no source of randomness: equal n give equal results.
 func scatter(n int64) uint64 {
 	x := uint64(n) * 0x9e3779b97f4a7c15
 	x = (x ^ x>>32) * 0xd6e8feb86659fd93
 	return (x ^ x>>32) >> 1
 }
 
-// naiveContender is what people write: go-retryablehttp between two bbolt updates.
+// naiveContender is the usual code of applications: go-retryablehttp between two bbolt updates.
 func naiveContender(dir string) (*contender, error) {
 	db, err := bbolt.Open(filepath.Join(dir, "naive.db"), 0o600, nil)
 	if err != nil {
@@ -205,8 +208,8 @@ func naiveContender(dir string) (*contender, error) {
 	}, nil
 }
 
-// rawContender is the limit: the same promise kept by a log that nobody could read
-// back efficiently. It waits for the first entry, and not for the second.
+// rawContender is the limit: the same promise, kept by a log without an index. It waits until the first entry of an
+// operation is durable, and not for the second.
 func rawContender(dir string) (*contender, error) {
 	log, err := openRawLog(filepath.Join(dir, "raw.log"), fdatasync)
 	if err != nil {
@@ -229,7 +232,7 @@ func rawContender(dir string) (*contender, error) {
 	}, nil
 }
 
-// closeContenders closes what was opened, and removes what it left.
+// closeContenders closes the contenders and removes the folder dir of their files.
 func closeContenders(contenders []*contender, dir string) {
 	for _, l := range contenders {
 		if l.close != nil {

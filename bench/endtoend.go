@@ -11,37 +11,39 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// The charts, which are drawn from the figures that carry their names.
+// The names of the charts; see figure.Chart.
 const (
 	chartWorkers = "throughput-by-workers"
 	chartDelay   = "latency-by-delay"
 	chartLive    = "throughput-by-live-records"
 )
 
-// cell is one shape of load.
+// cell is one load of the end-to-end measurements.
 type cell struct {
-	delay   time.Duration
+	delay   time.Duration // of the server
 	workers int
-	target  float64 // of plain net/http's throughput, or 0
-	raw     float64 // of that around which a raw log begins and ends records
+	target  float64 // the ratio to plain net/http's throughput that oncehttp must reach; 0: no targets
+	raw     float64 // the same for the ratio to the raw log's
 }
 
+// group returns the name of the cell's table.
 func (c cell) group() string {
 	return fmt.Sprintf("%d ms server, %d workers", c.delay.Milliseconds(), c.workers)
 }
 
+// delayUsual is the delay of a server like that of a payments API.
 const delayUsual = 20 * time.Millisecond
 
-// field is a server and all contenders against it.
+// field is a server with all contenders.
 type field struct {
 	*bench
 
 	server     *server
-	contenders []*contender
-	next       atomic.Int64 // numbers payments
+	contenders []*contender // by the indexes from plainAt on
+	next       atomic.Int64 // the number of the latest payment
 }
 
-// onField runs a measurement with a server and all contenders.
+// onField calls run with a server and all contenders, and closes them afterwards.
 func onField(b *bench, run func(f *field) error) error {
 	server, err := startServer(b)
 	if err != nil {
@@ -61,6 +63,7 @@ func onField(b *bench, run func(f *field) error) error {
 	return run(f)
 }
 
+// runEndToEnd measures throughput under the loads with targets.
 func runEndToEnd(b *bench) error {
 	return onField(b, func(f *field) error {
 		d := pick(b, 1500*time.Millisecond, 60*time.Millisecond)
@@ -75,7 +78,7 @@ func runEndToEnd(b *bench) error {
 	})
 }
 
-// runWorkers measures the points of a chart, more briefly.
+// runWorkers measures the points of a chart, in less time for each.
 func runWorkers(b *bench) error {
 	return onField(b, func(f *field) error {
 		for _, workers := range pick(b, []int{4, 16, 64, 128, 256, 512}, []int{4}) {
@@ -88,7 +91,7 @@ func runWorkers(b *bench) error {
 	})
 }
 
-// The places of the contenders that others are compared with.
+// The indexes of the contenders for comparisons in field.contenders.
 const (
 	plainAt = iota
 	onceAt
@@ -98,7 +101,8 @@ const (
 	peersAt // from here on
 )
 
-// openContenders opens all contenders, in the order of their places.
+// openContenders opens all contenders in the order of their indexes. With an error it returns those that were opened; the
+// caller closes them in any case. Without PostgreSQL River is marked as missing.
 func openContenders(b *bench, dir string) ([]*contender, error) {
 	contenders := []*contender{plainContender()}
 	for _, o := range []struct{ ownKeys, same bool }{{true, false}, {false, false}, {false, true}} {
@@ -126,7 +130,7 @@ func openContenders(b *bench, dir string) ([]*contender, error) {
 	return append(contenders, queue), nil
 }
 
-// rounds runs every contender once a round, each round beginning with another.
+// rounds calls run with each contender that is not missing in each of n rounds; each round begins with another one.
 func (f *field) rounds(n int, run func(i int, l *contender) error) error {
 	for r := range n {
 		for k := range f.contenders {
@@ -142,12 +146,13 @@ func (f *field) rounds(n int, run func(i int, l *contender) error) error {
 	return nil
 }
 
-// runCell measures throughput under one shape of load.
+// runCell measures the throughput of all contenders under one load, in n rounds of the time d each, and records figures and
+// targets.
 func (f *field) runCell(c cell, n int, d time.Duration) error {
 	url := f.server.payURL(c.delay)
 	rates, syncs, cpu := make([]samples, len(f.contenders)), make([]samples, len(f.contenders)), make([]samples, len(f.contenders))
 	err := f.rounds(n, func(i int, l *contender) error {
-		if _, err := l.drive(f, c.workers, d/8, url, &f.next); err != nil { // connections, and caches
+		if _, err := l.drive(f, c.workers, d/8, url, &f.next); err != nil { // fills pools and caches
 			return err
 		}
 		before := statsOf(l)
@@ -163,7 +168,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 	}
 	chart := chartWorkers
 	if c.target > 0 {
-		chart = "" // which has points of its own
+		chart = "" // runWorkers measures its points
 	}
 	for i, l := range f.contenders {
 		if l.missing {
@@ -190,6 +195,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 	return nil
 }
 
+// statsOf returns the stats of the contender's bolt journal; zero without one.
 func statsOf(l *contender) bolt.Stats {
 	if l.stats == nil {
 		return bolt.Stats{}

@@ -16,7 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// keyKind is how a journal's keys are made.
+// keyKind is the kind of a journal's keys.
 type keyKind string
 
 const (
@@ -24,8 +24,8 @@ const (
 	randomKeys   keyKind = "random keys"
 )
 
-// record is what Do begins for a payment. A business key is the caller's and
-// comes back to be asked for; a random one is generated.
+// record returns the record that Do begins for payment n: with the business key of
+// businessParts, or with a generated random one.
 func (k keyKind) record(n int64, now time.Time) persist.Record {
 	var key oncehttp.Key
 	if k == randomKeys {
@@ -40,35 +40,37 @@ func (k keyKind) record(n int64, now time.Time) persist.Record {
 		Origin: "https://api.payments.example:443", Method: http.MethodPost, Target: "/v1/payments",
 		Header: http.Header{"Content-Type": {"application/json"}},
 		Body:   fmt.Appendf(nil, `{"amount":4200,"currency":"eur","customer":"cus_%d","order":"%d","note":"as agreed"}`, n%977, n),
-		// What Do fills in for the default profile.
+		// As Do sets them for the default profile.
 		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: string(key), Profile: "draft-07", ProfileVersion: "07",
 		Window: 24 * time.Hour, Fingerprint: fingerprint, Recipe: "v1 Content-Type",
 		Created: now, MaybeSent: true, FirstSent: now,
 	}
 }
 
-// book is a journal whose syncs are counted and can be slowed, or left out while
-// it is filled.
+// book is a bolt journal with its syncs counted. They can be slowed, or skipped
+// while it is filled. It is safe for concurrent use.
 type book struct {
 	*bolt.Journal
 
 	path  string
 	kind  keyKind
-	next  *atomic.Int64
-	syncs atomic.Int64
-	mode  atomic.Int64 // of type syncMode
+	next  *atomic.Int64 // the number of the latest payment; shared with other books
+	syncs atomic.Int64  // so far, skipped ones included
+	mode  atomic.Int64  // of type syncMode
 }
 
+// syncMode is the treatment of a journal's syncs.
 type syncMode int64
 
 const (
-	syncDisk syncMode = iota // as the disk does it
-	syncSlow                 // slowSync longer
-	syncNone                 // while a journal is filled, which is not measured
+	syncDisk syncMode = iota // fdatasync
+	syncSlow                 // fdatasync, and slowSync more
+	syncNone                 // skipped: for preparations that are not measured
 )
 
 const slowSync = 5 * time.Millisecond
 
+// openBook opens, or creates, a journal. The caller must call Close. After an error b is not to be used.
 func openBook(path string, kind keyKind, next *atomic.Int64) (*book, error) {
 	b := &book{path: path, kind: kind, next: next}
 	j, err := bolt.Open(path, bolt.Options{Sync: b.sync})
@@ -76,6 +78,7 @@ func openBook(path string, kind keyKind, next *atomic.Int64) (*book, error) {
 	return b, err
 }
 
+// sync is bolt.Options.Sync.
 func (b *book) sync(f *os.File) error {
 	b.syncs.Add(1)
 	return syncMode(b.mode.Load()).sync(f)
@@ -91,7 +94,7 @@ func (m syncMode) sync(f *os.File) error {
 	return fdatasync(f)
 }
 
-// begin begins n records by so many writers, and calls done, if any, with each.
+// begin begins n records by as many goroutines as writers, and calls done (unless nil) with each.
 func (b *book) begin(ctx context.Context, n int64, writers int, done func(persist.Record) error) error {
 	now := time.Now()
 	return spread(ctx, n, writers, func(int64) error {
@@ -106,7 +109,7 @@ func (b *book) begin(ctx context.Context, n int64, writers int, done func(persis
 	})
 }
 
-// finish confirms a record, as Do does with an answer.
+// finish confirms a record with an answer, as Do does.
 func (b *book) finish(ctx context.Context, rec persist.Record) error {
 	rec.State, rec.Finished, rec.Attempts, rec.Sends = persist.StateConfirmed, rec.Created, 1, 1
 	rec.Answer = &persist.Answer{
@@ -115,7 +118,7 @@ func (b *book) finish(ctx context.Context, rec persist.Record) error {
 	return b.Finish(ctx, rec)
 }
 
-// fill begins records without waiting for the disk, and then syncs once.
+// fill is begin without waiting for the disk, with one sync at the end. The mode is then syncDisk.
 func (b *book) fill(ctx context.Context, n int64, done func(persist.Record) error) error {
 	b.mode.Store(int64(syncNone))
 	defer b.mode.Store(int64(syncDisk))
@@ -133,7 +136,7 @@ func (b *book) fill(ctx context.Context, n int64, done func(persist.Record) erro
 	return f.Sync()
 }
 
-// spread calls op with 1 to n, by so many goroutines, until one fails.
+// spread calls op with 1 to n from as many goroutines as workers, and waits. The first error ends it and is returned.
 func spread(ctx context.Context, n int64, workers int, op func(i int64) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

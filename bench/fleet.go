@@ -18,10 +18,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
-// drainer is one way to work off a backlog of operations that is on PostgreSQL.
+// drainer is one way to work off a backlog of operations on PostgreSQL. Its user must call close.
 type drainer struct {
 	name string
-	// fill makes a backlog of n operations, each to this URL, after it has removed what the last left.
+	// fill removes the last backlog, and makes one of n operations to this URL.
 	fill func(ctx context.Context, url string, n int64) error
 	// drain works the backlog off, at most inFlight requests at a time, until n operations have ended durably, and returns
 	// how long that took.
@@ -29,13 +29,14 @@ type drainer struct {
 	close func() error
 }
 
-// fleetSize is one measurement of the section.
+// fleetSize is the size of one measurement.
 type fleetSize struct {
-	inFlight int
+	inFlight int   // requests at a time
 	n        int64 // operations in one round
 }
 
-// onFleet runs a measurement with a server and a database of its own. Where PostgreSQL does not answer, it says so.
+// onFleet calls run with a server and a new database, and removes both afterwards. If PostgreSQL does not answer, it records a
+// note and does not call run.
 func onFleet(b *bench, run func(dsn, url string) error) error {
 	server, err := startServer(b)
 	if err != nil {
@@ -52,7 +53,7 @@ func onFleet(b *bench, run func(dsn, url string) error) error {
 	return run(dsn, server.payURL(delayUsual))
 }
 
-// runFleet measures what several workers on one PostgreSQL would do, with one of them: Run beside River, and Do.
+// runFleet measures one worker of a fleet on PostgreSQL: Run beside River, and Do.
 func runFleet(b *bench) error {
 	return onFleet(b, func(dsn, url string) error {
 		once, err := onceDrainer(b, dsn)
@@ -76,7 +77,7 @@ func runFleet(b *bench) error {
 	})
 }
 
-// runDrain lets plain net/http, Run and River take turns.
+// runDrain measures plain net/http and the drainers in turns. The first drainer is Run, the second River.
 func runDrain(b *bench, s fleetSize, url string, drainers []*drainer) error {
 	group := fmt.Sprintf("draining a backlog, 20 ms server, %d in flight", s.inFlight)
 	plain := plainContender()
@@ -95,11 +96,11 @@ func runDrain(b *bench, s fleetSize, url string, drainers []*drainer) error {
 			if err := drainers[i].fill(b, url, s.n); err != nil {
 				return fmt.Errorf("%s: making the backlog: %w", drainers[i].name, err)
 			}
-			rate, busy, err := drainers[i].once(b, s.inFlight, s.n)
+			rate, cpuTime, err := drainers[i].once(b, s.inFlight, s.n)
 			if err != nil {
 				return err
 			}
-			rates[i], cpu[i] = append(rates[i], rate), append(cpu[i], busy)
+			rates[i], cpu[i] = append(rates[i], rate), append(cpu[i], cpuTime)
 		}
 	}
 	b.add(group, "plain net/http", "ops/s", base)
@@ -112,8 +113,8 @@ func runDrain(b *bench, s fleetSize, url string, drainers []*drainer) error {
 	return nil
 }
 
-// once works off n of the backlog. It returns operations per second, and microseconds of this process's processor time
-// for each.
+// once drains n operations of the backlog. It returns operations per second, and this process's processor time for each
+// in microseconds. It gives up after 10 ms for each operation and a minute.
 func (d *drainer) once(ctx context.Context, inFlight int, n int64) (rate, cpu float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(n)*10*time.Millisecond+time.Minute)
 	defer cancel()
@@ -125,8 +126,8 @@ func (d *drainer) once(ctx context.Context, inFlight int, n int64) (rate, cpu fl
 	return float64(n) / took.Seconds(), micros(processorTime()-busy) / float64(n), nil
 }
 
-// runBacklog compares the drain of a large backlog with that of a small one, and with a snapshot open meanwhile that
-// keeps PostgreSQL from removing what is dead.
+// runBacklog compares the drain of a large backlog with that of a small one, without and with an open snapshot that keeps
+// PostgreSQL from removing dead rows.
 func runBacklog(b *bench) error {
 	small, large := pick(b, int64(20_000), 200), pick(b, int64(1_000_000), 1000)
 	const inFlight, group = 64, "draining 20,000, 20 ms server, 64 in flight"
@@ -134,7 +135,7 @@ func runBacklog(b *bench) error {
 		name    string
 		backlog int64
 		idle    bool
-		limit   float64 // of the small backlog's rate
+		limit   float64 // the ratio to the small backlog's rate that must be reached
 	}{{"of twenty thousand", small, false, 0}, {"of a million", large, false, 0.9}, {"of a million, with an idle snapshot", large, true, 0.5}}
 	rates := make([]samples, len(cells))
 	err := onFleet(b, func(dsn, url string) error {
@@ -172,7 +173,7 @@ func runBacklog(b *bench) error {
 	return nil
 }
 
-// drainBeside runs a measurement, beside a transaction that only keeps its snapshot if idle is set.
+// drainBeside calls run; with idle, while another transaction keeps a snapshot.
 func drainBeside(ctx context.Context, dsn string, idle bool, run func() (float64, error)) (float64, error) {
 	if !idle {
 		return run()
@@ -213,7 +214,7 @@ func runDoOnPostgres(b *bench, dsn, url string) error {
 	contenders := []*contender{plain, do}
 	rates, cpu := make([]samples, 2), make([]samples, 2)
 	for range b.rounds {
-		if err := emptyTable(b, dsn, fleetSchema+".record"); err != nil { // or else the server still vacuums what was drained
+		if err := emptyTable(b, dsn, fleetSchema+".record"); err != nil { // otherwise the server still vacuums the drained rows
 			return err
 		}
 		for i, c := range contenders {
@@ -236,7 +237,7 @@ func runDoOnPostgres(b *bench, dsn, url string) error {
 	return nil
 }
 
-// emptyTable removes all rows.
+// emptyTable removes all rows of a table. table is trusted SQL.
 func emptyTable(ctx context.Context, dsn, table string) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -246,13 +247,13 @@ func emptyTable(ctx context.Context, dsn, table string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// loopback returns the Origins of the clients: the servers of the measurements.
+// loopback returns the Origins of the clients: any server on this machine.
 func loopback() []string { return []string{"http://127.0.0.1:*"} }
 
-// fleetSchema is the schema of our journal in the database of the section.
+// fleetSchema is the schema of oncehttp's journal in the section's database.
 const fleetSchema = "fleet"
 
-// onceDrainer is Run on a journal on PostgreSQL.
+// onceDrainer is Run on a new journal on PostgreSQL.
 func onceDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	opts := postgres.Options{Schema: fleetSchema}
 	if err := postgres.Migrate(ctx, dsn, opts); err != nil {
@@ -282,7 +283,7 @@ func onceDrainer(ctx context.Context, dsn string) (*drainer, error) {
 			if err != nil {
 				return 0, err
 			}
-			return took, atLeastSo(ctx, db, "SELECT count(*) FROM "+fleetSchema+".record WHERE state = 2 AND answer IS NOT NULL", n)
+			return took, checkCount(ctx, db, "SELECT count(*) FROM "+fleetSchema+".record WHERE state = 2 AND answer IS NOT NULL", n)
 		},
 		close: func() error {
 			pool.CloseIdleConnections()
@@ -292,14 +293,15 @@ func onceDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	}, nil
 }
 
-// drainByRun runs a client until n operations are confirmed, and flushed.
+// drainByRun runs a client until n operations are confirmed and flushed, and returns the time until then. The journal and the pool
+// stay open.
 func drainByRun(ctx context.Context, journal *postgres.Journal, pool http.RoundTripper, inFlight int, n int64) (took time.Duration, err error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var done atomic.Int64
 	client, err := oncehttp.New(oncehttp.Config{
 		Journal: journal, Origins: loopback(), Transport: pool,
-		ResumeWorkers: inFlight, OriginWorkers: inFlight, // there is one API alone: no worker is kept free for another
+		ResumeWorkers: inFlight, OriginWorkers: inFlight, // there is only one API, so no worker is kept free for others
 		Observe: func(_ context.Context, e oncehttp.Event) {
 			if e.Kind == oncehttp.EventFinished && e.Outcome == oncehttp.OutcomeConfirmed && done.Add(1) == n {
 				stop()
@@ -325,8 +327,9 @@ func drainByRun(ctx context.Context, journal *postgres.Journal, pool http.RoundT
 	return (<-last).Sub(began), nil
 }
 
-// fillRecords enqueues one operation and copies its row, under other keys, in the database: a million that come one by one
-// take longer than all measurements. The rows are as Enqueue writes them, or else Run would not send them.
+// fillRecords empties the journal, enqueues one operation, and copies its row n times under other keys in the database: to
+// enqueue a million one by one takes longer than all measurements. The rows are like those of Enqueue, since Run sends no
+// others.
 func fillRecords(ctx context.Context, db *pgxpool.Pool, client *oncehttp.Client, url string, n int64) error {
 	if _, err := db.Exec(ctx, "TRUNCATE "+fleetSchema+".record"); err != nil {
 		return err
@@ -362,7 +365,7 @@ func fillRecords(ctx context.Context, db *pgxpool.Pool, client *oncehttp.Client,
 	return err
 }
 
-// holdSnapshot begins a transaction that has a snapshot and does nothing.
+// holdSnapshot begins a transaction with a snapshot, and leaves it idle. The caller must call release.
 func holdSnapshot(ctx context.Context, dsn string) (release func(), err error) {
 	db, err := openPool(ctx, dsn)
 	if err != nil {
@@ -382,8 +385,8 @@ func holdSnapshot(ctx context.Context, dsn string) (release func(), err error) {
 	}, nil
 }
 
-// atLeastSo checks that a query counts at least n rows: that what was counted is in the database.
-func atLeastSo(ctx context.Context, db *pgxpool.Pool, query string, n int64) error {
+// checkCount returns an error if query, a count, finds fewer than n rows: not all counted operations are in the database.
+func checkCount(ctx context.Context, db *pgxpool.Pool, query string, n int64) error {
 	var found int64
 	if err := db.QueryRow(ctx, query).Scan(&found); err != nil {
 		return err

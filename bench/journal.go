@@ -9,27 +9,30 @@ import (
 	"time"
 )
 
+// journalWriters is the number of concurrent callers.
 const journalWriters = 64
 
-// groupChart is the table of what only a chart shows.
+// groupChart is the group of figures for charts only.
 const groupChart = "for the chart"
 
-// journalRun is one kind of journal that is measured: how many records live in
-// it, and how their keys are made.
+// journalRun is the measurement of one kind of journal: with live records in it
+// before, and one kind of keys.
 type journalRun struct {
 	kind keyKind
 	live int64
-	book *book // nil if none live: then every round has a new one
+	book *book // nil if live is 0: then every round has a new one
 
-	disk, slow       figures
-	rawDisk, rawSlow figures // of the raw log, each just before
+	disk, slow       figures // by the kind of sync
+	rawDisk, rawSlow figures // of the raw log, each measured just before
 }
 
-// figures are what is measured of one journal with one kind of sync.
+// figures holds the samples of one journal with one kind of sync, one for each round.
 type figures struct {
-	rate, syncs, bytes, growth samples
+	rate                 samples // begins per second
+	syncs, bytes, growth samples // for each begin; growth of the file, in bytes
 }
 
+// runJournal measures Begin of bolt journals beside a raw log.
 func runJournal(b *bench) error {
 	dir := filepath.Join(b.dir, "journal")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -69,6 +72,7 @@ func runJournal(b *bench) error {
 	return nil
 }
 
+// newJournalRun returns a run with its journal filled. The caller closes its book, if there is one.
 func newJournalRun(b *bench, dir string, kind keyKind, live int64, next *atomic.Int64) (*journalRun, error) {
 	r := &journalRun{kind: kind, live: live}
 	if live == 0 {
@@ -82,6 +86,7 @@ func newJournalRun(b *bench, dir string, kind keyKind, live int64, next *atomic.
 	return r, book.fill(b, live, nil)
 }
 
+// rawRound appends ops entries to a new raw log at path, adds the samples to f, and removes the log.
 func rawRound(b *bench, path string, mode syncMode, ops int64, f *figures) error {
 	log, err := openRawLog(path, mode.sync)
 	if err != nil {
@@ -102,22 +107,22 @@ func rawRound(b *bench, path string, mode syncMode, ops int64, f *figures) error
 	return nil
 }
 
-// of gives what was measured with one kind of sync.
-func (r *journalRun) of(mode syncMode) (own, raw *figures) {
+// figuresOf returns the journal's and the raw log's figures with one kind of sync.
+func (r *journalRun) figuresOf(mode syncMode) (own, raw *figures) {
 	if mode == syncSlow {
 		return &r.slow, &r.rawSlow
 	}
 	return &r.disk, &r.rawDisk
 }
 
-// round appends to a raw log by 64 writers, then begins as many records in a
-// journal.
+// round measures a raw log, and then as many begins in the journal, and adds the
+// samples to both figures.
 func (r *journalRun) round(b *bench, dir string, mode syncMode, next *atomic.Int64) error {
 	ops := pick(b, int64(30_000), 300)
 	if mode == syncSlow {
 		ops = pick(b, int64(6_400), 300)
 	}
-	own, raw := r.of(mode)
+	own, raw := r.figuresOf(mode)
 	if err := rawRound(b, filepath.Join(dir, "raw.log"), mode, ops, raw); err != nil {
 		return err
 	}
@@ -135,6 +140,7 @@ func (r *journalRun) round(b *bench, dir string, mode syncMode, next *atomic.Int
 	return own.measure(book, func() error { return book.begin(b, ops, journalWriters, nil) }, ops)
 }
 
+// measure calls run, which begins ops records in book, and adds one sample of each kind to f.
 func (f *figures) measure(book *book, run func() error, ops int64) error {
 	size, err := blocks(book.path)
 	if err != nil {
@@ -156,15 +162,16 @@ func (f *figures) measure(book *book, run func() error, ops int64) error {
 	return err
 }
 
-// report adds the figures as a row, beside those that they are compared with.
-func (f *figures) report(b *bench, group, name, rival string, of *figures) {
+// report records the figures as a row of a table; the column rival is the ratio of the rate to that of base.
+func (f *figures) report(b *bench, group, name, rival string, base *figures) {
 	b.add(group, name, "begins/s", f.rate)
-	b.add(group, name, rival, f.rate.over(of.rate))
+	b.add(group, name, rival, f.rate.over(base.rate))
 	b.add(group, name, "fsyncs/op", f.syncs)
 	b.add(group, name, "B written/op", f.bytes)
 	b.add(group, name, "B grown/op", f.growth)
 }
 
+// reportJournal records the figures and targets of all runs with one kind of sync. sync names it for people.
 func reportJournal(b *bench, runs []*journalRun, sync string, mode syncMode) {
 	group := fmt.Sprintf("begin, %d writers, %s", journalWriters, sync)
 	const rawName, rival = "raw group-committed log", "of the raw log"
@@ -174,14 +181,14 @@ func reportJournal(b *bench, runs []*journalRun, sync string, mode syncMode) {
 	}
 	var all figures
 	for _, r := range runs {
-		_, raw := r.of(mode)
+		_, raw := r.figuresOf(mode)
 		all.rate, all.syncs = append(all.rate, raw.rate...), append(all.syncs, raw.syncs...)
 		all.bytes, all.growth = append(all.bytes, raw.bytes...), append(all.growth, raw.growth...)
 	}
 	all.report(b, group, rawName, rival, &all)
 	var none samples
 	for _, r := range runs {
-		f, raw := r.of(mode)
+		f, raw := r.figuresOf(mode)
 		name := fmt.Sprintf("bolt, %s, %d live", r.kind, r.live)
 		f.report(b, group, name, rival, raw)
 		b.atLeast(sync+": "+name+", of the raw log", "", limit, f.rate.over(raw.rate))

@@ -9,6 +9,7 @@ import (
 	"time"
 )
 
+// runLatency measures the time that oncehttp adds for one worker, by the server's delay.
 func runLatency(b *bench) error {
 	return onField(b, func(f *field) error {
 		for _, delay := range pick(b, []time.Duration{0, 5, 20, 50}, []time.Duration{0}) {
@@ -20,9 +21,9 @@ func runLatency(b *bench) error {
 	})
 }
 
-// runLone measures what one worker waits longer than with plain net/http, and
-// what a pair of syncs takes in its place: between requests, as a journal's are,
-// because a disk and a processor that have just rested are slower.
+// runLone measures the time added to plain net/http for one worker, and for
+// comparison a pair of syncs. The pairs are made between requests, like a
+// journal's syncs, because a disk and a processor are slower just after a rest.
 func (f *field) runLone(delay time.Duration) error {
 	url := f.server.payURL(delay)
 	group := fmt.Sprintf("%d ms server, 1 worker", delay.Milliseconds())
@@ -73,21 +74,23 @@ func (f *field) runLone(delay time.Duration) error {
 	return nil
 }
 
-// pair is what a commit of bbolt's costs the disk: its pages and a sync, its
-// meta page and another sync. The file is written beforehand, so that no sync
-// has to record a new size.
+// pair makes the writes of one bbolt commit: its pages and a sync, its meta page
+// and another sync. The file has its full size beforehand, so that no sync has to
+// record a new size. Its user must call close.
 type pair struct {
 	file  *os.File
-	plain *contender
-	at    int64
-	buf   []byte
+	plain *contender // sends the requests between the pairs
+	at    int64      // the offset of the next pages
+	buf   []byte     // pairBytes of zeros
 }
 
+// pairBytes is the size of the file, metaBytes that of the meta page.
 const (
 	pairBytes = 16 << 20
 	metaBytes = 4 << 10
 )
 
+// openPair creates the file, written and synced.
 func openPair(path string, plain *contender) (*pair, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -100,8 +103,8 @@ func openPair(path string, plain *contender) (*pair, error) {
 	return p, f.Sync()
 }
 
-// measure is the median of as many pairs as there is time for, each before a
-// request.
+// measure returns the median time of a pair over the time d, with a request after
+// each. size is the number of bytes of one commit.
 func (p *pair) measure(size int, d time.Duration, url string, next *atomic.Int64) (time.Duration, error) {
 	pages := min(max(size-metaBytes, metaBytes), pairBytes/4)
 	var times []time.Duration
@@ -118,6 +121,7 @@ func (p *pair) measure(size int, d time.Duration, url string, next *atomic.Int64
 	return percentile(times, 0.5), nil
 }
 
+// commit makes one pair, with pages bytes of pages.
 func (p *pair) commit(pages int) error {
 	if p.at+int64(pages) > pairBytes {
 		p.at = metaBytes
@@ -135,4 +139,5 @@ func (p *pair) commit(pages int) error {
 	return fdatasync(p.file)
 }
 
+// close removes the file.
 func (p *pair) close() error { return errors.Join(p.file.Close(), os.Remove(p.file.Name())) }

@@ -24,9 +24,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// stubTransport answers in memory, so that only the layers above it are seen.
+// stubTransport answers 201 in memory, so that only the layers above it are measured. It closes the body, as a RoundTripper must.
 type stubTransport struct{}
 
+// RoundTrip implements http.RoundTripper.
 func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		_, _ = io.Copy(io.Discard, req.Body)
@@ -41,8 +42,8 @@ func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 const layerURL = "http://payments.example/payments"
 
-// layerContenders makes every client anew over stubTransport, for each round, so that oncehttp's journal in memory begins
-// empty. The caller closes them. Their order matters: the targets compare them by their places.
+// layerContenders returns new clients over stubTransport, so that oncehttp's journal in memory begins empty. The caller closes
+// them. The targets compare them by their indexes.
 func layerContenders() ([]*contender, error) {
 	plain := &http.Client{Transport: stubTransport{}}
 	retryable := retryablehttp.NewClient()
@@ -97,6 +98,7 @@ func layerContenders() ([]*contender, error) {
 	}, nil
 }
 
+// clientContender sends payments by a function like http.Client.Do. It has no close.
 func clientContender(name string, do func(*http.Request) (*http.Response, error)) *contender {
 	return &contender{name: name, do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -107,10 +109,10 @@ func clientContender(name string, do func(*http.Request) (*http.Response, error)
 	}}
 }
 
-// leastContender is no client. It does, in the plainest way, what none can leave out that
-// keeps Do's promise: read the body, make a key, hash the request, keep both, send
-// a copy with a time limit, seeing whether anything left, read the answer and keep
-// it. It neither checks, nor joins, nor classifies, nor finds anything again.
+// leastContender is no client. It does the least work for Do's promise, in the plainest
+// way: it reads the body, makes a key, hashes the request, keeps both, sends a copy with
+// a time limit while it traces the connection, reads the answer and keeps it. It checks,
+// joins, classifies and finds nothing.
 func leastContender(wire http.RoundTripper) *contender {
 	var mu sync.Mutex
 	kept := map[string][]byte{}
@@ -148,6 +150,7 @@ func leastContender(wire http.RoundTripper) *contender {
 	})
 }
 
+// restyContender2 sends payments by resty v2; it takes over c.
 func restyContender2(c *resty2.Client) *contender {
 	return &contender{name: "resty v2", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -159,6 +162,7 @@ func restyContender2(c *resty2.Client) *contender {
 	}}
 }
 
+// restyContender3 sends payments by resty v3; it takes over c.
 func restyContender3(c *resty3.Client) *contender {
 	return &contender{name: "resty v3", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
@@ -170,6 +174,7 @@ func restyContender3(c *resty3.Client) *contender {
 	}, close: c.Close}
 }
 
+// wantCreated returns err, or an error for any status but 201.
 func wantCreated(status int, err error) error {
 	if err == nil && status != http.StatusCreated {
 		err = fmt.Errorf("answered %d", status)
@@ -177,6 +182,7 @@ func wantCreated(status int, err error) error {
 	return err
 }
 
+// runLayer measures the HTTP layer of all clients in memory, with one caller.
 func runLayer(b *bench) error {
 	const group = "one caller, everything in memory"
 	var names []string
@@ -209,7 +215,7 @@ func runLayer(b *bench) error {
 	}
 	for i, what := range []string{"generated keys", "business keys"} {
 		b.atMost("oncehttp with journal, "+what+": time of go-retryablehttp's StandardClient", "", 1, times[2+i].over(times[1]))
-		// Whole ones, as Go's own benchmarks count them: a journal's map grows now and then.
+		// Rounded, as in Go's own benchmarks: a journal's map grows now and then.
 		b.atMost("oncehttp with journal, "+what+": allocations beyond go-retryablehttp's StandardClient", "", 0, allocs[2+i].minus(allocs[1]).rounded())
 	}
 	passing := len(names) - 1
@@ -225,10 +231,10 @@ func runLayer(b *bench) error {
 	return profileContender(b, contenders[3], 1, layerURL, &next)
 }
 
-// repeat does operations one after another, and returns what one takes: time,
-// processor time (garbage collection included) and allocations.
+// repeat does ops operations one after another, after some to fill caches and pools. It returns the figures of one
+// operation: time and processor time in ns (garbage collection included), and allocations.
 func (l *contender) repeat(ops int64) (ns, cpu, mallocs float64, err error) {
-	for n := range ops / 10 { // caches and pools
+	for n := range ops / 10 { // fills caches and pools
 		if err := l.do(layerURL, -1-n); err != nil {
 			return 0, 0, 0, err
 		}

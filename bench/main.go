@@ -5,11 +5,10 @@
 //	cd bench && go run . -charts ../docs/performance -doc ../docs/performance.md
 //	cd bench && go run . -against DIR             # this checkout beside another, end to end
 //
-// It is a module of its own so that the peers stay out of oncehttp's. Every
+// It is a module of its own, so that oncehttp's does not require the peers. Every
 // figure is the median of alternating rounds, with its range; ratios are taken
-// within a round, so that whatever else the machine does falls on both sides.
-// A target that is missed is printed as missed and does not fail the command: a
-// timing is no test.
+// within a round, so that other load on the machine falls on both sides. A missed
+// target is printed as missed and does not fail the command: a timing is no test.
 package main
 
 import (
@@ -27,7 +26,7 @@ import (
 	"time"
 )
 
-// options are the flags.
+// options holds the values of the flags; see parse.
 type options struct {
 	only    string
 	rounds  int
@@ -41,15 +40,20 @@ type options struct {
 	dsn     string
 	against string
 	rows    int
+
+	capacity time.Duration
+	ended    int
+	rate     int
 }
 
-// section is one group of measurements that can be run by itself.
+// section is one group of measurements. -only selects sections by name.
 type section struct {
 	name  string
 	about string
 	run   func(*bench) error
 }
 
+// sections returns all sections in the order of a run.
 func sections() []section {
 	return []section{
 		{"end-to-end", "durable operations against a server in a process of its own", runEndToEnd},
@@ -62,12 +66,13 @@ func sections() []section {
 		{"bodies", "a 10 MiB request", runBodies},
 		{"fleet", "a backlog on PostgreSQL: Run beside River, and Do", runFleet},
 		{"backlog", "a million pending records on PostgreSQL, and Run", runBacklog},
+		{"capacity", "a steady rate on a sealed journal on PostgreSQL, beside ended keys", runCapacity},
 		{"conformance", "how long a check of a local server takes", runConformance},
 		{"batch", "the command over a whole file, beside programs that send the same rows", runBatch},
 	}
 }
 
-// chosen are the sections of this run: with -against the comparison only.
+// chosen returns the sections of this run; with -against the comparison only.
 func (o *options) chosen() []section {
 	if o.against != "" {
 		return []section{{"against", "this checkout beside " + o.against + ", which also runs twice: that is the noise", runAgainst}}
@@ -78,16 +83,17 @@ func (o *options) chosen() []section {
 	})
 }
 
-// bench is what every section gets.
+// bench is the state of a run, for every section. Its context ends with an interrupt. Sections run one after the other, and record
+// their figures from one goroutine.
 type bench struct {
 	context.Context
 	options
 	out    io.Writer
 	report *report
-	dir    string // of this run's own files, removed at the end
+	dir    string // the folder of this run's files, removed at the end; options.dir is its parent
 }
 
-// pick chooses between the full size of something and its tiny one.
+// pick returns tiny with -tiny, else full.
 func pick[T any](b *bench, full, tiny T) T {
 	if b.tiny {
 		return tiny
@@ -104,6 +110,7 @@ func main() {
 	exit(run(os.Args[1:], os.Stdout))
 }
 
+// exit ends the process: status 1 after an error, which it prints.
 func exit(err error) {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
@@ -114,8 +121,9 @@ func exit(err error) {
 	}
 }
 
-// roles are what this program does when it has started itself, so that a server,
-// or a peak of memory, has a process of its own.
+// roles returns the functions of this program in a child process, by its first
+// argument: servers, and measurements that need a process of their own. They get
+// the further arguments.
 func roles() map[string]func([]string) error {
 	return map[string]func([]string) error{
 		"role-serve": serveRole,
@@ -126,6 +134,7 @@ func roles() map[string]func([]string) error {
 	}
 }
 
+// parse reads and checks the flags. An error is one line for the user, or flag.ErrHelp.
 func parse(args []string) (options, error) {
 	var o options
 	names := make([]string, 0, 8)
@@ -146,6 +155,9 @@ func parse(args []string) (options, error) {
 		"where River may create a database of its own and drop it afterwards")
 	f.StringVar(&o.against, "against", "", "compare with the checkout in this folder, end to end, in alternating processes, and measure nothing else")
 	f.IntVar(&o.rows, "rows", 0, "rows of the larger file of the section batch (default 60000)")
+	f.DurationVar(&o.capacity, "capacity", 0, "how long the section capacity calls, such as 1h; without it that section measures nothing")
+	f.IntVar(&o.ended, "ended", 20_000_000, "ended keys in the journal of the section capacity")
+	f.IntVar(&o.rate, "rate", 500, "operations a second of the section capacity")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -154,6 +166,9 @@ func parse(args []string) (options, error) {
 	}
 	if o.rows < 0 {
 		return o, fmt.Errorf("-rows is %d; want 1 or more", o.rows)
+	}
+	if o.capacity < 0 || o.ended < 0 || o.rate < 1 || o.rate > 100_000 {
+		return o, fmt.Errorf("-capacity is %v, -ended %d and -rate %d; want a time, 0 or more, and 1 to 100000", o.capacity, o.ended, o.rate)
 	}
 	if o.rounds < 1 {
 		return o, fmt.Errorf("-rounds is %d; want 1 or more", o.rounds)
@@ -172,6 +187,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
+// run is the command: it measures and reports, or with -from only reports.
 func run(args []string, out io.Writer) error {
 	o, err := parse(args)
 	if err != nil {
@@ -196,13 +212,13 @@ func run(args []string, out io.Writer) error {
 	return errors.Join(b.measure(), b.deliver())
 }
 
-// ballastBytes is live heap that a program of some size would have. Without it
-// the collector runs whenever 4 MiB are allocated, and what is measured is how
-// much heap the one before has left behind.
+// ballastBytes is live heap like that of a larger program. Without it the
+// collector runs after every 4 MiB, and a figure depends on the heap left by the
+// measurement before.
 const ballastBytes = 64 << 20
 
-// measure runs the chosen sections. One that fails does not keep the others
-// from running.
+// measure runs and prints the chosen sections. A failed section does not stop
+// the others; an interrupt does. It returns the errors of all.
 func (b *bench) measure() error {
 	ballast := make([]byte, ballastBytes) // never touched, so it takes no memory
 	defer runtime.KeepAlive(ballast)
@@ -225,7 +241,7 @@ func (b *bench) measure() error {
 	return errors.Join(failed...)
 }
 
-// deliver prints the targets, and writes what was asked for.
+// deliver prints the targets, and writes the files of -json, -doc and -charts.
 func (b *bench) deliver() error {
 	b.report.printTargets(b.out)
 	if b.json != "" {

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// The lines of a document between which the figures stand.
+// The lines of a document before and after the figures.
 const (
 	docBegin = "<!-- measured: written by bench, do not edit -->"
 	docEnd   = "<!-- end of what bench has written -->"
 )
 
-// writeDoc puts the figures into a document, in the place that is marked.
+// writeDoc replaces the text between the two lines in the document at path by the figures; an empty path means none. A document
+// without the lines is an error and stays as it is.
 func (r *report) writeDoc(path string) error {
 	if path == "" {
 		return nil
@@ -31,7 +32,7 @@ func (r *report) writeDoc(path string) error {
 	return os.WriteFile(path, []byte(head+docBegin+"\n\n"+r.markdown()+docEnd+tail), 0o644)
 }
 
-// markdown is the machine, the targets, and every table that is no chart's.
+// markdown returns the machine, the targets, and every table except those for charts.
 func (r *report) markdown() string {
 	var b strings.Builder
 	var seconds float64
@@ -68,14 +69,14 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-// table is the figures of one group.
+// table holds the figures of one group.
 type table struct {
 	group         string
 	rows, columns []string
-	cells         map[[2]string]string
+	cells         map[[2]string]string // by row and column; a missing one is empty
 }
 
-// tables sorts figures into groups, in the order in which they come.
+// tables returns the figures by groups. Groups, rows and columns are in order of appearance.
 func tables(all []figure) []*table {
 	var list []*table
 	for _, f := range all {
@@ -96,6 +97,7 @@ func tables(all []figure) []*table {
 	return list
 }
 
+// markdown writes the table.
 func (t *table) markdown(b *strings.Builder) {
 	fmt.Fprintf(b, "\n| %s | %s |\n|---%s|\n", t.group, strings.Join(t.columns, " | "), strings.Repeat("|---:", len(t.columns)))
 	for _, row := range t.rows {

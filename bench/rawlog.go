@@ -9,35 +9,36 @@ import (
 	"sync"
 )
 
-// recordFiller stands for a record of the size that a payment's has in a
-// journal.
+// recordFiller is as long as a payment's record in a journal.
 var recordFiller = strings.Repeat("r", 360)
 
-// rawLog is the rival that a journal is measured against: a file that is only
-// appended to, each entry with its length and checksum, one write and one sync
-// for all who wait. It keeps no index, finds nothing, frees nothing. The first
-// who waits writes for all, and yields before it does for as long as others join,
-// as the journal does: without that every other sync would serve a handful.
+// rawLog is the log for comparison with a journal: a file with appended entries,
+// each with length and checksum, and one write and one sync for all waiting
+// callers. It has no index and frees no space. The first waiting caller leads: it
+// writes for all. Before that it yields as long as others join, as the journal
+// does: otherwise every other sync would serve only a few. It is safe for
+// concurrent use.
 type rawLog struct {
 	file *os.File
 	sync func(*os.File) error
 
-	mu      sync.Mutex
-	buf     []byte
-	spare   []byte
-	waiters int
-	leading bool
-	group   *group
-	syncs   int64
-	bytes   int64
+	mu      sync.Mutex // guards the fields below
+	buf     []byte     // entries for the next write
+	spare   []byte     // the buffer of the last write, to be used again
+	waiters int        // callers of append with entries in buf
+	leading bool       // a caller leads, or was told to
+	group   *group     // of the waiters
+	syncs   int64      // so far
+	bytes   int64      // written so far
 }
 
-// group is all who wait for one sync.
+// group is the set of callers that wait for one sync.
 type group struct {
-	wake chan bool // true to the one who leads next; closed when err is known
-	err  error
+	wake chan bool // true tells one caller to lead; closed once err is set
+	err  error     // of the write or the sync
 }
 
+// openRawLog creates an empty log. sync is called for each sync. The caller must call close.
 func openRawLog(path string, sync func(*os.File) error) (*rawLog, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -46,20 +47,21 @@ func openRawLog(path string, sync func(*os.File) error) (*rawLog, error) {
 	return &rawLog{file: f, sync: sync, group: &group{wake: make(chan bool, 1)}}, nil
 }
 
+// enter adds an entry to buf. The lock is held.
 func (l *rawLog) enter(entry []byte) {
 	l.buf = binary.LittleEndian.AppendUint32(l.buf, uint32(len(entry)))
 	l.buf = binary.LittleEndian.AppendUint32(l.buf, crc32.ChecksumIEEE(entry))
 	l.buf = append(l.buf, entry...)
 }
 
-// later queues an entry that the next sync makes durable.
+// later adds an entry without waiting; the next sync makes it durable.
 func (l *rawLog) later(entry []byte) {
 	l.mu.Lock()
 	l.enter(entry)
 	l.mu.Unlock()
 }
 
-// append returns when the entry is durable.
+// append adds an entry and returns once it is durable, or its write has failed.
 func (l *rawLog) append(entry []byte) error {
 	l.mu.Lock()
 	l.enter(entry)
@@ -73,7 +75,8 @@ func (l *rawLog) append(entry []byte) error {
 	return g.err
 }
 
-// lead writes and syncs for everybody, and passes the lead on.
+// lead writes and syncs the entries of the present group, and lets a caller of the next group lead. The lock is not held; the
+// caller is the only one that leads.
 func (l *rawLog) lead() {
 	l.gather()
 	g, buf := l.group, l.buf
@@ -96,7 +99,7 @@ func (l *rawLog) lead() {
 	close(g.wake)
 }
 
-// gather yields for as long as callers join, and returns with mu held.
+// gather yields as long as callers join, 8 times at most, and returns with mu locked.
 func (l *rawLog) gather() {
 	joined := 0
 	for range 8 {
@@ -111,4 +114,5 @@ func (l *rawLog) gather() {
 	l.mu.Lock()
 }
 
+// close closes the file. Entries of later without a following append may be lost.
 func (l *rawLog) close() error { return l.file.Close() }

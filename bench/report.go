@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// report is everything that a run has found, and what -json writes.
+// report is the result of a run, in the form of -json.
 type report struct {
 	Date     time.Time        `json:"date"`
 	Go       string           `json:"go"`
@@ -24,7 +24,7 @@ type report struct {
 	Sections []*sectionReport `json:"sections"`
 }
 
-// sectionReport is one section's part.
+// sectionReport is the result of one section.
 type sectionReport struct {
 	Name    string   `json:"name"`
 	About   string   `json:"about"`
@@ -34,29 +34,30 @@ type sectionReport struct {
 	Notes   []string `json:"notes"`
 }
 
-// figure is one number that was measured: Rounds of it, whose median counts.
-// Figures with one Group are printed as one table.
+// figure is one measured number: a sample for each round, and their median.
+// Figures with one Group are printed as one table, a row for each Name.
 type figure struct {
 	Group string  `json:"group"`
 	Name  string  `json:"name"`
-	What  string  `json:"what"` // the column: "ops/s", "of plain", "fsyncs/op"
-	X     float64 `json:"x"`    // where it stands in a chart
-	Chart string  `json:"chart,omitempty"`
+	What  string  `json:"what"`            // the column: "ops/s", "of plain", "fsyncs/op"
+	X     float64 `json:"x"`               // its place in the chart
+	Chart string  `json:"chart,omitempty"` // the name of its chart; empty: none
 
 	Median  float64 `json:"median"`
-	Samples samples `json:"rounds"`
+	Samples samples `json:"rounds"` // empty: not measured
 }
 
-// target is one promise and what became of it.
+// target is one promise and its result.
 type target struct {
 	Name    string  `json:"name"`
-	Unit    string  `json:"unit"`
+	Unit    string  `json:"unit"` // printed after numbers as it is; with a space in front, if any
 	Limit   float64 `json:"limit"`
-	AtLeast bool    `json:"at_least"`
-	Reached bool    `json:"reached"`
+	AtLeast bool    `json:"at_least"` // Limit is the least; otherwise the greatest
+	Reached bool    `json:"reached"`  // by the median
 	Samples samples `json:"rounds"`
 }
 
+// newReport returns a report of this machine without sections.
 func newReport(o *options) *report {
 	return &report{
 		Date: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH + kernel(),
@@ -64,6 +65,7 @@ func newReport(o *options) *report {
 	}
 }
 
+// begin adds a section; figures, targets and notes go to the last one.
 func (r *report) begin(s section) {
 	r.Sections = append(r.Sections, &sectionReport{Name: s.name, About: s.about})
 }
@@ -72,10 +74,10 @@ func (r *report) last() *sectionReport { return r.Sections[len(r.Sections)-1] }
 
 func (r *report) end(d time.Duration) { r.last().Seconds = d.Round(time.Millisecond).Seconds() }
 
-// add records a figure.
+// add records a figure outside of charts. Without samples it records nothing.
 func (b *bench) add(group, name, what string, s samples) { b.point("", group, name, what, 0, s) }
 
-// point records a figure that a chart shows. What was not measured is left out.
+// point records a figure of a chart, at x; see figure. Without samples it records nothing.
 func (b *bench) point(chart, group, name, what string, x float64, s samples) {
 	if len(s) == 0 {
 		return
@@ -86,32 +88,35 @@ func (b *bench) point(chart, group, name, what string, x float64, s samples) {
 	})
 }
 
-// blank records that there is no such figure, so that its place says so.
+// blank records a figure without samples, so that the table shows it as missing.
 func (b *bench) blank(group, name, what string) {
 	last := b.report.last()
 	last.Figures = append(last.Figures, figure{Group: group, Name: name, What: what})
 }
 
-// note records a sentence.
+// note records a sentence, without a full stop.
 func (b *bench) note(format string, args ...any) {
 	b.report.last().Notes = append(b.report.last().Notes, fmt.Sprintf(format, args...))
 }
 
-// atLeast and atMost record a target. It is the median that has to reach it.
+// atLeast records a target: the median of s must be limit or more. Without samples it is missed.
 func (b *bench) atLeast(name, unit string, limit float64, s samples) {
 	b.target(target{Name: name, Unit: unit, Limit: limit, AtLeast: true, Samples: s})
 }
 
+// atMost records a target: the median of s must be limit or less. Without samples it is missed.
 func (b *bench) atMost(name, unit string, limit float64, s samples) {
 	b.target(target{Name: name, Unit: unit, Limit: limit, Samples: s})
 }
 
+// target sets Reached and records the target.
 func (b *bench) target(t target) {
 	m := t.Samples.median()
 	t.Reached = len(t.Samples) > 0 && (t.AtLeast && m >= t.Limit || !t.AtLeast && m <= t.Limit)
 	b.report.last().Targets = append(b.report.last().Targets, t)
 }
 
+// headline returns a line about the machine and the run.
 func (r *report) headline() string {
 	s := fmt.Sprintf("oncehttp bench · %s · %s · %s · %d × %s · %d rounds",
 		r.Date.Format(time.DateOnly), r.Go, r.System, r.Cores, r.CPU, r.Rounds)
@@ -121,6 +126,7 @@ func (r *report) headline() string {
 	return s
 }
 
+// print prints the whole report.
 func (r *report) print(w io.Writer) {
 	fmt.Fprintln(w, r.headline())
 	for _, s := range r.Sections {
@@ -129,7 +135,7 @@ func (r *report) print(w io.Writer) {
 	r.printTargets(w)
 }
 
-// printSection prints a table per group: a row per name, a column per what.
+// printSection prints a section: a table for each group, and the notes.
 func (r *report) printSection(w io.Writer, s *sectionReport) {
 	fmt.Fprintf(w, "\n== %s: %s (%.1f s)\n", s.Name, s.About, s.Seconds)
 	for _, t := range tables(s.Figures) {
@@ -140,6 +146,7 @@ func (r *report) printSection(w io.Writer, s *sectionReport) {
 	}
 }
 
+// print prints the table with aligned columns.
 func (t *table) print(w io.Writer) {
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(tw, "\n%s\t%s\n", t.group, strings.Join(t.columns, "\t"))
@@ -172,6 +179,7 @@ func (r *report) printTargets(w io.Writer) {
 	fmt.Fprintf(w, "%d of %d targets reached\n", reached, total)
 }
 
+// want returns the limit in words.
 func (t *target) want() string {
 	sign := "≤"
 	if t.AtLeast {
@@ -180,6 +188,7 @@ func (t *target) want() string {
 	return sign + " " + number(t.Limit) + t.Unit
 }
 
+// got returns the samples in words.
 func (t *target) got() string {
 	if len(t.Samples) == 0 {
 		return "nothing: not measured"
@@ -187,6 +196,7 @@ func (t *target) got() string {
 	return t.Samples.String() + t.Unit
 }
 
+// write writes the report as JSON; readReport reads it.
 func (r *report) write(path string) error {
 	text, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
@@ -195,6 +205,7 @@ func (r *report) write(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
+// readReport reads a file of write. Errors of its JSON name the file.
 func readReport(path string) (*report, error) {
 	f, err := os.Open(path)
 	if err != nil {

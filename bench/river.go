@@ -18,15 +18,16 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// payArgs is a payment as a River job.
+// payArgs is payment N as a River job.
 type payArgs struct {
 	N   int64  `json:"n"`
 	URL string `json:"url"`
 }
 
+// Kind names the job in the database.
 func (payArgs) Kind() string { return "pay" }
 
-// payWorker does the payment and tells the one who waits for it.
+// payWorker sends the payment, and the result to the caller in waiting.
 type payWorker struct {
 	river.WorkerDefaults[payArgs]
 
@@ -34,6 +35,7 @@ type payWorker struct {
 	waiting sync.Map // of N to chan error
 }
 
+// Work implements river.Worker.
 func (w *payWorker) Work(ctx context.Context, job *river.Job[payArgs]) error {
 	req, err := newPayment(job.Args.URL, job.Args.N)
 	if err == nil {
@@ -45,10 +47,11 @@ func (w *payWorker) Work(ctx context.Context, job *river.Job[payArgs]) error {
 	return err
 }
 
-// riverContender is one River job an operation, in a database of its own: the caller
-// inserts the job and waits until the worker has sent the request. It is tuned:
-// FetchCooldown is 1 ms, where the default of 100 ms would be all there is to
-// see, and the pool has as many connections as it can use here.
+// riverContender is River with one job for each operation, in a new database: the
+// caller inserts the job and waits until the worker has sent the request. It is
+// tuned: FetchCooldown is 1 ms, since the default of 100 ms would hide everything
+// else, and the pool has as many connections as it can use here. An error: no
+// PostgreSQL at dsn, or no right to create a database.
 func riverContender(ctx context.Context, dsn string) (*contender, error) {
 	database := fmt.Sprintf("oncehttp_bench_%d", os.Getpid())
 	own, err := createDatabase(ctx, dsn, database)
@@ -92,6 +95,7 @@ func riverContender(ctx context.Context, dsn string) (*contender, error) {
 	}, nil
 }
 
+// startRiver prepares the database of pool and starts a client with the worker. The caller must stop the client.
 func startRiver(ctx context.Context, pool *pgxpool.Pool, worker *payWorker) (*river.Client[pgx.Tx], error) {
 	driver := riverpgxv5.New(pool)
 	silent := slog.New(slog.DiscardHandler)
@@ -117,7 +121,7 @@ func startRiver(ctx context.Context, pool *pgxpool.Pool, worker *payWorker) (*ri
 	return client, client.Start(context.WithoutCancel(ctx))
 }
 
-// createDatabase makes an empty database and returns how to reach it.
+// createDatabase creates a database beside that of dsn, a URL, and returns its URL. The caller must call dropDatabase.
 func createDatabase(ctx context.Context, dsn, name string) (string, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -135,7 +139,7 @@ func createDatabase(ctx context.Context, dsn, name string) (string, error) {
 	return u.String(), nil
 }
 
-// openPool makes a pool with as many connections as a journal of ours has.
+// openPool opens a pool with as many connections as oncehttp's journal has. The caller must close it.
 func openPool(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -145,7 +149,8 @@ func openPool(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// dropDatabase leaves nothing behind, also after an interrupt.
+// dropDatabase removes the database with its connections, if it exists. It takes no context, since it also runs after an
+// interrupt; it gives up after 10 s.
 func dropDatabase(dsn, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

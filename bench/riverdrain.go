@@ -13,7 +13,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// callArgs is one HTTP call as a River job, with what a record of ours holds of a request.
+// callArgs is one HTTP call as a River job, with the parts of a request in oncehttp's record.
 type callArgs struct {
 	Key    string      `json:"key"`
 	Method string      `json:"method"`
@@ -22,15 +22,17 @@ type callArgs struct {
 	Body   string      `json:"body"`
 }
 
+// Kind names the job in the database.
 func (callArgs) Kind() string { return "call" }
 
-// callWorker sends the request of a job.
+// callWorker sends the request of a job; an error lets River try again.
 type callWorker struct {
 	river.WorkerDefaults[callArgs]
 
 	client *http.Client
 }
 
+// Work implements river.Worker.
 func (w *callWorker) Work(ctx context.Context, job *river.Job[callArgs]) error {
 	req, err := http.NewRequestWithContext(ctx, job.Args.Method, job.Args.URL, strings.NewReader(job.Args.Body))
 	if err != nil {
@@ -41,8 +43,8 @@ func (w *callWorker) Work(ctx context.Context, job *river.Job[callArgs]) error {
 	return consume(w.client.Do(req))
 }
 
-// riverDrainer is River with one HTTP call a job. A job counts once the event of its completion is there, which comes
-// after the commit.
+// riverDrainer is River with one HTTP call for each job. A job counts at the event of its completion, which River sends after
+// the commit. The database must be empty.
 func riverDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	db, err := openPool(ctx, dsn)
 	if err != nil {
@@ -80,7 +82,7 @@ func riverDrainer(ctx context.Context, dsn string) (*drainer, error) {
 			if err != nil {
 				return 0, err
 			}
-			return took, atLeastSo(ctx, db, "SELECT count(*) FROM river_job WHERE state = 'completed'", n)
+			return took, checkCount(ctx, db, "SELECT count(*) FROM river_job WHERE state = 'completed'", n)
 		},
 		close: func() error {
 			transport.CloseIdleConnections()
@@ -90,7 +92,7 @@ func riverDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	}, nil
 }
 
-// insertJobs inserts n jobs, as many at a time as one statement takes well.
+// insertJobs inserts n jobs, many with each statement.
 func insertJobs(ctx context.Context, insert func(context.Context, []river.InsertManyParams) (int, error), url string, n int64) error {
 	const together = 5000
 	jobs := make([]river.InsertManyParams, 0, together)
@@ -112,7 +114,7 @@ func insertJobs(ctx context.Context, insert func(context.Context, []river.Insert
 	return nil
 }
 
-// drainByRiver runs a client until n jobs are complete.
+// drainByRiver runs a client until n jobs are complete, and returns the time until then.
 func drainByRiver(ctx context.Context, driver *riverpgxv5.Driver, workers *river.Workers, inFlight int, n int64) (time.Duration, error) {
 	client, err := river.NewClient(driver, &river.Config{
 		Logger:            slog.New(slog.DiscardHandler),

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// samples are what one figure came to in each round.
+// samples holds the values of one figure, one for each round.
 type samples []float64
 
-// median is the middle one, or the mean of the two in the middle; NaN of none.
+// median returns the middle value, or the mean of the two in the middle; NaN without values.
 func (s samples) median() float64 {
 	if len(s) == 0 {
 		return math.NaN()
@@ -21,7 +21,7 @@ func (s samples) median() float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// String is the median and, if there was more than one round, the range.
+// String returns the median and, with more than one round, the range; "-" without values.
 func (s samples) String() string {
 	switch len(s) {
 	case 0:
@@ -32,7 +32,7 @@ func (s samples) String() string {
 	return fmt.Sprintf("%s (%s–%s)", number(s.median()), number(slices.Min(s)), number(slices.Max(s)))
 }
 
-// over divides round by round.
+// over returns the ratios s/t round by round, as many as both have.
 func (s samples) over(t samples) samples {
 	out := make(samples, 0, len(s))
 	for i := range min(len(s), len(t)) {
@@ -41,7 +41,7 @@ func (s samples) over(t samples) samples {
 	return out
 }
 
-// minus subtracts round by round.
+// minus returns the differences s-t round by round, as many as both have.
 func (s samples) minus(t samples) samples {
 	out := make(samples, 0, len(s))
 	for i := range min(len(s), len(t)) {
@@ -50,7 +50,7 @@ func (s samples) minus(t samples) samples {
 	return out
 }
 
-// rounded is to whole numbers.
+// rounded returns the values rounded to whole numbers.
 func (s samples) rounded() samples {
 	out := make(samples, 0, len(s))
 	for _, v := range s {
@@ -59,7 +59,7 @@ func (s samples) rounded() samples {
 	return out
 }
 
-// number prints three digits that count, and no more.
+// number returns v with three significant digits at most, but all digits before the point; "-" for NaN and infinity.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -75,7 +75,7 @@ func number(v float64) string {
 	}
 }
 
-// percentile is the smallest value that p of all values do not exceed.
+// percentile returns the smallest value that is not below the share p (0 to 1) of all values; zero without values.
 func percentile(all []time.Duration, p float64) time.Duration {
 	if len(all) == 0 {
 		return 0
@@ -84,4 +84,5 @@ func percentile(all []time.Duration, p float64) time.Duration {
 	return sorted[max(0, int(math.Ceil(p*float64(len(sorted))))-1)]
 }
 
+// micros returns d in microseconds.
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -17,6 +17,8 @@ import (
 
 const mebi = 1 << 20
 
+// runScale measures one journal through its life: filled with a million finished and a million pending records, opened, listed,
+// swept, drained, and filled again. Each step needs the state that the one before has left.
 func runScale(b *bench) error {
 	dir := filepath.Join(b.dir, "scale")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -49,7 +51,7 @@ func runScale(b *bench) error {
 	return scaleReuse(b, book, million)
 }
 
-// buildScale writes a million finished records, then a million pending ones.
+// buildScale creates the journal at path: million finished records, then as many pending ones. It is closed afterwards.
 func buildScale(b *bench, path string, million int64, next *atomic.Int64) error {
 	book, err := openBook(path, businessKeys, next)
 	if err != nil {
@@ -72,13 +74,14 @@ func buildScale(b *bench, path string, million int64, next *atomic.Int64) error 
 	return book.Close()
 }
 
-// opened is what a process of its own tells of an Open.
+// opened is the result of role-open.
 type opened struct {
 	Seconds float64
-	Anon    int64 // anonymous memory after it
-	Peak    int64 // and at its peak
+	Anon    int64 // anonymous memory after it, in bytes
+	Peak    int64 // the same at its peak
 }
 
+// openRole opens the journal of its argument and prints opened.
 func openRole(args []string) error {
 	stop := watchMemory()
 	began := time.Now()
@@ -101,7 +104,8 @@ func openRole(args []string) error {
 	return printJSON(opened{took.Seconds(), anon, peak})
 }
 
-// scaleOpen opens the file in a process of its own, in the page cache or not.
+// scaleOpen measures the opening of the journal in a new process, with the file in the page cache and without. Nothing else may
+// have it open.
 func scaleOpen(b *bench, path string) error {
 	var warm, cold, anon, peak, left samples
 	for range b.rounds {
@@ -135,6 +139,7 @@ func scaleOpen(b *bench, path string) error {
 	return nil
 }
 
+// readThrough reads a file, so that it is in the page cache.
 func readThrough(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -145,6 +150,7 @@ func readThrough(path string) error {
 	return err
 }
 
+// liveHeap returns the size of the live heap in MiB, after a collection.
 func liveHeap() float64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -152,7 +158,8 @@ func liveHeap() float64 {
 	return float64(m.HeapAlloc) / mebi
 }
 
-// scaleList iterates over all pending records, and weighs the heap on the way.
+// scaleList measures an iteration over all pending records, and the growth of the heap meanwhile. Other than million records are
+// an error.
 func scaleList(b *bench, book *book, million int64) error {
 	before := liveHeap()
 	var most float64
@@ -176,7 +183,7 @@ func scaleList(b *bench, book *book, million int64) error {
 	return nil
 }
 
-// sweepAll is what makes Sweep drop a finished record whole.
+// sweepAll returns limits by which Sweep removes finished records of any age completely, most at a time.
 func sweepAll(most int64) persist.Limits {
 	l := persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}
 	l.Max = int(most)
@@ -185,8 +192,8 @@ func sweepAll(most int64) persist.Limits {
 
 const sweepCallers = 16
 
-// scaleSweep sweeps the finished million in as many parts as there are rounds,
-// while callers begin records; beside it, the same callers without a sweep.
+// scaleSweep removes the finished records in as many parts as there are rounds,
+// while callers begin records; and measures the same callers without a sweep.
 func scaleSweep(b *bench, book *book, million int64) error {
 	var alone, beside, longest, rate samples
 	part := million / int64(b.rounds)
@@ -226,16 +233,18 @@ func scaleSweep(b *bench, book *book, million int64) error {
 	return nil
 }
 
+// millis returns d in milliseconds.
 func millis(d time.Duration) float64 { return micros(d) / 1000 }
 
+// after returns a channel that is closed after d.
 func after(d time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	time.AfterFunc(d, func() { close(done) })
 	return done
 }
 
-// beginUntil has callers begin and finish records until done, and returns how
-// long each Begin took.
+// beginUntil lets sweepCallers goroutines begin records until done is closed, and
+// returns the time of each Begin.
 func beginUntil(ctx context.Context, book *book, done <-chan struct{}) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -269,10 +278,10 @@ func beginUntil(ctx context.Context, book *book, done <-chan struct{}) ([]time.D
 	return all, context.Cause(ctx)
 }
 
-// scaleDrain finishes everything that is pending and sweeps it, and then begins
-// in the drained file and in a new one by turns.
+// scaleDrain finishes and removes all pending records, and then measures begins
+// in this drained file and in new ones by turns.
 func scaleDrain(b *bench, book *book) error {
-	book.mode.Store(int64(syncNone)) // the way there is not measured
+	book.mode.Store(int64(syncNone)) // draining is not measured
 	for rec, err := range book.List(b, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}) {
 		if err == nil {
 			err = book.finish(b, rec)
@@ -311,8 +320,8 @@ func scaleDrain(b *bench, book *book) error {
 	return nil
 }
 
-// scaleReuse begins as many records as were swept, and looks whether the file
-// has grown.
+// scaleReuse begins as many records as were removed, and measures the growth of
+// the file.
 func scaleReuse(b *bench, book *book, million int64) error {
 	before, err := blocks(book.path)
 	if err != nil {

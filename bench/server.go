@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// serveRole is the server: it reads the body, waits as long as the request's
-// query says, and answers 201. It prints its address, and ends when its standard
-// input does, so that it never outlives the one who started it.
+// serveRole is the server: it reads the body, waits for the duration in the
+// request's query, and answers 201. It prints its URL, and ends with its standard
+// input, so that it never outlives its parent.
 func serveRole([]string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -29,11 +29,12 @@ func serveRole([]string) error {
 	return http.Serve(l, http.HandlerFunc(pay))
 }
 
-// awaitEnd returns when whoever started this process is done with it, or gone.
+// awaitEnd waits for the end of the parent of this process, or of its standard input.
 func awaitEnd() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
 const answerBody = `{"id":"pay_0123456789abcdef","status":"succeeded","amount":4200,"currency":"eur"}`
 
+// pay answers one payment.
 func pay(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	if delay, _ := time.ParseDuration(r.URL.RawQuery); delay > 0 {
@@ -44,15 +45,17 @@ func pay(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answerBody)
 }
 
-// server is a server in a process of its own.
+// server is a server in a process of its own. Its user must call stop.
 type server struct {
 	url   string
 	stdin io.Closer
 	cmd   *exec.Cmd
 }
 
+// startServer starts serveRole; see startRole.
 func startServer(ctx context.Context) (*server, error) { return startRole(ctx, "role-serve") }
 
+// startRole starts a server of roles and waits for its URL. The process also ends with ctx.
 func startRole(ctx context.Context, role string) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -78,20 +81,22 @@ func startRole(ctx context.Context, role string) (*server, error) {
 	return &server{url: strings.TrimSpace(line), stdin: stdin, cmd: cmd}, nil
 }
 
+// stop ends the process and waits for its end.
 func (s *server) stop() {
 	_ = s.stdin.Close()
 	_ = s.cmd.Wait()
 }
 
-// payURL is where a payment goes that takes this long.
+// payURL returns the URL of payments that the server answers after delay.
 func (s *server) payURL(delay time.Duration) string {
 	return s.url + "/payments?" + delay.String()
 }
 
-// idleMax is how many idle connections every contender's pool keeps, oncehttp's
-// default. net/http's own default of 2 would be measured instead of the contenders.
+// idleMax is the number of idle connections in every contender's pool, oncehttp's
+// default. With net/http's default of 2, new connections would dominate the figures.
 const idleMax = 256
 
+// newPool returns a new transport without a proxy. The caller closes its idle connections at the end.
 func newPool() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
@@ -99,12 +104,12 @@ func newPool() *http.Transport {
 	return t
 }
 
-// newPayment is the request that every contender sends. Its context never ends, as
-// http.NewRequest's does not.
+// newPayment returns the request of payment n, equal for all contenders. Its context never ends.
 func newPayment(url string, n int64) (*http.Request, error) {
 	return newPaymentIn(context.Background(), url, n)
 }
 
+// newPaymentIn is newPayment with a context.
 func newPaymentIn(ctx context.Context, url string, n int64) (*http.Request, error) {
 	body := fmt.Sprintf(`{"amount":4200,"currency":"eur","customer":"cus_%d","order":"%d","note":"as agreed"}`, n%977, n)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
@@ -115,7 +120,7 @@ func newPaymentIn(ctx context.Context, url string, n int64) (*http.Request, erro
 	return req, nil
 }
 
-// consume reads an answer to its end, as every caller does.
+// consume reads and closes an answer. It takes the results of Do; any status but 201 is an error.
 func consume(resp *http.Response, err error) error {
 	if err != nil {
 		return err

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// fdatasync makes the file's data durable.
 func fdatasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
-// residentMemory reads a line of /proc/self/status, in bytes: RssAnon is the anonymous
-// memory that is resident, which leaves out the pages of a mapped file.
+// residentMemory returns a line of /proc/self/status in bytes. RssAnon is the resident
+// anonymous memory, without the pages of mapped files.
 func residentMemory(line string) (int64, error) { return residentMemoryOf("self", line) }
 
-// residentMemoryOf is residentMemory of the process with this id.
+// residentMemoryOf is residentMemory for the process with this id. It fails once the process has ended.
 func residentMemoryOf(process, line string) (int64, error) {
 	text, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
@@ -33,7 +34,7 @@ func residentMemoryOf(process, line string) (int64, error) {
 	return kib << 10, err
 }
 
-// chill drops a file from the page cache, and reports how much of it stayed.
+// chill drops a file from the page cache, and returns the share of it that stayed, 0 to 1.
 func chill(path string) (left float64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -67,7 +68,7 @@ func chill(path string) (left float64, err error) {
 	return float64(n) / float64(len(resident)), nil
 }
 
-// processorTime is what this process has used, in user and in kernel mode.
+// processorTime returns the processor time of this process, in user and kernel mode; 0 if it is unknown.
 func processorTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
@@ -76,7 +77,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// blocks is how much room a file really takes.
+// blocks returns the space of a file on the disk in bytes; holes do not count.
 func blocks(path string) (int64, error) {
 	var s unix.Stat_t
 	if err := unix.Stat(path, &s); err != nil {
@@ -85,6 +86,7 @@ func blocks(path string) (int64, error) {
 	return s.Blocks * 512, nil
 }
 
+// kernel returns a space and the kernel's release; "" if it is unknown.
 func kernel() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
@@ -93,6 +95,7 @@ func kernel() string {
 	return " " + unix.ByteSliceToString(u.Release[:])
 }
 
+// cpuModel returns the processor's name.
 func cpuModel() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {
@@ -103,7 +106,7 @@ func cpuModel() string {
 	return "unknown CPU"
 }
 
-// mincore asks which pages of a mapping are in memory; x/sys has no wrapper.
+// mincore sets the lowest bit of resident for each page of the mapping data that is in memory. x/sys has no wrapper.
 func mincore(data, resident []byte) error {
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)),
 		uintptr(unsafe.Pointer(&resident[0])))

@@ -8,6 +8,7 @@ import (
 	"time"
 )
 
+// errElsewhere is the error of figures that this system does not give.
 var errElsewhere = errors.New("measured on Linux only")
 
 func fdatasync(f *os.File) error { return f.Sync() }

@@ -17,7 +17,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// runWaiting lets Run send what falls due one by one, in a bolt journal in which many other operations wait for an hour.
+// runWaiting measures Run with operations that become due one by one, in a bolt journal with many others due in an hour.
 func runWaiting(b *bench) error {
 	for _, waiting := range pick(b, []int64{0, 100_000, 1_000_000}, []int64{0, 1_000}) {
 		if err := waitBeside(b, waiting); err != nil {
@@ -27,7 +27,7 @@ func runWaiting(b *bench) error {
 	return nil
 }
 
-// waitBeside measures beside so many that wait.
+// waitBeside measures with so many waiting operations.
 func waitBeside(b *bench, waiting int64) error {
 	dir := filepath.Join(b.dir, "waiting")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -40,7 +40,7 @@ func waitBeside(b *bench, waiting int64) error {
 		return err
 	}
 	defer book.Close()
-	book.mode.Store(int64(syncNone)) // the disk is not what is measured
+	book.mode.Store(int64(syncNone)) // the disk is not measured
 	if err := book.postpone(b, waiting, time.Now().Add(time.Hour)); err != nil {
 		return err
 	}
@@ -64,10 +64,10 @@ func waitBeside(b *bench, waiting int64) error {
 	return nil
 }
 
-// dueEvery is how long after one operation the next falls due.
+// dueEvery is the time from one due operation to the next.
 const dueEvery = 100 * time.Millisecond
 
-// postpone begins records that are due at a time.
+// postpone begins n records with the next attempt at due.
 func (b *book) postpone(ctx context.Context, n int64, due time.Time) error {
 	now := time.Now()
 	return spread(ctx, n, 1024, func(int64) error {
@@ -78,13 +78,13 @@ func (b *book) postpone(ctx context.Context, n int64, due time.Time) error {
 	})
 }
 
-// passCounter counts the passes of Run over a journal: each begins with one listing of what is due.
+// passCounter counts the passes of Run over a journal: each begins with one List of due operations.
 type passCounter struct {
 	*book
 	passes atomic.Int64
 }
 
-// List counts, and lists.
+// List counts a pass if the query asks for due operations, and lists.
 func (c *passCounter) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if !q.DueBy.IsZero() && q.DueBy.Before(time.Now()) {
 		c.passes.Add(1)
@@ -92,15 +92,15 @@ func (c *passCounter) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	return c.book.List(ctx, q)
 }
 
-// dueWire is a server in memory that notes how late each operation comes.
+// dueWire is a transport that answers in memory and notes the lateness of each operation. It is used for one run.
 type dueWire struct {
-	mu   sync.Mutex
-	at   map[string]time.Time // when it is due, by target
-	late []time.Duration
-	done chan struct{} // closed after the last
+	mu   sync.Mutex           // guards at and late
+	at   map[string]time.Time // the due times of operations not sent yet, by target
+	late []time.Duration      // the time from due to sent of each operation
+	done chan struct{}        // closed after the last operation
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. A second send of an operation is an error.
 func (w *dueWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	now := time.Now()
 	w.mu.Lock()
@@ -119,7 +119,7 @@ func (w *dueWire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// prepare begins n operations that fall due one after another.
+// prepare begins n operations in book that become due one after another, from a second on.
 func (w *dueWire) prepare(ctx context.Context, client *oncehttp.Client, book *book, n int) error {
 	start := time.Now().Add(time.Second)
 	for i := range n {
@@ -141,7 +141,7 @@ func (w *dueWire) prepare(ctx context.Context, client *oncehttp.Client, book *bo
 	return nil
 }
 
-// run lets n operations fall due under a Run, and returns the processor time that took, and in how many passes.
+// run lets Run send n due operations, and returns the processor time and the number of its passes.
 func (w *dueWire) run(ctx context.Context, book *book, n int) (busy time.Duration, passes int64, err error) {
 	counter := &passCounter{book: book}
 	client, err := oncehttp.New(oncehttp.Config{Journal: counter, Transport: w})

@@ -1,6 +1,6 @@
-// Package clients judges what clients do with idempotency keys when a server is
-// hard on them, and keeps the table in docs/clients.md true. It is a module of
-// its own, so that the clients stay out of the library's dependencies.
+// Package clients judges HTTP clients by their use of idempotency keys against a difficult
+// server, and keeps the table in docs/clients.md true. It is a module of its own: the clients
+// are no dependencies of the library.
 //
 //	go test .                 # the clients in Go, in virtual time, against the table
 //	go test . -all -write     # all of them, and the table anew

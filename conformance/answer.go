@@ -10,25 +10,26 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// answer is what came back for one request, whole or not.
+// answer is the result of one request: the whole answer, a part of it, or an error. The link
+// fills it, read adds the meaning; nothing changes it afterwards.
 type answer struct {
-	status int // 0: no answer
-	header http.Header
-	body   []byte
-	err    error // why there is no (whole) answer
+	status int         // 0: no answer
+	header http.Header // nil: no answer
+	body   []byte      // answerBytesMax at most
+	err    error       // why the answer is missing or not whole; nil: it is whole
 
-	// The moments: before anything was written, when the last byte had been,
-	// and when the whole answer or the error was there.
+	// Moments: before the first byte of the request, after its last byte (zero: the writing did
+	// not get there), and at the end of the answer or the error.
 	started, written, ended time.Time
 
 	kind      kind
-	replayed  bool   // it carries the profile's mark
-	id, place string // what the answer names, where that tells effects apart
-	throttled bool   // it comes from a limit on the rate of requests, or may
-	rawID     string // what stands at Options.IDPointer
+	replayed  bool   // it carries the profile's mark of a replay
+	id, place string // the id and Location of a success; "" where they do not tell effects apart
+	throttled bool   // it comes, or may come, from a limit on the rate of requests
+	rawID     string // the text at Options.IDPointer of a success, in any case
 }
 
-// kind is what an answer means, as the profile says.
+// kind is the meaning of an answer under the profile.
 type kind string
 
 const (
@@ -44,10 +45,10 @@ const (
 	redirected  kind = "redirect"
 )
 
-// outcome reports whether the answer claims that the work is done.
+// outcome reports whether the answer says that the work is done.
 func (a *answer) outcome() bool { return a.kind == done || a.kind == alreadyDone }
 
-// String is the answer in a few words.
+// String returns the answer in a few words, for the report.
 func (a *answer) String() string {
 	if a.status == 0 {
 		return "no answer (" + errorText(a.err) + ")"
@@ -67,11 +68,11 @@ func (a *answer) String() string {
 	return text
 }
 
-// names reports whether the answer names what it is about.
+// names reports whether the answer has an id or a Location that tells effects apart.
 func (a *answer) names() bool { return a.id != "" || a.place != "" }
 
-// sameOutcome compares what two answers name. known is false where neither
-// names anything that the other names too.
+// sameOutcome compares the names in two answers: their ids, or else their Locations. "Already
+// done" is the same as any other. Without a name in common, known is false and same is true.
 func sameOutcome(a, b *answer) (same, known bool) {
 	if a.kind == alreadyDone || b.kind == alreadyDone {
 		return true, true
@@ -85,7 +86,8 @@ func sameOutcome(a, b *answer) (same, known bool) {
 	return true, false
 }
 
-// read fills in what the answer means.
+// read fills in kind, throttled, replayed and the names of a, from its status, header and
+// body. Before the probe has ended, ids and Locations count as names without proof.
 func (r *runner) read(a *answer) {
 	a.kind = classify(r.o.Profile, a)
 	a.throttled = r.limited(a)
@@ -101,9 +103,9 @@ func (r *runner) read(a *answer) {
 	}
 }
 
-// classify reads an answer by the profile's matchers, then by its status. What
-// is commonly used for "still being worked on" counts as that in every profile,
-// so that the suite waits; a case says whether the profile declares it.
+// classify returns the meaning of an answer: by the profile's matchers, else by its status.
+// 409, 423, 425 and 429 count as "in progress" under every profile, so that the suite waits; a
+// case checks whether the profile declares it.
 func classify(p *profile.Profile, a *answer) kind {
 	for _, m := range []struct {
 		list []profile.Matcher
@@ -135,7 +137,7 @@ func matchesAny(list []profile.Matcher, a *answer) bool {
 	return slices.ContainsFunc(list, func(m profile.Matcher) bool { return matches(&m, a) })
 }
 
-// matches holds one matcher against an answer.
+// matches reports whether an answer meets every condition that the matcher states.
 func matches(m *profile.Matcher, a *answer) bool {
 	if len(m.Status) > 0 && !slices.Contains(m.Status, a.status) {
 		return false
@@ -154,7 +156,8 @@ func matches(m *profile.Matcher, a *answer) bool {
 	return found && slices.Contains(m.Equals, text)
 }
 
-// hasWord looks for one of the words in one of the values; no words: for a value.
+// hasWord reports whether one of the values contains one of the words, without regard to case.
+// Without words it reports whether there is a value.
 func hasWord(values, words []string) bool {
 	if len(words) == 0 {
 		return len(values) > 0
@@ -171,6 +174,7 @@ func hasWord(values, words []string) bool {
 	return false
 }
 
+// inWord reports whether a character can be a part of a word in a header value.
 func inWord(r rune) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':

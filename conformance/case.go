@@ -22,18 +22,17 @@ type Case struct {
 	Impact string `json:"impact"`
 	// Fix says what to change in the server, with the usual causes.
 	Fix string `json:"fix,omitempty"`
-	// Needs lists what the target has to offer, else the case is skipped.
+	// Needs lists abilities of the target; if one is missing, the case is skipped.
 	Needs []Need `json:"needs,omitempty"`
-	// After lists cases without whose success this one says nothing; where one
-	// of them failed, this one is skipped.
+	// After lists cases on which this one builds. If one of them fails, this one is skipped.
 	After []string `json:"after,omitempty"`
 	// Alone: nothing else runs beside it.
 	Alone bool `json:"alone,omitempty"`
 
-	ownLoss bool          // its impact and fix speak of a success that is told of what has not happened
-	lasts   time.Duration // how long it may send, beside what it waits for
+	ownLoss bool          // its impact and fix fit the harm lost
+	lasts   time.Duration // the longest time it may send, its waits aside; zero for most cases
 	early   bool          // it waits for long and disturbs no other case: it begins before all others
-	run     func(*trial)
+	run     func(*trial)  // nil for relations of the search
 }
 
 // Need is something that a target has to offer.
@@ -62,7 +61,8 @@ const (
 	NeedAlphabet  Need = "any key format" // a profile that takes more than UUIDs
 )
 
-// missing says what the target does not offer of that need, or "".
+// missing returns the reason if the target lacks a need, with the flag that supplies it; "" if
+// it has it.
 func (r *runner) missing(n Need) string {
 	o := &r.o
 	owned := r.steering.ownsHandler()
@@ -97,9 +97,9 @@ func (r *runner) missing(n Need) string {
 	return ""
 }
 
-// Limit is the longest time that one try of the case may take with these options: then it
-// is cut short, and inconclusive. A key that does not resolve is waited for once, for
-// Options.Settle.
+// Limit returns the longest time of one try of the case with these options. A longer try is
+// cut short and inconclusive. It includes one wait of Options.Settle for a key that does not
+// resolve.
 func (c *Case) Limit(o Options) time.Duration {
 	o = o.withDefaults()
 	limit := o.Settle + 4*o.AnswerTimeout
@@ -133,7 +133,7 @@ func (c *Case) Group() string {
 	return group
 }
 
-// missed is the verdict if a rule of this level is broken.
+// missed returns the verdict of a broken rule of this level.
 func missed(l Level) Verdict {
 	switch l {
 	case LevelShould:
@@ -153,7 +153,8 @@ func IDs() []string {
 	return ids
 }
 
-// Find returns the case, the relation of the search, or the case of volume with that id; false if there is none.
+// Find returns the case with that id: of the book, of the search (Relations) or of volume
+// (Volumes). It returns false if there is none.
 func Find(id string) (Case, bool) {
 	all := slices.Concat(Cases(), Relations(), Volumes())
 	i := slices.IndexFunc(all, func(c Case) bool { return c.ID == id })

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// boundCases: keys at the limits, and what is no key at all.
+// boundCases: keys at the limits, and values that are no keys.
 func boundCases() []Case {
 	needs := []Need{NeedHeader, NeedAlphabet}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -42,9 +42,8 @@ func boundCases() []Case {
 	}
 }
 
-// longestAccepted sends two keys of the profile's greatest length that differ in
-// their last byte: both are accepted, as two operations, and the first is
-// replayed.
+// longestAccepted sends two keys of the profile's greatest length that differ in their last
+// byte. Both must be accepted, as two operations, and the first is replayed.
 func longestAccepted(x *trial) {
 	limit := x.r.keyBytesMax()
 	op := x.newOperation()
@@ -78,8 +77,8 @@ func longestAccepted(x *trial) {
 	x.wantFirst(one, first, x.again(one, "the repeat of the first"), "")
 }
 
-// tooLong sends a key of 5,000 bytes: it is refused without an effect, or
-// protects like any other key.
+// tooLong sends a key of 5,000 bytes: it must be refused without an effect, or protect like
+// any other key. A closed connection is a refusal, too.
 func tooLong(x *trial) {
 	op := x.newOperation()
 	op = spelled(op, encode(x.r.o.Profile, op.key+strings.Repeat("k", 5000-len(op.key))))
@@ -97,7 +96,8 @@ func tooLong(x *trial) {
 	x.keptOnce(op, a)
 }
 
-// oddKeys are values that no published format takes; some servers take some.
+// oddKeys returns values that are no keys in any published format, each beginning with base,
+// or with a quote and base. Some servers accept some of them.
 func oddKeys(base string) []struct{ what, line string } {
 	return []struct{ what, line string }{
 		{"a space", base + " b"},
@@ -122,8 +122,8 @@ func invalidIs4xx(x *trial) {
 	}
 }
 
-// invalidNotExecuted repeats what was accepted: a key that was dropped protects
-// nothing, and the repeat shows it.
+// invalidNotExecuted sends each of oddKeys, and repeats the accepted ones: a key that the
+// server drops protects nothing, and the repeat shows it. Refused ones must have no effect.
 func invalidNotExecuted(x *trial) {
 	for i := range oddKeys("") {
 		op := x.newOperation()
@@ -144,8 +144,8 @@ func invalidNotExecuted(x *trial) {
 	}
 }
 
-// errorOrOwn is what an answer shows that is no success: a server error, or what the
-// case is about.
+// errorOrOwn returns the harm of an answer that should be a success: errored for a server
+// error, else the case's own.
 func errorOrOwn(a *answer) harm {
 	if a.status >= 500 {
 		return errored

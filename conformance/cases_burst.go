@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// burstWidth is how many duplicates are released at one instant in the first
-// rounds; later rounds are narrower, so that there can be more of them.
+// The first burstWide rounds release burstWidth duplicates at one instant, later ones
+// burstNarrow, so that there can be more rounds.
 const (
 	burstWidth  = 64
 	burstWide   = 3
 	burstNarrow = 16
-	// burstLanes is how many rounds are played at the same time against a server
-	// whose answers take longer than burstSlow: it waits, and does not compete.
+	// burstLanes is the number of rounds at the same time against a server with answers slower
+	// than burstSlow: it spends the time waiting.
 	burstLanes = 5
 	burstSlow  = 40 * time.Millisecond
 	// burstLimited is the most rounds kept out by a limit on the rate of requests,
@@ -22,24 +22,25 @@ const (
 	burstLimited = 5
 )
 
-// round is one burst: the operation, and what came of its duplicates.
+// round is one burst: an operation, and the answers to its duplicates.
 type round struct {
-	n, width int
+	n, width int // number of the round, from 1; number of duplicates
 	op       *operation
-	links    []*link
-	answers  []*answer
+	links    []*link   // closed; for the evidence
+	answers  []*answer // parallel to links
 }
 
 func (b *round) wide() bool { return b.width == burstWidth }
 
-// keptOut reports whether a limit on the rate of requests kept the round out, or the server closed all its connections.
+// keptOut reports whether the round shows nothing: no duplicate had an outcome, and a rate
+// limit answered one, or the server closed all connections.
 func (b *round) keptOut() bool {
 	return !slices.ContainsFunc(b.answers, (*answer).outcome) &&
 		(slices.ContainsFunc(b.answers, func(a *answer) bool { return a.throttled }) ||
 			!slices.ContainsFunc(b.answers, func(a *answer) bool { return !a.closed() }))
 }
 
-// bursts plays rounds until one shows a violation.
+// bursts plays rounds until one shows a violation, or Options.Rounds are played.
 func bursts(x *trial) {
 	if _, ok := x.effects(x.newOperation().ref); !ok {
 		return
@@ -74,7 +75,8 @@ func bursts(x *trial) {
 	x.want(true, "", "%d rounds without a find (%d of %d, %d of %d at once); no proof that there is none", clean, clean-narrow, burstWidth, narrow, burstNarrow)
 }
 
-// rounds plays some rounds at the same time.
+// rounds plays the rounds from+1 to from+lanes at the same time, and returns them when all
+// have ended.
 func (x *trial) rounds(from, lanes int) []*round {
 	all := make([]*round, lanes)
 	var over sync.WaitGroup
@@ -90,8 +92,8 @@ func (x *trial) rounds(from, lanes int) []*round {
 	return all
 }
 
-// countRounds counts the effects of each round, for now; -1 if they cannot be
-// counted or none has happened yet.
+// countRounds returns the effects of each round so far, parallel to rounds; -1 means none yet,
+// or no counter. It registers a claim for each, for late effects.
 func (x *trial) countRounds(rounds []*round) []int {
 	counts := make([]int, len(rounds))
 	if x.counts() {
@@ -113,8 +115,8 @@ func (x *trial) countRounds(rounds []*round) []int {
 	return counts
 }
 
-// judgeRound judges one round, whose effects were counted. It reports whether to
-// go on.
+// judgeRound judges one round with n effects; a negative n means no count. False: a violation,
+// or nothing could be decided, and the case ends.
 func (x *trial) judgeRound(b *round, n int) bool {
 	given := slices.ContainsFunc(b.answers, (*answer).outcome)
 	if !given {
@@ -141,15 +143,15 @@ func (x *trial) judgeRound(b *round, n int) bool {
 	return true
 }
 
-// show keeps the evidence of a round.
+// show keeps the exchanges of a round as evidence.
 func (x *trial) show(b *round) {
 	for i, l := range b.links {
 		x.keep(l, b.answers[i])
 	}
 }
 
-// burst sends an operation at one instant, as often as the round is wide: each
-// connection has written all but the last byte before any of them writes that.
+// burst sends the round's operation at one instant: all connections have written all but their
+// last byte before any of them writes that. It waits for all answers.
 func (x *trial) burst(b *round) {
 	b.links, b.answers = make([]*link, b.width), make([]*answer, b.width)
 	start := make(chan struct{})

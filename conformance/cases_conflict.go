@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// conflictCases: another request under a key that is taken.
+// conflictCases: another request under a used key.
 func conflictCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -64,8 +64,8 @@ func conflictCases() []Case {
 	}
 }
 
-// onConflict makes a case of what follows a first request and another under its
-// key.
+// onConflict returns a case that sends a first request and another under its key, and calls
+// check with both and their answers. Without an answer to the second the case is inconclusive.
 func onConflict(check func(x *trial, op, other *operation, first, answered *answer)) func(*trial) {
 	return func(x *trial) {
 		op := x.newOperation()
@@ -83,8 +83,8 @@ func onConflict(check func(x *trial, op, other *operation, first, answered *answ
 	}
 }
 
-// notExecuted checks that a request that was refused had no effect. Without a
-// witness a refusal may be believed, and a server error may not.
+// notExecuted checks that a refused request had no effect; a is its answer, what its name in
+// the report. Without a counter a server error or a missing answer is inconclusive.
 func (x *trial) notExecuted(op *operation, a *answer, what string) {
 	if !x.counts() && (a.kind == broken || a.kind == noAnswer) {
 		x.inconclusive("%s was answered %s, which says nothing of its effect, and nobody counts effects (--witness)", what, a)
@@ -93,8 +93,8 @@ func (x *trial) notExecuted(op *operation, a *answer, what string) {
 	x.wantEffects(op, 0, what)
 }
 
-// conflictNotSilent checks that another body under the same key is not given the
-// first request's outcome. A success without an effect of its own is that too.
+// conflictNotSilent checks that another body under the same key does not get the first
+// outcome. A success without an effect of its own counts as that.
 func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	if answered.kind != done {
 		x.want(true, "", "%s", answered)
@@ -133,7 +133,7 @@ func conflictStatus(x *trial, _, _ *operation, _, answered *answer) {
 	x.want(slices.Contains(strings.Split(expected, " or "), fmt.Sprint(answered.status)), "a refusal with "+expected, "%s", answered)
 }
 
-// expectedStatuses are those by which the profile refuses a mismatch.
+// expectedStatuses returns the statuses for a mismatch under the profile, joined by " or ".
 func expectedStatuses(p *profile.Profile) string {
 	var all []string
 	for _, list := range [][]profile.Matcher{p.Mismatch, p.AlreadyDone} {
@@ -163,8 +163,8 @@ func conflictShape(x *trial, _, _ *operation, _, answered *answer) {
 	x.wantShape(answered)
 }
 
-// wantShape checks that a refusal can be read by a program: problem details, a
-// link, or the profile's own spelling.
+// wantShape checks that a program can read a refusal: problem details, a link, or the
+// profile's own form. A miss is a warning.
 func (x *trial) wantShape(a *answer) {
 	for _, link := range a.header.Values("Link") {
 		if strings.Contains(link, "describedby") {
@@ -182,8 +182,7 @@ func (x *trial) wantShape(a *answer) {
 	x.should(fine, "problem details, or a Link with rel=describedby", "%s of type %q", extent(a.body), kind)
 }
 
-// conflictNoLeak checks that the refusal shows neither the reference nor the id
-// of the first request.
+// conflictNoLeak checks that the refusal shows neither reference nor id of the first request.
 func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
 	if answered.kind == done || answered.kind == alreadyDone {
 		x.skip("it was not refused: %s", answered)
@@ -198,8 +197,8 @@ func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
 	}
 }
 
-// lateDifference sends a large body twice under one key, the second time with
-// one byte near its end changed: it is refused.
+// lateDifference sends a large body twice under one key, the second time with one byte near
+// its end changed: it must be refused.
 func lateDifference(x *trial) {
 	op, first, ok := x.firstLarge()
 	if !ok {
@@ -222,7 +221,7 @@ func lateDifference(x *trial) {
 	x.wantEffects(op, 1, "both, which differ in one byte")
 }
 
-// equalityCases: bodies of which it is a choice whether they are the same.
+// equalityCases: bodies that a server may take for the same or not.
 func equalityCases() []Case {
 	make := func(id, rule string, vary func(body []byte) (first, second []byte, ok bool)) Case {
 		return Case{
@@ -247,8 +246,8 @@ func equalityCases() []Case {
 	}
 }
 
-// equality sends the two bodies of vary under one key. Whether they count as one
-// request is recorded; more than one effect fails.
+// equality sends the two bodies of vary under one key. The server's choice is an observation;
+// more than one effect fails. If vary returns false the case is skipped.
 func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
 	op := x.newOperation()
 	one, two, ok := vary(op.body)
@@ -280,7 +279,8 @@ func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
 	}
 }
 
-// respell turns the members round and adds white space.
+// respell returns the body, and the same object with its members in the opposite order and
+// other white space. False: it is no object with two members at least.
 func respell(body []byte) (first, second []byte, ok bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || len(members) < 2 {

@@ -1,6 +1,6 @@
 package conformance
 
-// faultCases: what comes between a client and the key layer.
+// faultCases: faults between the client and the key layer.
 func faultCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -26,10 +26,9 @@ func faultCases() []Case {
 	}
 }
 
-// correctedBody sends a body without its last byte, the same again, then the whole
-// body under the same key. What the whole one gets is only recorded; it fails if
-// the server answers "in progress" for good, or if both together have more than
-// one effect.
+// correctedBody sends a broken body twice, then the whole body under the same key. The last
+// answer is an observation. The case fails if the server stays "in progress", or if both
+// bodies together have more than one effect.
 func correctedBody(x *trial) {
 	op := x.newOperation()
 	bad := op.with(func(dup *operation) { dup.body = op.body[:len(op.body)-1] })
@@ -60,8 +59,8 @@ func correctedBody(x *trial) {
 	}
 }
 
-// unauthorised sends an operation without its credential, and when that is refused
-// the same with it: the key must still be free.
+// unauthorised sends an operation without its credential. If that is refused, it sends the
+// same with it: the key must still be free. Otherwise the case is skipped.
 func unauthorised(x *trial) {
 	op := x.newOperation()
 	refusal := x.do(op.with(func(dup *operation) { dup.anonymous = true }), "without the credential")
@@ -80,9 +79,10 @@ func unauthorised(x *trial) {
 	}
 }
 
-// storeOutage sends an operation twice while the store of keys is taken away, and
-// records whether the server refuses both. After the outage the operation must get
-// its outcome, and have one effect if it had none or one before.
+// storeOutage sends an operation twice during an outage of the store of keys, and records
+// whether the server refuses both. After the outage the operation must get its outcome, and
+// one effect, if it had none or one before. Without Options.Recover's success the outage
+// stays.
 func storeOutage(x *trial) {
 	op := x.newOperation()
 	if err := x.r.o.Outage(x.ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// inflightCases: duplicates that arrive while the first request is handled.
+// inflightCases: duplicates that arrive during the work on the first request.
 func inflightCases() []Case {
 	after := []string{"inflight/once"}
 	delay := []Need{NeedDelay}
@@ -76,7 +76,8 @@ func inflightCases() []Case {
 	}
 }
 
-// onOverlap makes a case of n duplicates that overlap with their leader.
+// onOverlap returns a case that calls check with n duplicates that overlap with their leader.
+// Without an overlap the case is inconclusive.
 func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 	return func(x *trial) {
 		if v, ok := x.overlapped(same(n)); ok {
@@ -85,8 +86,8 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 	}
 }
 
-// converges checks that no follower succeeds with another outcome than the
-// leader's, and that a later repeat gets the leader's.
+// converges checks that no follower has another outcome than the leader's, and that a later
+// repeat gets the leader's.
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
 		if same, known := sameOutcome(v.leader, a); a.kind == done && known {
@@ -106,8 +107,8 @@ func converges(x *trial, v *overlap) {
 	}
 }
 
-// statusOrWait checks what a duplicate gets while the leader runs: the declared
-// "in progress", or the leader's outcome once there is one.
+// statusOrWait checks the answer to a duplicate while the leader runs: the declared "in
+// progress", or the leader's outcome once there is one.
 func statusOrWait(x *trial, v *overlap) {
 	a := v.followers[0]
 	p := x.r.o.Profile
@@ -130,7 +131,8 @@ func statusOrWait(x *trial, v *overlap) {
 	x.want(declared, "to be told to wait with "+inProgressStatuses(p), "%s", a)
 }
 
-// inProgressStatuses names the statuses by which the profile says "in progress".
+// inProgressStatuses returns the profile's statuses for "in progress", in words for the
+// report.
 func inProgressStatuses(p *profile.Profile) string {
 	text := ""
 	for _, m := range p.InProgress {
@@ -147,7 +149,8 @@ func inProgressStatuses(p *profile.Profile) string {
 	return text + " as the profile spells it"
 }
 
-// hint reads how long an answer says to wait.
+// hint returns the wait that an answer asks for, by the profile's hints or Retry-After. False:
+// it asks for none that can be read.
 func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
 	hints := p.RetryAfter
 	if len(hints) == 0 {
@@ -175,8 +178,8 @@ func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
 	return 0, false
 }
 
-// retryAfterSane checks that the wait which a duplicate is told fits the work:
-// at most ten times its duration, or five seconds.
+// retryAfterSane checks that the wait for a duplicate fits the work: ten times its duration at
+// most, or five seconds.
 func retryAfterSane(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {
@@ -192,11 +195,11 @@ func retryAfterSane(x *trial, v *overlap) {
 	x.want(wait <= limit, fmt.Sprintf("at most %v for work of %v", limit, v.hold), "Retry-After of %v", wait)
 }
 
-// waitMax bounds the wait that the suite itself is ready for.
+// waitMax is the longest wait that the suite follows.
 const waitMax = 5 * time.Second
 
-// retryAfterHonoured waits as a duplicate was told, and sends it again: it gets
-// the outcome.
+// retryAfterHonoured waits as a duplicate was told, and sends it again: it must not be told to
+// wait once more.
 func retryAfterHonoured(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {
@@ -213,8 +216,8 @@ func retryAfterHonoured(x *trial, v *overlap) {
 	x.spared(stuck, again.kind != busy, "the outcome", "%s after %v", again, wait)
 }
 
-// inflightOtherBody sends another body under the leader's key while the leader
-// runs: it is not executed, and the leader's outcome stays.
+// inflightOtherBody sends another body under the leader's key while the leader runs: it must
+// not be executed, and the leader's outcome stays.
 func inflightOtherBody(x *trial) {
 	var other *operation
 	v, ok := x.overlapped(func(op *operation) []*operation {
@@ -233,8 +236,8 @@ func inflightOtherBody(x *trial) {
 	x.wantEffects(v.op, 1, "the leader")
 }
 
-// refusalNotConfirmed sends a duplicate while a request is at work that is refused
-// in the end.
+// refusalNotConfirmed sends a duplicate while the first request is at work, and that is
+// refused in the end: the duplicate must not be a success.
 func refusalNotConfirmed(x *trial) {
 	hold := x.r.o.Hold
 	for range holdTriesMax {
@@ -253,8 +256,8 @@ func refusalNotConfirmed(x *trial) {
 	x.skip("a request that fails could not be held for %v (--delay-query with --fail-query)", hold/3)
 }
 
-// refusedInTheEnd is one try with one hold. proved is false if the duplicate did not
-// meet the first request at work for certain.
+// refusedInTheEnd is one try of refusalNotConfirmed. proved is false if the duplicate may not
+// have met the first request at work.
 func (x *trial) refusedInTheEnd(hold time.Duration) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)

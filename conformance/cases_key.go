@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// keyCases: no key, and keys that must not be taken for another.
+// keyCases: requests without a key, and keys that are nearly the same.
 func keyCases() []Case { return slices.Concat(missingKeyCases(), alikeKeyCases()) }
 
 // missingKeyCases: requests without a key, or with an empty one.
@@ -48,7 +48,7 @@ func missingKeyCases() []Case {
 	}
 }
 
-// alikeKeyCases: keys that must not be taken for another.
+// alikeKeyCases: keys that are nearly the same, or unusual.
 func alikeKeyCases() []Case {
 	header := []Need{NeedHeader}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -102,8 +102,8 @@ func alikeKeyCases() []Case {
 	}
 }
 
-// keyMissing sends an operation without a key. Both answers are allowed; a
-// refusal should be 400, readable, and without an effect.
+// keyMissing sends an operation without a key. Both answers are allowed; a refusal should be
+// 400, readable, and without an effect.
 func keyMissing(x *trial) {
 	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
 	a := x.do(op, "without a key")
@@ -122,8 +122,8 @@ func keyMissing(x *trial) {
 	}
 }
 
-// missingNotMerged sends the same body twice without a key: both are executed,
-// or both refused. Where a second caller is served, it sends the second one.
+// missingNotMerged sends the same body twice without a key: both must be executed, or both
+// refused. The second comes from the second caller if there is one.
 func missingNotMerged(x *trial) {
 	stranger := x.strangerServed()
 	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
@@ -151,8 +151,8 @@ func missingNotMerged(x *trial) {
 	x.wantEffects(op, 2, "both requests without a key")
 }
 
-// strangerServed reports whether there is a second caller, and operations of that
-// caller are taken. Where they are not, nothing can be learnt from a stranger.
+// strangerServed reports whether there is a second caller, and operations of that caller
+// succeed. If not, nothing can be learnt from one.
 func (x *trial) strangerServed() bool {
 	if x.r.o.As == nil {
 		return false
@@ -161,8 +161,8 @@ func (x *trial) strangerServed() bool {
 	return x.do(op, "the second caller, with a key of its own").kind == done
 }
 
-// emptyNotShared sends empty key values, each with two bodies: they must not be
-// one key that everybody shares.
+// emptyNotShared sends empty key values, each with two bodies: they must not be one key for
+// everybody.
 func emptyNotShared(x *trial) {
 	known := x.mismatchAnswer()
 	stranger := x.strangerServed()
@@ -176,7 +176,8 @@ func emptyNotShared(x *trial) {
 	x.notShared(`""`, stranger, known)
 }
 
-// notShared sends one key value with two bodies.
+// notShared sends one key value with two bodies, the second as the second caller if stranger
+// is true. known reports whether a refusal is one for a key of another request.
 func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) {
 	empty := func(dup *operation) { dup.key, dup.lines = "", []string{line} }
 	op, other := x.newOperation().with(empty), x.newOperation().with(empty)
@@ -203,9 +204,8 @@ func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) 
 	}
 }
 
-// mismatchAnswer finds out how this server refuses a key that another request
-// holds: an empty key that is refused so was used by another request, perhaps in an
-// earlier run.
+// mismatchAnswer returns a function that recognizes this server's refusal of a key of another
+// request. An empty key with such a refusal was used before, perhaps in an earlier run.
 func (x *trial) mismatchAnswer() func(*answer) bool {
 	op := x.newOperation()
 	x.do(op, "to learn how a mismatch is refused")
@@ -215,8 +215,8 @@ func (x *trial) mismatchAnswer() func(*answer) bool {
 	}
 }
 
-// apart sends two operations under keys that differ a little, and wants both
-// executed, or both refused. It gives the number of pairs whose first key was taken.
+// apart sends two operations under each pair of keys that differ a little: both must be
+// executed, or both refused. It returns the number of pairs whose first key was accepted.
 func (x *trial) apart(pairs [][2]string) (taken int) {
 	for _, pair := range pairs {
 		base := x.newOperation().key
@@ -228,7 +228,7 @@ func (x *trial) apart(pairs [][2]string) (taken int) {
 	return taken
 }
 
-// glue puts the unique part where the sign ^ stands, else in front.
+// glue returns text with base in the place of ^, or in front of it.
 func glue(base, text string) string {
 	if strings.Contains(text, "^") {
 		return strings.Replace(text, "^", base, 1)
@@ -236,8 +236,10 @@ func glue(base, text string) string {
 	return base + text
 }
 
-// distinct sends two operations under two keys. It reports whether the first was
-// taken, so that there is something to compare.
+// distinct sends two operations under two keys. If the first succeeds, the second must not be
+// taken for its repeat or for a mismatch; a refusal of the second key itself is right. It
+// returns true if the first succeeded, so that this could be checked. Server errors warn only:
+// the keys are unusual.
 func (x *trial) distinct(keys [2]string) bool {
 	var ops [2]*operation
 	var got [2]*answer
@@ -260,6 +262,7 @@ func (x *trial) distinct(keys [2]string) bool {
 		return false
 	}
 	same, known := sameOutcome(got[0], got[1])
+	// Each of these answers means that the server found a record for the second key.
 	merged := got[1].kind == mismatch || got[1].kind == alreadyDone || got[1].kind == done && known && same || got[1].kind == busy
 	x.want(!merged, "two operations", "%s, then %s for the keys %q and %q", got[0], got[1], keys[0], keys[1])
 	if got[1].kind == done && !known && x.counts() {
@@ -268,13 +271,13 @@ func (x *trial) distinct(keys [2]string) bool {
 	return true
 }
 
-// hostileNames sends keys that differ in characters which servers drop or
-// decode, and keys that mean something to languages, shells and file systems.
+// hostileNames sends keys that differ in characters which servers drop or decode, and keys
+// with a meaning for languages, shells and file systems.
 func hostileNames(x *trial) {
-	x.apart([][2]string{
+	x.apart([][2]string{ // ^ is the place of the unique part, in front by default
 		{"a:b", "a-b"}, {"", "."}, {"", "-^"}, {"/../x", "/x"}, {"%41", "A"}, {"a_b", "ab"}, {"?a", "?b"}, {"", "'"}, {"a+b", "a%2Bb"}, {",a", ",b"}, {"a:^", "b:^"},
 	})
-	// Each with what is unique to the run: the server may have seen the name.
+	// The unique key goes behind each name: an earlier run may have used the name alone.
 	for _, name := range []string{"__proto__.", "constructor.", "../../etc/passwd/", "a'--", "${x}", "a;b=", "*", "\\x00"} {
 		op := x.newOperation().with(func(dup *operation) {
 			dup.key = name + dup.key
@@ -284,7 +287,7 @@ func hostileNames(x *trial) {
 	}
 }
 
-// digits is a key of 20 digits, unique to the run, that does not begin with 0.
+// digits returns a key of 20 digits, unique to the run, without zeros.
 func (x *trial) digits() string {
 	text := []byte(digestHex("digits\x00" + x.newOperation().key)[:20])
 	for i, b := range text {
@@ -293,8 +296,8 @@ func (x *trial) digits() string {
 	return string(text)
 }
 
-// headerNameCase repeats an operation with the key header's name in lower case:
-// it is the same key.
+// headerNameCase repeats an operation with the name of the key header in lower case: it is the
+// same key.
 func headerNameCase(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -306,8 +309,8 @@ func headerNameCase(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// hostile sends an operation under an unusual key, and repeats it if it was
-// accepted: it is refused, or protected like any other.
+// hostile sends an operation with an unusual key: it must be refused, or protected like any
+// other.
 func (x *trial) hostile(op *operation) {
 	a := x.do(op, "a name that means something")
 	switch a.kind {
@@ -325,9 +328,9 @@ func (x *trial) hostile(op *operation) {
 	}
 }
 
-// firstCharacter sends keys that begin with a digit and with a letter, each
-// twice: both kinds get the same verdicts. Some servers read a key's first
-// character as a structured field's type.
+// firstCharacter sends keys that begin with a digit and with a letter, each twice: both kinds
+// get the same verdicts. Some servers read the first character as the type of a structured
+// field.
 func firstCharacter(x *trial) {
 	if x.r.o.Profile.Encoding == profile.SFString || x.r.o.handsOutKeys() {
 		x.skip("the profile quotes keys, or the server hands them out")
@@ -357,7 +360,7 @@ func firstCharacter(x *trial) {
 	x.want(digit == letter, "the same verdict", "with a digit: %s; with a letter: %s", digit, letter)
 }
 
-// describe joins the kinds, for a report.
+// describe joins kinds for the report.
 func describe(kinds []kind) string {
 	var words []string
 	for _, k := range kinds {

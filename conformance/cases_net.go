@@ -71,10 +71,10 @@ func netCases() []Case {
 	}
 }
 
-// aborted sends an operation that is slow, hangs up while it is handled, and
-// asks again until it is resolved. It gives the last answer to check, unless the
-// first request was overtaken by its retry, which shows nothing; then a longer
-// hold is tried.
+// aborted sends a slow operation, hangs up during the work, and asks again until the key
+// resolves. It calls check with the last answer. It tries longer holds while the retry may
+// have come before the first request; at last the case is inconclusive, without a call of
+// check.
 func (x *trial) aborted(check func(op *operation, hold time.Duration, again *answer)) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -105,8 +105,7 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 	})
 }
 
-// enteredOr waits until a held operation is at work, or for d if that cannot be
-// known.
+// enteredOr waits until a held operation is at work, or for d if there is no gate to tell.
 func (x *trial) enteredOr(g *gate, d time.Duration) {
 	if g.entered == nil {
 		x.pause(d)
@@ -119,8 +118,8 @@ func (x *trial) enteredOr(g *gate, d time.Duration) {
 	}
 }
 
-// responseLost leaves after the effect and before the answer, then sends the
-// operation again: the retry gets the outcome, and there is one effect.
+// responseLost leaves after the effect and before the answer, then sends the operation again:
+// the retry gets the outcome, and there is one effect.
 func responseLost(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -155,8 +154,8 @@ func responseLost(x *trial) {
 	})
 }
 
-// truncated leaves after half of the body, then sends the whole operation: it
-// succeeds with one effect.
+// truncated leaves after half of the body, then sends the whole operation: it must succeed
+// with one effect.
 func truncated(x *trial) {
 	for _, f := range []framing{withLength, chunked} {
 		op := x.newOperation()
@@ -177,8 +176,8 @@ func truncated(x *trial) {
 	}
 }
 
-// truncatedRepeat sends an operation, then half of it under its key, then all of it:
-// the last is answered as the first was.
+// truncatedRepeat sends an operation, then half of it under its key, then all of it: the last
+// must get the first outcome.
 func truncatedRepeat(x *trial) {
 	for _, f := range []framing{withLength, chunked} {
 		op := x.newOperation()
@@ -201,8 +200,8 @@ func truncatedRepeat(x *trial) {
 	}
 }
 
-// slowUpload begins an upload, sends the same operation on another connection,
-// then ends the upload: both get one outcome, and there is one effect.
+// slowUpload begins an upload, sends the same operation on another connection, then ends the
+// upload: both get one outcome, and there is one effect.
 func slowUpload(x *trial) {
 	op := x.newOperation()
 	l := x.dial("slow")
@@ -226,8 +225,8 @@ func slowUpload(x *trial) {
 	x.onceIf(resolved, op, "its reference")
 }
 
-// resetOrFin leaves once by FIN and once by RST right after the request, and
-// sends it again: the retry gets the outcome, and there is one effect.
+// resetOrFin leaves right after the request, once by FIN and once by RST, and sends it again:
+// the retry gets the outcome, and there is one effect.
 func resetOrFin(x *trial) {
 	for _, reset := range []bool{false, true} {
 		op := x.newOperation()
@@ -247,8 +246,8 @@ func resetOrFin(x *trial) {
 	}
 }
 
-// onceIf checks for one effect of what was resolved, and for one at most of what was
-// not.
+// onceIf checks for one effect of op if its key has resolved, else for one at most. what names
+// it in the report.
 func (x *trial) onceIf(resolved bool, op *operation, what string) {
 	if resolved {
 		x.wantEffects(op, 1, what)
@@ -260,7 +259,7 @@ func (x *trial) onceIf(resolved bool, op *operation, what string) {
 	}
 }
 
-// framingCases: the same bytes, carried otherwise.
+// framingCases: the same bytes in another framing.
 func framingCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -283,8 +282,8 @@ func framingCases() []Case {
 	}
 }
 
-// expectContinue sends an operation with Expect: 100-continue, and repeats it
-// without: it is the same request.
+// expectContinue sends an operation with Expect: 100-continue, and repeats it without: it is
+// the same request.
 func expectContinue(x *trial) {
 	op := x.newOperation()
 	told := false
@@ -310,8 +309,8 @@ func expectContinue(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// chunkedEquals sends an operation with a length, and repeats it chunked: it is
-// the same request.
+// chunkedEquals sends an operation with a length, and repeats it chunked: it is the same
+// request.
 func chunkedEquals(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -327,13 +326,13 @@ func chunkedEquals(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// takesChunked reports whether an operation is taken in chunks under a key of its own.
+// takesChunked reports whether a chunked operation under a key of its own succeeds.
 func (x *trial) takesChunked() bool {
 	return x.doFramed(x.newOperation(), chunked, "chunked, under a key of its own").outcome()
 }
 
-// keepAlive sends an operation three times on one connection and once on
-// another: each repeat gets the first outcome.
+// keepAlive sends an operation three times on one connection and once on another: each repeat
+// gets the first outcome.
 func keepAlive(x *trial) {
 	op := x.newOperation()
 	l := x.dial("kept")

@@ -4,8 +4,7 @@ import (
 	"net/http"
 )
 
-// otherRouteCases: keys have to protect more than the one operation that was named
-// first.
+// otherRouteCases: keys protect more than the operation at Options.URL.
 func otherRouteCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -40,7 +39,9 @@ func otherRouteCases() []Case {
 	}
 }
 
-// onceElsewhere sends an operation of another kind twice under one key.
+// onceElsewhere sends an operation with a change twice under one key, and checks for one
+// outcome and one effect. If the first is refused the case is inconclusive, and points at
+// flag.
 func (x *trial) onceElsewhere(flag string, change func(*operation)) {
 	op := x.changedOperation(change)
 	first := x.do(op, "the first")
@@ -53,8 +54,8 @@ func (x *trial) onceElsewhere(flag string, change func(*operation)) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// onceByOtherMethod takes the method that is served here of those that the
-// profile has keys for.
+// onceByOtherMethod sends an operation with another method twice: Options.OtherMethod, or
+// PATCH or PUT if the profile has keys for it and the target serves it.
 func onceByOtherMethod(x *trial) {
 	methods := []string{http.MethodPatch, http.MethodPut}
 	if x.r.o.OtherMethod != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// outcomeCases: the first request has failed.
+// outcomeCases: failures of the first request.
 func outcomeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	marked := append([]string{"replay/not-marked-when-first"}, after...) // they read the mark
@@ -65,9 +65,9 @@ func outcomeCases() []Case {
 	}
 }
 
-// resolvesAfter wants an answer that is no "in progress" within the settle time:
-// a replay, a fresh execution, or the same failure again. effects judges what has
-// happened by then.
+// resolvesAfter sends op again after its failure, until the answer is final, for
+// Options.Settle at most. A replay, a fresh execution, or the same failure is right. effects
+// checks the effects by then. If the operation did not fail, the case is inconclusive.
 func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *operation, failed, again *answer) bool) {
 	if failed.kind == done || failed.kind == busy {
 		x.inconclusive("the operation was to fail (--fail-query, --crash-query) and was answered %s", failed)
@@ -85,15 +85,15 @@ func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *op
 	x.spared(unresolved(again), fine, "an outcome, or the failure again, within "+x.r.o.Settle.String(), "%s under profile %s", again, p.Name)
 }
 
-// fate of an error under its key.
+// The fates of an error under its key.
 const (
 	keptError  = "stored"
 	rerunError = "run again"
 	stuckError = "locked"
 )
 
-// storedOrNot lets an operation fail, repeats it, and compares what became of
-// the answer with what the profile declares.
+// storedOrNot makes an operation fail with status, repeats it, and compares the fate of the
+// answer with the profile. declared returns the profile's word on it.
 func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	op := x.newOperation()
 	x.r.steering.fail(op, status, 0)
@@ -125,9 +125,9 @@ func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	}
 }
 
-// countFailed counts the effects of an operation that failed and was repeated:
-// one at most, whatever became of the error, and one where the repeat claims it.
-// A stored error that is given again as a success confirms what never happened.
+// countFailed checks the effects of an operation that failed and was repeated: one at most,
+// and one if the repeat is a success. A stored error in the form of a success confirms an
+// effect that never was. It returns false if a check failed, or nothing could be counted.
 func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 	if !x.counts() {
 		same := len(again.body) > 0 && bytes.Equal(again.body, failed.body)
@@ -149,8 +149,9 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 	return x.atMost(op, most, n, both) && x.wantEffectOfSuccess(op, again)
 }
 
-// errorFate tells a stored error from a second one: by the mark, or by a body
-// that differs from one execution to the next.
+// errorFate returns the fate of an error under its key. It tells a stored error from a second
+// one by the mark of a replay, or by a body that differs between executions. known is false if
+// they look the same.
 func (x *trial) errorFate(op *operation, first, again *answer) (fate string, known bool) {
 	switch {
 	case again.replayed:
@@ -188,7 +189,7 @@ func (x *trial) errorFate(op *operation, first, again *answer) (fate string, kno
 	return "", false
 }
 
-// declared4xx is what the profile says of this refusal.
+// declared4xx returns the profile's word on a stored refusal: yes, or unknown.
 func (x *trial) declared4xx(first *answer) profile.Fact {
 	if matchesAny(x.r.o.Profile.Stored.Client, first) {
 		return profile.Yes
@@ -196,11 +197,11 @@ func (x *trial) declared4xx(first *answer) profile.Fact {
 	return profile.Unknown
 }
 
+// declared5xx returns the profile's word on stored server errors.
 func (x *trial) declared5xx(*answer) profile.Fact { return x.r.o.Profile.Stored.ServerError }
 
-// transientNotPinned makes an operation fail with 429 and with 503, and repeats
-// it: it is run again, unless the profile declares that server errors are
-// stored.
+// transientNotPinned makes an operation fail with 429 and with 503, and repeats it: it must be
+// run again, unless the profile declares that server errors are stored.
 func transientNotPinned(x *trial) {
 	for _, status := range []int{429, 503} {
 		if status == 503 && x.r.o.Profile.Stored.ServerError == profile.Yes {
@@ -231,8 +232,8 @@ func transientNotPinned(x *trial) {
 	}
 }
 
-// crashEffect makes the handler crash after its effect, and repeats the
-// operation. What happens is recorded and not judged.
+// crashEffect makes the handler crash after its effect, and repeats the operation. The result
+// is an observation.
 func crashEffect(x *trial) {
 	op := x.newOperation()
 	x.r.steering.crash(op, true)

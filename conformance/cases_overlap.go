@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// aroundSpread is how long before and after the expected end of an operation its
-// duplicates are sent, one in each aroundStep.
+// Duplicates are sent from aroundSpread before to aroundSpread after the expected end of an
+// operation, one in each aroundStep.
 const (
 	aroundSpread = 30 * time.Millisecond
 	aroundStep   = 5 * time.Millisecond
@@ -63,8 +63,8 @@ func overlapCases() []Case {
 	}
 }
 
-// aroundCompletion sends one duplicate after the other, from shortly before the
-// expected end to shortly after it.
+// aroundCompletion sends one duplicate after the other around the end of an operation: there
+// is one effect, and one outcome.
 func aroundCompletion(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -99,12 +99,12 @@ func aroundCompletion(x *trial) {
 	})
 }
 
-// longHold is how long the first request is at work when its duplicate arrives.
-// It is the shortest lock that is taught widely.
+// longHold is the age of the first request when its duplicate arrives: the shortest lock that
+// is widely taught.
 const longHold = 5 * time.Second
 
-// longWork sends a duplicate shortly before a long operation ends, and looks for
-// one that was executed.
+// longWork sends a duplicate shortly before the end of a long operation: it must not be
+// executed.
 func longWork(x *trial) {
 	hold := min(longHold+longHold/10, x.r.o.AnswerTimeout*3/4)
 	op := x.newOperation()
@@ -129,8 +129,8 @@ func longWork(x *trial) {
 	x.wantEffects(op, 1, "its reference, which took "+hold.String())
 }
 
-// followerLeaves lets duplicates leave while the leader runs: the others still
-// get one outcome, and there is one effect.
+// followerLeaves lets duplicates leave while the leader runs: the others still get one
+// outcome, and there is one effect.
 func followerLeaves(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -148,8 +148,8 @@ func followerLeaves(x *trial) {
 	})
 }
 
-// withLeavers sends two duplicates that leave, and a third that does not, while
-// a leader runs.
+// withLeavers sends two duplicates that leave, and a third that stays, while a leader runs. It
+// returns the answers to leader and third.
 func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *answer) {
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()
@@ -172,9 +172,8 @@ func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *a
 	return lead.wait(), after.wait()
 }
 
-// leaderLeaves lets the first client leave while its request is handled, with a
-// duplicate waiting: the key resolves, all outcomes are one, and there is one
-// effect.
+// leaderLeaves lets the first client leave during the work, with a duplicate waiting: the key
+// resolves, all outcomes are one, and there is one effect.
 func leaderLeaves(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -192,9 +191,9 @@ func leaderLeaves(x *trial) {
 	})
 }
 
-// leftBehind sends a leader that leaves, and a duplicate before it does, and gives
-// what that one was told. during is false if the leader may have been answered
-// before it left, or have left before the duplicate was there.
+// leftBehind sends a leader, then a duplicate, and lets the leader leave. It returns the
+// answer to the duplicate. during is false if the leader may have been answered before it
+// left, or may have left before the duplicate arrived.
 func (x *trial) leftBehind(op *operation, hold time.Duration) (told *answer, during bool) {
 	gate := x.r.steering.hold(op, hold)
 	defer gate.release()

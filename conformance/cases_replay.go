@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// replayCases: a repeat after the first request has been answered.
+// replayCases: a repeat after the answer to the first request.
 func replayCases() []Case { return slices.Concat(repeatCases(), sameAnswerCases()) }
 
 // repeatCases: a repeat is answered, and has no second effect.
@@ -49,7 +49,7 @@ func repeatCases() []Case {
 	}
 }
 
-// sameAnswerCases: what a repeat is answered.
+// sameAnswerCases: the answer to a repeat, compared with the first.
 func sameAnswerCases() []Case {
 	return []Case{
 		{
@@ -97,8 +97,8 @@ func sameAnswerCases() []Case {
 	}
 }
 
-// replayAnswered repeats an operation: it gets the first outcome. If it does
-// not, the report names a key header that the server does honour.
+// replayAnswered repeats an operation: it gets the first outcome. After a failure the report
+// names another key header, if the server honours one.
 func replayAnswered(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -115,8 +115,8 @@ func replayAnswered(x *trial) {
 	x.wantFirst(op, first, again, where)
 }
 
-// otherCarrier looks whether the server honours keys under another name that is
-// in use: its clients are unprotected without knowing.
+// otherCarrier returns the name of another header under which the server honours keys; "" if
+// it finds none. Clients without that name are unprotected and do not notice.
 func (x *trial) otherCarrier() string {
 	if !x.r.o.inHeader() {
 		return ""
@@ -135,7 +135,7 @@ func (x *trial) otherCarrier() string {
 	return ""
 }
 
-// replayOnce repeats an operation twice: there is one effect.
+// replayOnce repeats an operation twice: there must be one effect.
 func replayOnce(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -152,8 +152,8 @@ func replayOnce(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// onReplay makes a case of a check of the first answer and its replay. A repeat
-// that is "already done", as the profile declares, holds nothing to compare.
+// onReplay returns a case that sends an operation, repeats it, and calls check with both
+// answers. A repeat that is "already done", as the profile declares, skips the case.
 func onReplay(check func(x *trial, first, again *answer)) func(*trial) {
 	return func(x *trial) {
 		op := x.newOperation()
@@ -165,9 +165,8 @@ func onReplay(check func(x *trial, first, again *answer)) func(*trial) {
 	}
 }
 
-// replayOf repeats op and calls check with the first answer and the replay. A repeat
-// that the profile declares as "already done" skips the case; one that is answered
-// otherwise leaves it inconclusive.
+// replayOf repeats op and calls check with its first answer and the replay. An "already done"
+// repeat, as the profile declares, skips the case; any other answer makes it inconclusive.
 func (x *trial) replayOf(op *operation, first *answer, check func(x *trial, first, again *answer)) {
 	again := x.again(op, "the repeat")
 	switch again.kind {
@@ -180,8 +179,8 @@ func (x *trial) replayOf(op *operation, first *answer, check func(x *trial, firs
 	}
 }
 
-// replayHeaders checks that the replay has the content headers and the Location
-// of the first answer.
+// replayHeaders checks that the replay has Content-Type, Content-Encoding and Location of the
+// first answer.
 func replayHeaders(x *trial, first, again *answer) {
 	for _, name := range []string{"Content-Type", "Location", "Content-Encoding"} {
 		before, after := first.header.Get(name), again.header.Get(name)
@@ -189,7 +188,8 @@ func replayHeaders(x *trial, first, again *answer) {
 	}
 }
 
-// markers names the fields that only the replay has, or has otherwise.
+// markers returns the header fields that the replay has and the first answer has not, or has
+// with another value, in words for the report.
 func markers(x *trial, first, again *answer) string {
 	var names []string
 	for _, name := range sortedNames(again.header) {
@@ -210,7 +210,7 @@ func markers(x *trial, first, again *answer) string {
 
 func extent(body []byte) string { return plural(len(body), "byte") }
 
-// yesNo returns yes or no, by b.
+// yesNo returns yes if b is true, else no.
 func yesNo(b bool, yes, no string) string {
 	if b {
 		return yes

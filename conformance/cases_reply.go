@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// The sizes of a large body that are tried, from the largest down by quarters.
+// The sizes of a large body: padBytes, then quarters down to padBytesMin.
 const (
 	padBytes    = 128 << 10
 	padBytesMin = 8 << 10
 )
 
-// replyCases: replays of answers that are hard to keep, and repeats that look
-// otherwise on the way.
+// replyCases: replays of answers that are hard to keep, and repeats that look different on the
+// wire.
 func replyCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -74,8 +74,8 @@ func replyCases() []Case {
 	}
 }
 
-// replayAfterMany sends a hundred other operations before the repeat: the key is
-// still known.
+// replayAfterMany sends a hundred other operations before the repeat: the key must still be
+// known. If fewer than 90 of them succeed the case is inconclusive.
 func replayAfterMany(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -96,7 +96,7 @@ func replayAfterMany(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// several sends n operations at the same time.
+// several sends n new operations at the same time and returns their answers.
 func (x *trial) several(n int, note string) []*answer {
 	answers := make([]*answer, n)
 	var all sync.WaitGroup
@@ -116,7 +116,7 @@ func count(yes bool) int {
 	return 0
 }
 
-// replayLarge repeats an operation with a large body: its answer is not cut.
+// replayLarge repeats an operation with a large body: its answer must not be cut.
 func replayLarge(x *trial) {
 	op, first, ok := x.firstLarge()
 	if !ok {
@@ -133,8 +133,8 @@ func replayLarge(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// firstLarge sends a large body as the first request, a smaller one where the
-// server does not take it.
+// firstLarge sends a large body as a first request, a smaller one if the server refuses it.
+// False: none succeeded, and the case is skipped or inconclusive.
 func (x *trial) firstLarge() (*operation, *answer, bool) {
 	for size := padBytes; size >= padBytesMin; size /= 4 {
 		op := x.newOperation()
@@ -156,8 +156,8 @@ func (x *trial) firstLarge() (*operation, *answer, bool) {
 	return nil, nil, false
 }
 
-// replayOtherHeaders repeats an operation with another date, trace, signature
-// and request id, as clients do: it is the same request.
+// replayOtherHeaders repeats an operation with another date, trace, signature and request id,
+// as clients do: it is the same request.
 func replayOtherHeaders(x *trial) {
 	op := x.newOperation()
 	stamp := func(n string) func(*operation) {
@@ -179,7 +179,8 @@ func replayOtherHeaders(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// replayReply lets the suite's handler answer so.
+// replayReply returns a case that makes the suite's handler answer with, and checks the replay
+// of it. It needs NeedOwned.
 func replayReply(with reply) func(*trial) {
 	return func(x *trial) {
 		op := x.newOperation()
@@ -196,8 +197,7 @@ func replayReply(with reply) func(*trial) {
 	}
 }
 
-// replayWithoutBody repeats an action without a body, whose reference stands in its
-// path.
+// replayWithoutBody repeats an action without a body, with its reference in the path.
 func replayWithoutBody(x *trial) {
 	op := x.newOperation()
 	op.body = nil
@@ -211,8 +211,8 @@ func replayWithoutBody(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// replayGzip repeats an operation whose answer was compressed: the replay says
-// rightly whether it is.
+// replayGzip repeats an operation with a compressed answer: the replay must say rightly
+// whether it is compressed.
 func replayGzip(x *trial) {
 	op := x.newOperation()
 	op.extra = append(op.extra, [2]string{"Accept-Encoding", "gzip"})
@@ -229,7 +229,7 @@ func replayGzip(x *trial) {
 	}
 	x.replayOf(op, first, func(x *trial, first, again *answer) {
 		coded := again.header.Get("Content-Encoding")
-		_, plain := gunzip(again.body)
-		x.want(coded == "gzip" && plain || coded == "" && !plain, "gzip that says so, or plain", "Content-Encoding %q, %s gzip", coded, yesNo(plain, "is", "is not"))
+		_, packed := gunzip(again.body)
+		x.want(coded == "gzip" && packed || coded == "" && !packed, "gzip that says so, or plain", "Content-Encoding %q, %s gzip", coded, yesNo(packed, "is", "is not"))
 	})
 }

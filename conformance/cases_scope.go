@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// scopeCases: what else a key belongs to.
+// scopeCases: the parts of a request, beside the body, that belong to a key.
 func scopeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -56,10 +56,11 @@ func scopeCases() []Case {
 	}
 }
 
-// elsewhere sends the same key and body as something else: it may be refused or
-// executed, but not answered with what the first was answered. That it is refused
-// says nothing unless a request with a key of its own is taken there; flag names
-// what to look at where it is not, and control is the answer to that request, if it was sent.
+// elsewhere sends the same key and body with a change that makes it another operation: it may
+// be refused or executed, but must not get the first outcome. A refusal counts only if the
+// same request succeeds with a key of its own. control is the answer to that, nil if it was
+// not sent. decided is false, and the case inconclusive, if nothing can be said; the report
+// then points at flag.
 func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool, control *answer) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -86,8 +87,7 @@ func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool, c
 	return true, control
 }
 
-// refusedOnly checks that what was refused elsewhere has had no effect beside
-// that of the first request.
+// refusedOnly checks that a request refused elsewhere had no effect beside that of the first.
 func (x *trial) refusedOnly(op *operation, a *answer) {
 	if !x.counts() {
 		return
@@ -98,7 +98,7 @@ func (x *trial) refusedOnly(op *operation, a *answer) {
 	}
 }
 
-// ownAnswer judges a success that must not be the first one's.
+// ownAnswer checks that the success a is not the first request's outcome.
 func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	const expected = "an answer of its own, or a refusal"
 	same, known := sameOutcome(first, a)
@@ -125,7 +125,7 @@ func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	}
 }
 
-// otherMethod tries the method that the options name, else PATCH and then PUT.
+// otherMethod is elsewhere with the method of the options, or with PATCH and then PUT.
 func otherMethod(x *trial) {
 	methods := []string{http.MethodPatch, http.MethodPut}
 	if x.r.o.OtherMethod != "" {
@@ -155,8 +155,8 @@ func otherMethod(x *trial) {
 	}
 }
 
-// otherResource makes two resources, and acts on both with the same key and no
-// body: the second is not given the first one's answer.
+// otherResource makes two resources, and acts on both with the same key and no body: the
+// second must not get the answer for the first.
 func otherResource(x *trial) {
 	var made []*answer
 	for range 2 {
@@ -200,8 +200,8 @@ func otherResource(x *trial) {
 	}
 }
 
-// otherQuery sends the same key with another query, and records whether that is
-// another request.
+// otherQuery sends the same key with another query, and records whether that is another
+// request.
 func otherQuery(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -221,7 +221,7 @@ func otherQuery(x *trial) {
 	}
 }
 
-// freshKey sends the same body under a fresh key: it is executed.
+// freshKey sends the same body under a fresh key: it must be executed.
 func freshKey(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -255,7 +255,7 @@ func freshKey(x *trial) {
 	}
 }
 
-// methodCases: methods that ask for no effect.
+// methodCases: methods without an effect.
 func methodCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -275,7 +275,7 @@ func methodCases() []Case {
 	}
 }
 
-// safeMethod sends a GET with a used key: it gets what a GET without a key gets.
+// safeMethod sends a GET with a used key: it must get the same as a GET without a key.
 func safeMethod(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -294,8 +294,8 @@ func safeMethod(x *trial) {
 	x.should(stored || with.status == without.status, "what GET gives without a key, "+without.String(), "%s", with)
 }
 
-// headOptions sends HEAD and OPTIONS with a fresh key, then the operation
-// itself: the key is still free.
+// headOptions sends HEAD and OPTIONS with a fresh key, then the operation itself: the key must
+// still be free.
 func headOptions(x *trial) {
 	for _, method := range []string{"HEAD", "OPTIONS"} {
 		op := x.newOperation()

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// similarCases: requests that are nearly the same, and repeats that come otherwise
-// than the first.
+// similarCases: requests that are nearly the same, and repeats in another form than the first
+// request.
 func similarCases() []Case { return slices.Concat(similarRequestCases(), otherRepeatCases()) }
 
-// similarRequestCases: requests that differ in little.
+// similarRequestCases: requests with a small difference.
 func similarRequestCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -74,7 +74,7 @@ func similarRequestCases() []Case {
 	}
 }
 
-// otherRepeatCases: repeats that come otherwise than the first: later, plain after packed, two at once.
+// otherRepeatCases: repeats in another form: later, plain after compressed, two at once.
 func otherRepeatCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -116,8 +116,8 @@ func otherRepeatCases() []Case {
 	}
 }
 
-// nestedDiffers sends bodies under one key that differ in one place: inside an
-// object, inside a list, and in a member of its own.
+// nestedDiffers sends bodies under one key that differ in one place: inside an object, inside
+// a list, or in a member of its own.
 func nestedDiffers(x *trial) {
 	for _, c := range []struct{ what, name, one, two string }{
 		{"a member inside an object", "delivery", `{"to":{"city":"Aachen"}}`, `{"to":{"city":"Bremen"}}`},
@@ -133,12 +133,12 @@ func nestedDiffers(x *trial) {
 	}
 }
 
-// pauseWait is how long after its answer a key is asked for again.
+// pauseWait is the time between an answer and the repeat after a pause.
 const pauseWait = 2 * time.Second
 
-// oneNumber changes one number of the body, and repeats that for up to four
-// numbers: each is another request. A server that compares chosen members may
-// miss one.
+// oneNumber changes one number of the body, for up to four numbers, each with a key of its
+// own: each changed body is another request. A server that compares chosen members may miss
+// one.
 func oneNumber(x *trial) {
 	op := x.newOperation()
 	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}\]])`)
@@ -161,14 +161,14 @@ func oneNumber(x *trial) {
 	}
 }
 
-// bumped is a number that is one higher.
+// bumped returns a number that is one higher. digits must have nine digits at most.
 func bumped(digits []byte) []byte {
 	changed := bumpNumbers([]byte(`{"n":` + string(digits) + `}`))
 	return changed[len(`{"n":`) : len(changed)-1]
 }
 
-// wantOther judges the answer to a request that differs from the first in its
-// body, though both have one reference: it is refused, and nothing has happened.
+// wantOther checks the answer a to a request that differs from the first in its body, under
+// the same key and reference: it is refused, and has no effect.
 func (x *trial) wantOther(op *operation, first, a *answer) {
 	if a.kind == noAnswer {
 		x.inconclusive("the other request met no answer: %s", a)
@@ -190,8 +190,8 @@ func (x *trial) wantOther(op *operation, first, a *answer) {
 	}
 }
 
-// largeNumbers sends two numbers under one key that are equal as 64-bit floats
-// and differ by one: they are two requests.
+// largeNumbers sends two numbers under one key that differ by one and are equal as 64-bit
+// floats: they are two requests.
 func largeNumbers(x *trial) {
 	op := x.newOperation()
 	number := func(n string) func(*operation) {
@@ -204,8 +204,8 @@ func largeNumbers(x *trial) {
 	x.wantOther(op, first, x.do(op.with(number("9007199254740993")), "a number that is higher by one"))
 }
 
-// plainAfterGzip repeats an operation without Accept-Encoding whose answer was
-// compressed: the replay is plain, or says that it is not.
+// plainAfterGzip repeats an operation with a compressed answer, without Accept-Encoding: the
+// replay must be plain, or say that it is not.
 func plainAfterGzip(x *trial) {
 	op := x.newOperation()
 	zipped := op.with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{"Accept-Encoding", "gzip"}) })
@@ -230,7 +230,8 @@ func plainAfterGzip(x *trial) {
 	x.want(packed == says, "plain bytes, or gzip that says so", "Content-Encoding %q, and the body %s gzip", again.header.Get("Content-Encoding"), yesNo(packed, "is", "is not"))
 }
 
-// pipelined writes the same request twice in one piece.
+// pipelined writes the same request twice in one piece: there must be one effect and one
+// outcome.
 func pipelined(x *trial) {
 	op := x.newOperation()
 	l := x.dial("both")

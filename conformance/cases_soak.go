@@ -11,14 +11,14 @@ import (
 // oasisHeader carries the key in OASIS Repeatable Requests.
 const oasisHeader = "Repeatability-Request-ID"
 
-// The size of a soak: a few clients that quarrel over a few keys.
+// The size of a soak: a few clients with the same few keys.
 const (
 	soakKeys    = 4
 	soakClients = 6
 	soakSteps   = 8
 )
 
-// soakCases: random sequences of sends, for what no other case tries.
+// soakCases: random sequences of sends, for faults that no other case tries.
 func soakCases() []Case {
 	return []Case{{
 		ID: "soak/linearizable", Level: LevelSafety, Needs: []Need{NeedEffects},
@@ -31,8 +31,9 @@ func soakCases() []Case {
 	}}
 }
 
-// soak draws a program from the seed: sends, duplicates, other bodies, clients
-// that leave. How requests interleave is the machine's doing and not the seed's.
+// soak lets clients send random requests at once: first requests, duplicates, other bodies,
+// and some that leave. The seed decides them, but not their order between clients. Then each
+// key is judged; the first failure ends the case.
 func soak(x *trial) {
 	ops := make([]*operation, soakKeys)
 	others := make([]*operation, soakKeys)
@@ -57,8 +58,8 @@ func soak(x *trial) {
 				case roll != 0:
 					histories[k] = append(histories[k], a)
 				case a.kind == done:
-					// Whichever body came first holds the key; here it is not the
-					// one that counts, so the key is judged without it.
+					// The other body came first and holds the key: the history of the
+					// first body does not count.
 					wrong = append(wrong, others[k].ref)
 				}
 				mu.Unlock()
@@ -73,8 +74,9 @@ func soak(x *trial) {
 	}
 }
 
-// soakStep sends one request: another body, one that leaves by FIN or RST, a
-// chunked one, or a plain one.
+// soakStep sends one request on a connection of its own and returns its answer. roll chooses
+// it: 0 another body, 1 and 2 a client that leaves, 3 a chunked body, other values a plain
+// one.
 func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 	l := x.dial(lane)
 	defer x.park(l)
@@ -96,8 +98,8 @@ func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 	return l.receive()
 }
 
-// soakVerdict judges one key. Both bodies together have one effect at most, and
-// whichever holds the key is given its outcome.
+// soakVerdict judges one key: both bodies together have one effect at most, and the one with
+// the key gets its outcome. wrong holds the references of the other bodies that succeeded.
 func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong string) {
 	final := x.resolve(op, "at the end")
 	n, ok := x.settledEffects(op.ref, count(final.outcome()))
@@ -129,7 +131,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 	x.spared(r.harm, r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
 }
 
-// oasisCases: the one specification that refuses expired keys.
+// oasisCases: OASIS Repeatable Requests, the one specification that refuses expired keys.
 func oasisCases() []Case {
 	return []Case{{
 		ID: "oasis/repeatable-requests", Level: LevelMust, Needs: []Need{NeedOASIS},
@@ -143,8 +145,8 @@ func oasisCases() []Case {
 	}}
 }
 
-// repeatable checks the result header for an accepted and a refused request, and
-// 412 for one that was first sent a year ago.
+// repeatable checks the result header for an accepted and a refused request, and 412 for a
+// request that was first sent a year ago.
 func repeatable(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)

@@ -6,14 +6,14 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// drafted reports whether the profile follows the draft, which asks for a
-// structured-field String. Elsewhere its rules on spelling are only observed.
+// drafted reports whether the profile follows the draft, with keys as structured-field
+// Strings. For other profiles its rules on spelling are observations.
 func (x *trial) drafted() bool {
 	p := x.r.o.Profile
 	return p.Encoding == profile.SFString || strings.HasPrefix(p.Name, "draft")
 }
 
-// spellingCases: how a key is written into the header.
+// spellingCases: spellings of a key in the header.
 func spellingCases() []Case {
 	needs := []Need{NeedHeader, NeedAlphabet}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -48,13 +48,13 @@ func spellingCases() []Case {
 	}
 }
 
-// spelled is an operation whose key stands on the wire like this.
+// spelled returns a copy of op with these values in its key headers, one for each line.
 func spelled(op *operation, lines ...string) *operation {
 	return op.with(func(dup *operation) { dup.lines = lines })
 }
 
-// sfAccepted sends a key as a quoted structured-field String, then one with
-// escapes. Where the profile does not ask for quotes, a refusal is allowed.
+// sfAccepted sends a key as a quoted structured-field String, and repeats it, then one with
+// escapes. If the profile does not ask for quotes, a refusal is allowed.
 func sfAccepted(x *trial) {
 	op := x.newOperation()
 	quoted := spelled(op, quote(op.key))
@@ -81,8 +81,7 @@ func sfAccepted(x *trial) {
 	x.judge(errored, escaped.status < 500 && escaped.kind != noAnswer, VerdictFail, "success, or 400", "%s for a key with escapes", escaped)
 }
 
-// quotedEqualsBare sends a key bare and then quoted, and records whether they
-// are one key.
+// quotedEqualsBare sends a key bare and then quoted, and records whether they are one key.
 func quotedEqualsBare(x *trial) {
 	op := x.newOperation()
 	first := x.do(spelled(op, op.key), "bare")
@@ -102,8 +101,9 @@ func quotedEqualsBare(x *trial) {
 	}
 }
 
-// opaque reports whether the server takes keys as they stand, quotes and all: a
-// quoted key and the same key bare are both taken, and are two keys.
+// opaque reports whether the server keeps the quotes as a part of the key: a quoted and a bare
+// key are both accepted, and are two keys. It sends two operations; false also means that it
+// could not tell.
 func (x *trial) opaque() bool {
 	op, other := x.newOperation(), x.newOperation()
 	other.key = op.key
@@ -121,9 +121,8 @@ func (x *trial) opaque() bool {
 	return ok && n == 1
 }
 
-// malformedRejected sends quoted keys that do not end well: they are refused
-// without an effect. Servers that take keys as they stand may accept them as
-// keys.
+// malformedRejected sends quoted keys with a wrong end: they must be refused without an
+// effect. A server that keeps quotes as a part of the key may accept them.
 func malformedRejected(x *trial) {
 	lax := !x.drafted() || x.opaque()
 	for _, tail := range []string{"", `"x`, `";=1`} {
@@ -146,7 +145,7 @@ func malformedRejected(x *trial) {
 	}
 }
 
-// keptOnce repeats a request whose odd key was accepted: it is not executed again.
+// keptOnce repeats a request with an odd key that was accepted: it must not be executed again.
 func (x *trial) keptOnce(op *operation, first *answer) {
 	again := x.again(op, "the repeat")
 	same, known := sameOutcome(first, again)
@@ -158,8 +157,8 @@ func (x *trial) keptOnce(op *operation, first *answer) {
 	}
 }
 
-// parametersIgnored sends one quoted key with two different parameters: they are
-// one key, where the profile spells keys as structured fields.
+// parametersIgnored sends one quoted key with two different parameters: under a profile with
+// structured fields they are one key.
 func parametersIgnored(x *trial) {
 	if x.drafted() && x.opaque() {
 		x.seen("keys are taken as they stand, parameters and all")
@@ -183,7 +182,7 @@ func parametersIgnored(x *trial) {
 	x.wantFirst(op, first, again, " with another parameter")
 }
 
-// twoLines sends a request with two key headers: it is refused without an
+// twoLines sends a request with two different key headers: it must be refused without an
 // effect.
 func twoLines(x *trial) {
 	op, other := x.newOperation(), x.newOperation()

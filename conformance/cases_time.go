@@ -26,7 +26,8 @@ func timeCases() []Case {
 	}
 }
 
-// notBefore asks at two thirds of the window.
+// notBefore repeats an operation at two thirds of the window: it gets the first outcome. A
+// repeat that comes later than planned is inconclusive.
 func notBefore(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -44,8 +45,8 @@ func notBefore(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// expires repeats an operation after its key's window: it is executed anew, or
-// refused with 412. Other answers are recorded.
+// expires repeats an operation after its key's window: it must be executed again, or refused
+// with 412. Other answers are observations.
 func expires(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -134,8 +135,9 @@ func restartCases() []Case {
 	}
 }
 
-// survived reports whether the witness still counts an effect from before the
-// restart: one that has forgotten counts too little ever after.
+// survived reports whether the witness still counts op's effect from before the restart. If
+// not, the case is inconclusive: its counts are too low from now on. Without a counter it
+// returns true.
 func (x *trial) survived(op *operation) bool {
 	if !x.counts() {
 		return true
@@ -148,10 +150,12 @@ func (x *trial) survived(op *operation) bool {
 	return ok
 }
 
-// comeBack is how long a target may take at least until it takes connections again.
+// comeBack is the least time that a target is given to accept connections again.
 const comeBack = 10 * time.Second
 
-// restart kills the target and waits until it takes connections again.
+// restart kills the target and waits until it accepts connections again. False: it did not,
+// and the case is inconclusive. From the call on, refused connections are no failure of the
+// transport.
 func (x *trial) restart() bool {
 	x.calm = true
 	if err := x.r.o.Restart(x.ctx); err != nil {
@@ -175,9 +179,9 @@ func (x *trial) restart() bool {
 	return false
 }
 
-// killed kills the target while an operation is at work, waits until it is back, and
-// sends the operation again. It returns the operation with its last answer, or false,
-// and the case is inconclusive, if the target was not killed during the work.
+// killed kills the target while an operation is at work, waits until it is back, and sends the
+// operation again. It returns the operation with its last answer. False: the target was not
+// killed during the work, and the case is inconclusive.
 func (x *trial) killed() (*operation, *answer, bool) {
 	x.calm = true
 	op := x.newOperation()

@@ -54,7 +54,7 @@ func tokenCases() []Case {
 	}
 }
 
-// wantRefused sends an operation that has to be refused, and to have no effect.
+// wantRefused sends an operation and checks that it is refused and has no effect.
 func (x *trial) wantRefused(op *operation, note string) {
 	a := x.do(op, note)
 	if a.kind == noAnswer {
@@ -65,8 +65,8 @@ func (x *trial) wantRefused(op *operation, note string) {
 	x.notExecuted(op, a, "the request "+note)
 }
 
-// token fetches a key for an operation, as its caller. Without one the operation
-// has an empty key, which the server refuses.
+// token fetches a key for an operation, as its caller, and returns it; "" if there is none. An
+// operation with an empty key is refused by the server.
 func (x *trial) token(op *operation) string {
 	_, _, pointer := x.tokenRequest(op)
 	a := x.do(x.tokenFetch(op), "a token is fetched")
@@ -82,7 +82,7 @@ func (x *trial) token(op *operation) string {
 	return strings.TrimSpace(string(a.body))
 }
 
-// tokenFetch is the request that fetches a token for the operation.
+// tokenFetch returns the request that fetches a key for the operation.
 func (x *trial) tokenFetch(op *operation) *operation {
 	method, target, _ := x.tokenRequest(op)
 	return op.with(func(dup *operation) {
@@ -90,11 +90,13 @@ func (x *trial) tokenFetch(op *operation) *operation {
 	})
 }
 
-// tokenDefault is where a token stands in the JSON of an answer, if nobody says otherwise.
+// tokenDefault is the JSON pointer to a key in an answer, if neither options nor profile name
+// one.
 const tokenDefault = "/token"
 
-// tokenRequest is how a token for the operation is fetched, and where it is in the answer: as Options.TokenPath says, else
-// the profile.
+// tokenRequest returns method and target of the request for a key, and the JSON pointer to the
+// key in its answer: from Options.TokenPath, or else from the profile. One of them must have a
+// path.
 func (x *trial) tokenRequest(op *operation) (method, target, pointer string) {
 	if x.r.o.TokenPath != "" {
 		return cmp.Or(x.r.o.TokenMethod, http.MethodGet), x.r.o.TokenPath, cmp.Or(x.r.o.TokenPointer, tokenDefault)

@@ -7,32 +7,31 @@ import (
 	"sync"
 )
 
-// confirm tries each case that failed once again by itself, with new keys: a
-// failure that comes and goes is a race, and a race is a defect, but its odds
-// matter. What fails only beside other cases, without an effect or an answer
-// that proves it, is not decided.
+// confirm tries each failed case again by itself, with new keys, and adds the odds to its
+// result. A failure that comes and goes is a race, and stays a failure. A failure that never
+// comes again, and that no effect or answer proves, becomes inconclusive. Only one goroutine
+// may be at work on results: confirm takes no lock.
 func (r *runner) confirm(ctx context.Context, cases []Case) {
 	if r.o.Reruns < 1 || r.o.Repeat > 1 {
 		return
 	}
 	for id, tries := range r.playAgain(ctx, cases) {
 		r.settleAll(ctx, tries)
-		result := r.found[id]
+		result, _ := r.progress.result(id)
 		failed := countFailed(tries)
 		result.Odds = fmt.Sprintf("failed %d/%d", failed+1, len(tries)+1)
-		r.failedAlways[id] = failed == len(tries)
 		if failed == 0 && len(tries) > 0 && !r.book[id].Alone && !result.proved {
 			result.Verdict = VerdictInconclusive
 			result.Reason = fmt.Sprintf("it failed beside other cases (%s), and not once in %d times by itself; --parallel 1 runs the cases one by one", result.Actual, len(tries))
 			result.Findings = append(result.Findings, Finding{Verdict: VerdictInconclusive, Text: result.Reason})
 		}
-		r.found[id] = result
+		r.progress.confirm(result, failed == len(tries))
 	}
 }
 
-// playAgain tries each case that failed as often as Options.Reruns says, and gives the trials by
-// the case's id. What has failed by waiting is tried again beside the others that have: the
-// waits do not add up.
+// playAgain tries each failed case Options.Reruns times and returns the ended trials, by case
+// id. Cases that failed after a long wait run beside each other, so that the waits do not add
+// up. Trials that ctx has cut short are left out.
 func (r *runner) playAgain(ctx context.Context, cases []Case) map[string][]*trial {
 	again := map[string][]*trial{}
 	var mu sync.Mutex
@@ -48,7 +47,7 @@ func (r *runner) playAgain(ctx context.Context, cases []Case) map[string][]*tria
 	var waiting sync.WaitGroup
 	for i := range cases {
 		c := &cases[i]
-		result := r.found[c.ID]
+		result, _ := r.progress.result(c.ID)
 		if result.Verdict != VerdictFail || result.Odds != "" {
 			continue
 		}

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// effects counts the effects of one reference, and remembers which witness did. If
-// they cannot be counted ok is false, and the case becomes inconclusive.
+// effects returns the number of effects of a reference. Without a counter it is the number of
+// distinct names in answers, and may be too low. ok is false if effects cannot be counted: the
+// case is then inconclusive already, and the caller returns.
 func (x *trial) effects(ref string) (n int, ok bool) {
 	if why := x.r.blind(); why != "" {
 		x.inconclusive("%s", why)
@@ -31,28 +32,29 @@ func (x *trial) effects(ref string) (n int, ok bool) {
 	return n, true
 }
 
-// counts reports whether a witness counts effects: they are not only inferred.
+// counts reports whether the witness counts effects. If not, counts are inferred from answers:
+// never too high, and perhaps too low.
 func (x *trial) counts() bool {
 	w := x.r.learnt.witness
 	return x.r.steering.ownsHandler() || x.r.blind() == "" && (w == WitnessCounted || w == WitnessListed)
 }
 
-// names are the effects that answers have named, by reference. An effect belongs
-// to the reference that it was first named for: the same name under another
-// reference is the answer to another operation, and no second effect.
+// names holds the effects named in answers of one trial, by reference. A name belongs to the
+// reference for which the run saw it first. Under another reference it means that the server
+// gave the answer to another operation, and is no second effect. The trial's lock guards it.
 type names struct {
 	all   []named
-	owner *owners // of the run
+	owner *owners // shared by all trials of the run
 }
 
-// owners says for which reference an effect was first named in this run. It may
-// be used by several goroutines.
+// owners maps each name of an effect to the reference for which the run saw it first. It is
+// safe for concurrent use; the zero value is ready.
 type owners struct {
 	mu sync.Mutex
-	of map[string]string
+	of map[string]string // references by name; nil until the first claim
 }
 
-// claim gives a name to a reference unless it has an owner, and says who has it.
+// claim returns the reference that owns name. A name without an owner goes to ref.
 func (o *owners) claim(name, ref string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -65,13 +67,14 @@ func (o *owners) claim(name, ref string) string {
 	return o.of[name]
 }
 
-// named is one answer's name of an effect: an id, a Location, or both.
+// named is the name of an effect in one answer: an id, a Location, or both.
 type named struct {
 	ref, id, place string
-	own            bool // no other reference had the name before
+	own            bool // ref owns both names
 }
 
-// saw notes what an answer to this reference names.
+// saw adds the names in an answer to an operation with this reference. An answer without a
+// name adds nothing.
 func (s *names) saw(ref string, a *answer) {
 	if a.id == "" && a.place == "" {
 		return
@@ -81,8 +84,8 @@ func (s *names) saw(ref string, a *answer) {
 	s.all = append(s.all, n)
 }
 
-// count is the number of distinct effects of a reference. An answer that has
-// lost its id is known by its Location.
+// count returns the number of distinct effects named for a reference: its ids, and Locations
+// that never came with an id.
 func (s *names) count(ref string) int {
 	ids, places := map[string]bool{}, map[string]bool{}
 	for _, n := range s.all {
@@ -99,16 +102,18 @@ func (s *names) count(ref string) int {
 	return len(ids) + len(places)
 }
 
-// claim is a count that has to hold when late effects have had their time.
+// claim is a count of effects for a second look, after late effects have had their time.
 type claim struct {
-	ref, what  string
-	most, seen int
+	ref  string
+	what string // the subject in the report: "its reference"
+	most int    // a higher count is a failure
+	seen int    // the first count
 }
 
-// wantEffects checks how many effects an operation's reference had. One too many, and
-// one too few, is a matter of safety, whatever the level of the case. A count that is too
-// low is asked for again for a moment; one that is only inferred cannot be too low,
-// since it misses every effect whose answer was lost.
+// wantEffects checks that op's reference has exactly want effects; what names the reference in
+// the report. Every miss is a matter of safety. A count below want is repeated for a moment
+// (settledEffects), and holds if it is only inferred. False: the check failed, or nothing
+// could be counted.
 func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	n, ok := x.settledEffects(op.ref, want)
 	if !ok {
@@ -121,14 +126,15 @@ func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	return x.spared(lost, n == want || !x.counts(), plural(want, "effect")+" of "+what, "%s of %s", x.counted(n), what)
 }
 
-// atMost checks that a count is not too high, now and after late effects.
+// atMost checks that the count n of op's reference is at most most. It also registers a claim,
+// so that a later effect fails the case, too. It returns true if n is small enough now.
 func (x *trial) atMost(op *operation, most, n int, what string) bool {
 	x.claims = append(x.claims, claim{ref: op.ref, what: what, most: most, seen: n})
 	return n <= most || x.spared(tooMany(most), false, plural(most, "effect")+" of "+what, "%s of %s", x.counted(n), what)
 }
 
-// wantEffectOfSuccess checks that an operation whose success was reported had an
-// effect, if effects can be counted.
+// wantEffectOfSuccess checks that op has an effect if a is a success. It returns true without
+// a look if a is none, or if effects cannot be counted.
 func (x *trial) wantEffectOfSuccess(op *operation, a *answer) bool {
 	if !a.outcome() || !x.counts() {
 		return true
@@ -137,7 +143,7 @@ func (x *trial) wantEffectOfSuccess(op *operation, a *answer) bool {
 	return ok && x.spared(lost, n > 0, "a success that has an effect", "%s, and no effect", a)
 }
 
-// tooMany is what an effect too many shows, where most were asked for.
+// tooMany returns the harm of an effect beyond most: unasked if most is 0, else twice.
 func tooMany(most int) harm {
 	if most == 0 {
 		return unasked
@@ -145,8 +151,8 @@ func tooMany(most int) harm {
 	return twice
 }
 
-// counted is a number of effects in words. Without a witness an effect is seen only
-// if an answer names it, so that there may have been more.
+// counted returns n effects in words. Without a counter the words say that there may have been
+// more.
 func (x *trial) counted(n int) string {
 	switch {
 	case x.counts():
@@ -157,7 +163,9 @@ func (x *trial) counted(n int) string {
 	return plural(n, "effect") + " that answers name"
 }
 
-// settledEffects counts, again and again for a while where there are too few.
+// settledEffects returns the number of effects, like effects. While a counter shows fewer than
+// want it asks again, for a second at least if Options.Settle allows it, and returns the last
+// count. It returns at once if effects are only inferred.
 func (x *trial) settledEffects(ref string, want int) (int, bool) {
 	deadline := time.Now().Add(min(x.r.o.Settle, max(time.Second, x.r.o.EffectWait)))
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
@@ -168,8 +176,9 @@ func (x *trial) settledEffects(ref string, want int) (int, bool) {
 	}
 }
 
-// settleAll gives late effects their time, and counts again. It is not cut short
-// by the bound of a case, and sends nothing to the target but what a witness asks.
+// settleAll waits until late effects of all tries have had their time, and counts again. It
+// blocks for Options.EffectWait at most, all tries at once, and ends early with ctx. The bound
+// of a case does not end it. It asks the witness only.
 func (r *runner) settleAll(ctx context.Context, tries []*trial) {
 	var all sync.WaitGroup
 	for _, x := range tries {
@@ -178,8 +187,8 @@ func (r *runner) settleAll(ctx context.Context, tries []*trial) {
 	all.Wait()
 }
 
-// settle does this for one trial: it waits until Options.EffectWait after its last
-// answer, and a count that has become too high fails it.
+// settle is settleAll for one ended trial. It adds a finding to the trial for each claim that
+// has become too high, so that result must come after it.
 func (r *runner) settle(ctx context.Context, x *trial) {
 	if len(x.claims) == 0 || !x.counts() {
 		return
@@ -204,8 +213,8 @@ func (r *runner) settle(ctx context.Context, x *trial) {
 // recountParallel is how many counts are asked for at once.
 const recountParallel = 16
 
-// recount asks for the counts of claims again; a witness that does not answer
-// counts nothing.
+// recount asks the witness for the count of each claim, recountParallel at once. The result is
+// parallel to claims; 0 also means that the witness gave no answer.
 func (r *runner) recount(ctx context.Context, claims []claim) []int {
 	counts := make([]int, len(claims))
 	places := make(chan struct{}, recountParallel)
@@ -223,13 +232,13 @@ func (r *runner) recount(ctx context.Context, claims []claim) []int {
 	return counts
 }
 
-// note is a line of the effects in the report.
+// note is one count of effects in the report, by the name of its subject.
 type note struct {
 	what string
 	n    int
 }
 
-// noteEffects puts a count into the report; the last of one name stands.
+// noteEffects puts a count into the report, in place of an earlier one with the same name.
 func (x *trial) noteEffects(what string, n int) {
 	if i := slices.IndexFunc(x.notes, func(had note) bool { return had.what == what }); i >= 0 {
 		x.notes[i].n = n
@@ -238,7 +247,8 @@ func (x *trial) noteEffects(what string, n int) {
 	x.notes = append(x.notes, note{what: what, n: n})
 }
 
-// recountNote raises a count that stands in the report already.
+// recountNote raises the count with this name in the report. A lower n, or a name without a
+// count, changes nothing.
 func (x *trial) recountNote(what string, n int) {
 	for i := range x.notes {
 		if x.notes[i].what == what {
@@ -247,8 +257,8 @@ func (x *trial) recountNote(what string, n int) {
 	}
 }
 
-// noted joins the counts of effects, for the report. What was only inferred is no
-// count: there may have been more.
+// noted returns the counts as one line of the report: "the first: 1, its reference: at least
+// 1". Without a counter a number is a lower bound.
 func (x *trial) noted() string {
 	var parts []string
 	for _, n := range x.notes {
@@ -273,9 +283,10 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// wantFirst checks that a repeat was given the outcome of the first request. Two
-// answers that name nothing are told apart by the mark of a replay or by the
-// witness; without either nothing is known.
+// wantFirst checks that again has the outcome of first, both answers to op. where follows the
+// answers in the report; it may be "". Answers without a name in common are compared by the
+// mark of a replay, or else by the count of effects. False: the check failed, or the case is
+// inconclusive.
 func (x *trial) wantFirst(op *operation, first, again *answer, where string) bool {
 	const expected = "the outcome of the first request"
 	if !again.outcome() {
@@ -300,8 +311,8 @@ func (x *trial) wantFirst(op *operation, first, again *answer, where string) boo
 	return x.atMost(op, 1, n, "its reference") && x.spared(lost, n == 1, "1 effect of both answers", "%s of both answers", plural(n, "effect"))
 }
 
-// twoNames is what two successes under one key show that name two effects: these have
-// happened, unless a witness counts no more than one.
+// twoNames returns the harm of two successes of op with different names: twice, or otherwise
+// if a counter shows one effect only. It registers a claim for late effects.
 func (x *trial) twoNames(op *operation) harm {
 	if !x.counts() {
 		return twice
@@ -317,7 +328,7 @@ func (x *trial) twoNames(op *operation) harm {
 	return otherwise
 }
 
-// sameOrTwice is what two successes under one key show, where they name two effects.
+// sameOrTwice returns ownHarm if same is true, else the harm of twoNames.
 func (x *trial) sameOrTwice(op *operation, same bool) harm {
 	if same {
 		return ownHarm
@@ -325,8 +336,8 @@ func (x *trial) sameOrTwice(op *operation, same bool) harm {
 	return x.twoNames(op)
 }
 
-// unresolved is what a last answer shows that is no outcome: the key is stuck, or the
-// request is refused.
+// unresolved returns the harm of a last answer without an outcome: stuck if the key does not
+// resolve, denied if the request is refused.
 func unresolved(a *answer) harm {
 	if a.kind == busy || a.kind == noAnswer || a.kind == broken {
 		return stuck
@@ -334,7 +345,8 @@ func unresolved(a *answer) harm {
 	return denied
 }
 
-// wantOutcome checks that a key resolved: the last answer is the outcome.
+// wantOutcome checks that the last answer under a key is its outcome. It returns the result of
+// the check.
 func (x *trial) wantOutcome(a *answer, expected, format string, args ...any) bool {
 	return x.spared(unresolved(a), a.outcome(), expected, format, args...)
 }

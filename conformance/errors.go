@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// The errors of Run, to be matched with errors.Is. What the target does wrong
-// is never an error; it stands in the report.
+// The errors of Run, for errors.Is. Faults of the target are in the report, never in an error.
 var (
 	// ErrUsage: the options are wrong, name a case that does not exist, or
 	// leave none to run. Nothing was sent.
@@ -19,7 +18,7 @@ var (
 	ErrRefuses = errors.New("conformance: the target does not take an operation")
 )
 
-// UsageError is what is wrong with the options, in one line. It matches ErrUsage.
+// UsageError is a mistake in the options, in one line. It matches ErrUsage.
 type UsageError struct {
 	// Option names the field of Options.
 	Option string
@@ -33,6 +32,7 @@ func (e *UsageError) Error() string { return "conformance: " + e.Option + ": " +
 // Unwrap makes the error match ErrUsage.
 func (e *UsageError) Unwrap() error { return ErrUsage }
 
+// usage returns a *UsageError for the field of Options named option.
 func usage(option, format string, args ...any) error {
 	return &UsageError{Option: option, Detail: fmt.Sprintf(format, args...)}
 }

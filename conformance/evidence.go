@@ -16,17 +16,19 @@ const (
 	showsMax = 40
 )
 
-// evidence is the exchanges of a trial that are kept. The trial's lock guards it.
+// evidence holds the exchanges of a trial for the report, exchangesMax at most. The trial's
+// lock guards it.
 type evidence struct {
 	kept    []Exchange
-	numbers []int // of each kept exchange, from 0, all exchanges counted
-	made    int   // exchanges so far
-	// What was sent since the last finding begins at mark; before is the mark
-	// before that.
+	numbers []int // parallel to kept: the number of the exchange, from 0 over all exchanges
+	made    int   // exchanges so far, dropped ones included
+	// mark is the number of the first exchange since the last finding, before the same for the
+	// finding before that.
 	mark, before int
 }
 
-// add keeps an exchange, in the place of an older one where there is no room.
+// add keeps an exchange. If evidence is full, the exchange in the middle is dropped: the first
+// and the last ones stay.
 func (e *evidence) add(one Exchange) {
 	if len(e.kept) == exchangesMax {
 		e.kept = slices.Delete(e.kept, exchangesMax/2, exchangesMax/2+1)
@@ -36,7 +38,7 @@ func (e *evidence) add(one Exchange) {
 	e.made++
 }
 
-// left is how many exchanges were not kept.
+// left returns the number of exchanges that add has dropped.
 func (e *evidence) left() int { return e.made - len(e.kept) }
 
 // endFinding marks the end of the exchanges of one finding: what is sent later belongs
@@ -48,9 +50,10 @@ func (e *evidence) endFinding() {
 	}
 }
 
-// show marks the exchanges that show a finding which is made now, and no others:
-// those since the finding before it, and earlier ones with the same key or
-// reference as any of them.
+// show marks the exchanges for the finding that is made now, and unmarks all others. Marked
+// are the exchanges since the last finding, and earlier ones with the key or reference of a
+// marked one. Of more than showsMax exchanges since the last finding only the last is taken.
+// The caller holds the lock of the trial.
 func (e *evidence) show() {
 	from, to := e.mark, e.made
 	if from == to {
@@ -84,8 +87,8 @@ func (e *evidence) show() {
 	}
 }
 
-// related reports whether an exchange has the key or the reference of one that
-// is marked.
+// related reports whether the kept exchange i has the key or the reference of a marked one.
+// part is parallel to kept: true for marked exchanges.
 func (e *evidence) related(i int, part []bool) bool {
 	x := &e.kept[i]
 	for j := range e.kept {
@@ -97,7 +100,9 @@ func (e *evidence) related(i int, part []bool) bool {
 	return false
 }
 
-// record remembers what an exchange says, and keeps it as evidence.
+// record takes note of an exchange that has ended: its time, the first failure of transport or
+// budget, and the names in a success. It keeps the exchange as evidence unless the link is
+// silent.
 func (x *trial) record(l *link, a *answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -113,14 +118,14 @@ func (x *trial) record(l *link, a *answer) {
 	}
 }
 
-// keep keeps an exchange as evidence.
+// keep keeps an exchange as evidence, also that of a silent link.
 func (x *trial) keep(l *link, a *answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.keepLocked(l, a)
 }
 
-// keepLocked is keep for a caller that holds mu.
+// keepLocked is keep for a caller that holds x.mu.
 func (x *trial) keepLocked(l *link, a *answer) {
 	e := Exchange{
 		At: max(millis(a.started.Sub(x.begun)), 0), Took: math.Max(millis(a.ended.Sub(a.started)), 0),
@@ -147,8 +152,9 @@ func headerOf(fields [][2]string) map[string][]string {
 	return h
 }
 
-// newMessage keeps a body of at most limit bytes as text: the whole of it, else
-// the whole but for a long run of one character, else its beginning.
+// newMessage returns header and body as a report keeps them. A body over limit bytes loses its
+// longest run of one ASCII character if that makes it fit; otherwise it is cut to limit bytes.
+// Invalid UTF-8 becomes U+FFFD. It shares nothing with its arguments.
 func newMessage(header map[string][]string, body []byte, limit int) *Message {
 	m := &Message{BodyBytes: int64(len(body)), Header: make(map[string][]string, len(header))}
 	for name, values := range header {
@@ -167,7 +173,8 @@ func newMessage(header map[string][]string, body []byte, limit int) *Message {
 	return m
 }
 
-// keepBytes keeps the values of a field as bytes, too.
+// keepBytes adds the values of a field to HeaderBytes, since Header in JSON cannot hold bytes
+// outside UTF-8.
 func (m *Message) keepBytes(name string, values []string) {
 	if m.HeaderBytes == nil {
 		m.HeaderBytes = map[string][][]byte{}
@@ -177,7 +184,8 @@ func (m *Message) keepBytes(name string, values []string) {
 	}
 }
 
-// longestRun is where one byte stands most often in a row, and how often.
+// longestRun returns start and length of the longest run of one byte, the first of equals; 0
+// and 0 for an empty body.
 func longestRun(body []byte) (at, n int) {
 	for i := 0; i < len(body); {
 		end := i + 1

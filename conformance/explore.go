@@ -24,20 +24,22 @@ const (
 	exploreLimit = 4
 )
 
-// search is one search: what it may draw, and what it has found.
+// search is one search with Options.Explore: its drawer, and its findings. One goroutine uses
+// it; only the plays of a batch run beside each other.
 type search struct {
 	*runner
 	drawer    drawer
-	tried     map[string]int // sequences that were judged, by relation
-	untaken   map[string]int // sequences that the target did not take, by relation
-	results   []Result       // of findings
-	free      freedoms       // what the server does where it is free
-	odd       map[string]int // how often a contradiction did not come again, by id
-	histories int
+	tried     map[string]int // judged sequences, by relation
+	untaken   map[string]int // sequences with requests that the target refuses under any key, by relation
+	results   []Result       // of findings, odd ones included
+	free      freedoms       // the server's choices
+	odd       map[string]int // failures that report1 has had, by id of the finding
+	histories int            // sequences sent whole
 	begun     time.Time
 }
 
-// explore draws sequences, plays them, and shortens and confirms what fails.
+// explore draws sequences, plays them, shortens and confirms the failures, and stores a result
+// for each relation. A bound, or the end of ctx, ends it early.
 func (r *runner) explore(ctx context.Context, chosen []Case) {
 	s := &search{runner: r, begun: time.Now(), free: freedoms{}, odd: map[string]int{}, tried: map[string]int{}, untaken: map[string]int{}}
 	s.drawer = drawer{seed: r.seed, known: r.related, order: r.order}
@@ -53,10 +55,11 @@ func (r *runner) explore(ctx context.Context, chosen []Case) {
 	s.conclude(chosen)
 }
 
-// inTime reports whether Options.For is not over.
+// inTime reports whether Options.For has time left; true without it.
 func (s *search) inTime() bool { return s.o.For == 0 || time.Since(s.begun) < s.o.For }
 
-// goesOn reports whether more may be sent and found.
+// goesOn reports whether the search may send and find more. It ends early if a plain repeat
+// fails: every sequence would fail.
 func (s *search) goesOn(ctx context.Context) bool {
 	plain := slices.ContainsFunc(s.drawer.found, func(ids []string) bool { return len(ids) == 0 || len(ids) == 1 && ids[0] == "repeat" })
 	found := 0
@@ -66,7 +69,8 @@ func (s *search) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && !plain && found < s.o.MaxFindings && len(s.results)-found < oddMax && s.effectsLeft()
 }
 
-// effectsLeft reports whether enough of Options.MaxEffects and MaxRequests is left: a quarter of each is kept for findings.
+// effectsLeft reports whether three quarters of Options.MaxEffects and MaxRequests are not yet
+// used; the rest is kept for the confirmation of findings.
 func (s *search) effectsLeft() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,16 +81,20 @@ func (s *search) effectsLeft() bool {
 type attempt struct {
 	*sequence
 	x   *trial
-	p   *played
-	did bool // it was sent whole
+	p   *played // nil before the play
+	did bool    // it was sent whole and in time; otherwise it shows nothing
 }
 
-// failed reports whether the sequence contradicts the model.
+// failed reports whether the answers contradict the model.
 func (a *attempt) failed() bool {
 	return a.did && (a.x.worst() == VerdictFail || a.x.worst() == VerdictWarn)
 }
 
-// batch plays some sequences beside each other, and returns the number of the next.
+// judgement returns the judgement of an attempt that was sent whole.
+func (a *attempt) judgement() judgement { return judgement{trial: a.x, play: a.p} }
+
+// batch draws and plays sequences from number on, Options.Parallel at most, beside each other,
+// and pursues failures. It returns the number of the next sequence.
 func (s *search) batch(ctx context.Context, number int) int {
 	var all []*attempt
 	for ; number < s.o.Histories && len(all) < s.o.Parallel; number++ {
@@ -104,12 +112,13 @@ func (s *search) batch(ctx context.Context, number int) int {
 	return number
 }
 
-// begin makes a trial of a sequence.
+// begin returns an attempt that is not yet played. salt must differ from that of every other
+// attempt, so that its keys are fresh.
 func (s *search) begin(drawn *sequence, salt string, c *Case) *attempt {
 	return &attempt{sequence: drawn, x: s.newTrial(c, salt, nil)}
 }
 
-// playAll plays sequences beside each other and judges them, once late effects have had their time.
+// playAll plays and judges attempts beside each other, and returns after their late effects.
 func (s *search) playAll(ctx context.Context, all []*attempt) {
 	var wait sync.WaitGroup
 	tries := make([]*trial, len(all))
@@ -121,7 +130,7 @@ func (s *search) playAll(ctx context.Context, all []*attempt) {
 	s.settleAll(ctx, tries)
 }
 
-// playOne plays one sequence within its bound, and judges it.
+// playOne plays and judges one attempt, within a bound of its own.
 func (s *search) playOne(ctx context.Context, a *attempt) {
 	limit := 3*s.o.Settle + time.Duration(len(a.acts)+exploreLimit)*s.o.AnswerTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCaseTime)
@@ -129,13 +138,14 @@ func (s *search) playOne(ctx context.Context, a *attempt) {
 	a.x.start(ctx)
 	defer a.x.end()
 	if a.p, a.did = a.x.playOut(a.sequence); a.did {
-		a.x.judgePlayed(a.p)
-		a.x.judgeFreedoms(a.p, s.free)
+		a.judgement().judgePlayed()
+		a.judgement().judgeFreedoms(s.free)
 		a.did = ctx.Err() == nil && !a.x.over()
 	}
 }
 
-// count notes which relations a sequence has tried, and what it shows of the server's freedoms.
+// count adds an attempt to the counts of its relations, and notes the server's choices. A
+// failure counts for none: another relation may be its cause.
 func (s *search) count(a *attempt) {
 	if !a.did {
 		return
@@ -151,13 +161,13 @@ func (s *search) count(a *attempt) {
 	for _, id := range a.relations(s.order) {
 		counts[id]++
 	}
-	for _, o := range a.p.observe(a.x) {
+	for _, o := range a.judgement().observe() {
 		s.free.note(o.change, o.freedom)
 	}
 }
 
-// pursue plays a sequence that failed again by itself, finds the shortest that fails, and
-// reports it. What does not come again is reported as undecided.
+// pursue plays a failed sequence again by itself, finds the shortest one that fails, confirms
+// it, and reports it. A failure that does not come again is reported as inconclusive.
 func (s *search) pursue(ctx context.Context, a *attempt) {
 	short, tries := s.again(ctx, a.sequence, sometimesTries)
 	if short == nil {
@@ -185,7 +195,8 @@ func (s *search) pursue(ctx context.Context, a *attempt) {
 	s.report1(failed[0], len(failed), played)
 }
 
-// again plays a sequence up to so many times, until it fails, and says how often it did; nil: it does not.
+// again plays a sequence until it fails, tries times at most. It returns the failed attempt,
+// nil if there is none, and the number of plays.
 func (s *search) again(ctx context.Context, drawn *sequence, tries int) (*attempt, int) {
 	for n := range tries {
 		a := s.begin(drawn.clone(), fmt.Sprint("again ", s.histories, " ", s.spent.Load(), " ", n), &Case{ID: exploredIDs + "search", Level: LevelSafety})
@@ -197,7 +208,9 @@ func (s *search) again(ctx context.Context, drawn *sequence, tries int) (*attemp
 	return nil, tries
 }
 
-// report1 adds the result of a finding.
+// report1 adds the finding of an attempt that failed in failed of tries plays. Fewer than
+// confirmations failures make it inconclusive, and "odd". The search leaves its relations out
+// from then on; those of an odd one from the third time.
 func (s *search) report1(a *attempt, failed, tries int) {
 	ids := a.relations(s.order)
 	c := s.finding(ids)
@@ -220,7 +233,8 @@ func (s *search) report1(a *attempt, failed, tries int) {
 	}
 }
 
-// coverAlso leaves out what differs wherever a relation of a finding does.
+// coverAlso adds the relations with the same cause to the findings, so that no more sequences
+// with them are drawn.
 func (s *search) coverAlso(ids []string) {
 	for i, id := range ids {
 		for _, covered := range s.related[id].covers {
@@ -231,15 +245,16 @@ func (s *search) coverAlso(ids []string) {
 	}
 }
 
-// conclude gives each relation its result: the finding, or that none contradicts it, or why it was not tried.
+// conclude stores the result of each chosen relation: the finding, a pass, or the reason why
+// no sequence tried it. Findings of several relations go to r.extra.
 func (s *search) conclude(chosen []Case) {
 	s.leaveOutCovered()
 	for _, result := range s.results {
-		s.finish(result)
+		s.progress.finish(result)
 	}
 	for _, c := range chosen {
 		id := strings.TrimPrefix(c.ID, exploredIDs)
-		if _, found := s.found[c.ID]; found {
+		if _, found := s.progress.result(c.ID); found {
 			continue
 		}
 		result := s.skipped(&c, s.notTried(&c, id))
@@ -251,12 +266,13 @@ func (s *search) conclude(chosen []Case) {
 			result.Verdict, result.Findings = VerdictPass, []Finding{{VerdictPass, text}}
 			result.Witness = s.learnt.witness
 		}
-		s.finish(result)
+		s.progress.finish(result)
 	}
 	s.extra = s.results
 }
 
-// leaveOutCovered drops findings that say no more than another one, which needs fewer relations or covers theirs.
+// leaveOutCovered drops findings that another failure explains: one with fewer relations, or
+// with relations that cover theirs.
 func (s *search) leaveOutCovered() {
 	s.results = slices.DeleteFunc(slices.Clone(s.results), func(r Result) bool {
 		return slices.ContainsFunc(s.results, func(more Result) bool {
@@ -265,19 +281,19 @@ func (s *search) leaveOutCovered() {
 	})
 }
 
-// saysMore reports whether each of the relations, or one that it covers, is among the others.
+// saysMore reports whether each id, or one that it covers, is among others.
 func (s *search) saysMore(ids, others []string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {
 		return !slices.Contains(others, id) && !slices.ContainsFunc(s.related[id].covers, func(covered string) bool { return slices.Contains(others, covered) })
 	})
 }
 
-// idsOf lists the relations of a finding.
+// idsOf returns the relations of a finding, from its id.
 func idsOf(r Result) []string {
 	return strings.Split(strings.TrimPrefix(r.ID, exploredIDs), togetherWith)
 }
 
-// notTried says why a relation was not tried; "": it was.
+// notTried returns the reason why no sequence tried a relation; "" if one did.
 func (s *search) notTried(c *Case, id string) string {
 	why := s.unfit(c)
 	switch {

@@ -8,28 +8,31 @@ import (
 	"time"
 )
 
-// played is a sequence as it was sent: its operation, and every request with its answer.
+// played is a sequence as it was sent: its requests with their answers. The goroutine of the
+// trial uses it; mu guards kept, which requests in the background use, too.
 type played struct {
 	*sequence
 	op     *operation            // its first request
-	as     map[string]*operation // its requests by the relation in which they differ; "": op
-	sends  []*sent
-	others []*sent // of other keys
-	kept   *link   // of the form "connection"; nil: none is open
+	as     map[string]*operation // its requests, by the relation in which they differ from op; "": op
+	sends  []*sent               // of its key, in no strict order
+	others []*sent               // of other keys
+	kept   *link                 // an open connection for the form "connection"; nil: none
 	mu     sync.Mutex
 }
 
-// sent is one request of a sequence on the wire.
+// sent is one request of a sequence on the wire, with its answer.
 type sent struct {
-	act    int // its place in the sequence; that of the act behind for other keys; len(acts) at the end
-	change string
-	op     *operation
-	again  bool // the outcome had been given before it was sent
-	amid   bool // others of the key were under way
-	*answer
+	act     int    // index of its act; for other keys that of the next act; len(acts) at the end
+	change  string // the relation in which it differs from the first request; "": it does not
+	op      *operation
+	again   bool // the outcome had been given before it was sent
+	amid    bool // other requests of the key may have been at work
+	*answer      // nil until the request has ended
 }
 
-// play sends a sequence under a fresh key. ok is false if it cannot be sent to this target.
+// playOut sends a sequence under a fresh key, and repeats its first request at the end. ok is
+// false if the sequence cannot be sent to this target, or the case has ended; the answers then
+// show nothing. The result is never nil.
 func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	p = &played{sequence: s, as: map[string]*operation{}}
 	if !p.prepare(x) {
@@ -64,7 +67,8 @@ func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	return p, x.ctx.Err() == nil && !x.over()
 }
 
-// holds returns the working time of the operation. It is longer if a request comes beside it after a pause.
+// holds returns the working time of the slow operation; it is longer if a request comes beside
+// it after a pause.
 func (p *played) holds(x *trial) time.Duration {
 	for _, a := range p.acts {
 		if a.beside && a.pause {
@@ -77,7 +81,8 @@ func (p *played) holds(x *trial) time.Duration {
 // pauseLength returns the length of a pause.
 func (x *trial) pauseLength() time.Duration { return min(pauseWait, 2*x.r.o.Settle) }
 
-// makeFail makes the handler of an operation fail as the relation says.
+// makeFail makes the handler of an operation fail or crash as the relation says. Other ids do
+// nothing.
 func (x *trial) makeFail(op *operation, id string) {
 	switch id {
 	case "fails-500":
@@ -91,7 +96,8 @@ func (x *trial) makeFail(op *operation, id string) {
 	}
 }
 
-// changes lists the relations in which a request differs from the first, each once.
+// changes lists the relations in which a request differs from the first, each once, in the
+// order of the acts.
 func (s *sequence) changes() []string {
 	var ids []string
 	for _, a := range s.acts {
@@ -102,7 +108,8 @@ func (s *sequence) changes() []string {
 	return ids
 }
 
-// prepare makes the operation, with every member that one of its requests has another value of.
+// prepare makes the first request, with the members that later requests change. False: nothing
+// more can be sent.
 func (p *played) prepare(x *trial) bool {
 	p.op = x.newOperation()
 	p.op.key = p.keyFrom(x.r, p.op.key)
@@ -118,7 +125,8 @@ func (p *played) prepare(x *trial) bool {
 	return !x.over()
 }
 
-// keyFrom makes the first request's key out of a fresh one.
+// keyFrom returns the key of the first request from a fresh key, as the relations of keys need
+// it.
 func (p *played) keyFrom(r *runner, fresh string) string {
 	for _, id := range p.changes() {
 		if rel := r.related[id]; rel.key != nil {
@@ -128,7 +136,8 @@ func (p *played) keyFrom(r *runner, fresh string) string {
 	return fresh
 }
 
-// differing is a request with that difference from op; nil: there is none.
+// differing returns the request that differs from op in a relation; nil if the relation cannot
+// be applied.
 func (p *played) differing(x *trial, op *operation, change string) *operation {
 	rel, possible := x.r.related[change], true
 	return op.with(func(dup *operation) {
@@ -153,7 +162,8 @@ func (op *operation) orNil(possible bool) *operation {
 	return op
 }
 
-// group sends the acts from first to end: one by itself, the others while the server works on the first (slow), or all at the same moment.
+// group sends the acts from first to end (excluded): a single one and waits for it, or several
+// that meet. gate is that of the slow operation.
 func (p *played) group(x *trial, first, end int, gate *gate) {
 	a := p.acts[first]
 	if a.pause {
@@ -174,7 +184,8 @@ func (p *played) group(x *trial, first, end int, gate *gate) {
 	p.atOnce(x, first, end)
 }
 
-// failBeside begins another operation that is at work for a while and fails then. The function that it returns waits for the failure.
+// failBeside sends another operation that is at work for a while and then fails. It returns
+// when that is at work. The caller must call the result, which waits for the failure.
 func (x *trial) failBeside() func() {
 	op := x.newOperation()
 	x.r.steering.hold(op, x.r.o.Hold)
@@ -188,7 +199,7 @@ func (x *trial) failBeside() func() {
 	return func() { <-over }
 }
 
-// sendOthers sends other operations before an act.
+// sendOthers sends the other operations before an act, one after the other.
 func (p *played) sendOthers(x *trial, at int) {
 	for range p.acts[at].others {
 		op := x.newOperation()
@@ -197,9 +208,8 @@ func (p *played) sendOthers(x *trial, at int) {
 	}
 }
 
-// single sends one act and waits for its answer. Once the outcome was given, "in progress"
-// and server errors are asked again for a while: a server may take a moment to store
-// what it has answered.
+// single sends one act and waits for its answer. After an outcome, "in progress" and server
+// errors are asked again for a second: a server may take a moment to store its answer.
 func (p *played) single(x *trial, at int) {
 	a, op := p.acts[at], p.as[p.acts[at].change]
 	send := &sent{act: at, change: a.change, op: op, again: p.given()}
@@ -212,13 +222,14 @@ func (p *played) single(x *trial, at int) {
 	p.sends = append(p.sends, send)
 }
 
-// given reports whether the outcome of the first request has been given.
+// given reports whether the first request has had an outcome.
 func (p *played) given() bool {
 	return slices.ContainsFunc(p.sends, func(s *sent) bool { return s.change == "" && s.outcome() })
 }
 
-// resolve repeats the first request at the end, until it has an outcome. If it gets none, each changed request is repeated that the server may have
-// taken first under the key; a change that has a key of its own (apart) cannot have come first.
+// resolve repeats the first request at the end, until it has an outcome. Without one it
+// repeats the changed requests that may have come first under the key; one with a key of its
+// own (apart) cannot have.
 func (p *played) resolve(x *trial) {
 	last := move{copies: 1}
 	ask := func(change string, patient bool) *sent {

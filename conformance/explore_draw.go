@@ -5,90 +5,22 @@ import (
 	"slices"
 )
 
-// sequence is what the search sends for one operation: its first request and what follows, as
-// relations to it. It names no key, so that it can be sent again under fresh ones.
-type sequence struct {
-	slow  bool   // the operation is slow, so that others meet it at work
-	fails string // a relation by which its handler fails; "": it does not
-	size  string // a relation of large bodies; "": none
-	acts  []move
-	only  string // a relation that it stands for, and no others; "": its own
-}
-
-// move is one request of a sequence.
-type move struct {
-	change  string   // a relation in which it differs from the first request; "": in none
-	forms   []string // relations of its form
-	ends    string   // leaves, reset or cut; "": its answer is read
-	copies  int      // it is sent so many times at once; 0 is once
-	beside  bool     // while the act before it is at work
-	part    float64  // of the hold that has passed then
-	pause   bool     // after a pause
-	others  int      // after so many other operations
-	failing bool     // another operation fails behind it, which was at work before
-}
-
-// plain reports whether the act is a repeat and nothing else.
-func (a *move) plain() bool {
-	return a.change == "" && len(a.forms) == 0 && a.ends == "" && a.copies < 2 && !a.beside && !a.pause && a.others == 0 && !a.failing
-}
-
-// clone returns a copy that shares nothing.
-func (s *sequence) clone() *sequence {
-	dup := *s
-	dup.acts = slices.Clone(s.acts)
-	for i := range dup.acts {
-		dup.acts[i].forms = slices.Clone(dup.acts[i].forms)
-	}
-	return &dup
-}
-
-// relations lists the ids of all relations in the sequence, each once, in the order that all of them have.
-func (s *sequence) relations(order []string) []string {
-	if s.only != "" {
-		return []string{s.only}
-	}
-	met := map[string]bool{s.fails: true, s.size: true}
-	plain := 0
-	for i, a := range s.acts {
-		met[a.change], met[a.ends] = true, true
-		for _, form := range a.forms {
-			met[form] = true
-		}
-		met["at-once"] = met["at-once"] || a.copies > 1 || a.beside && !s.slow
-		met["overlap"] = met["overlap"] || a.beside && s.slow
-		met["pause"] = met["pause"] || a.pause
-		met["others"] = met["others"] || a.others > 0
-		met["others-fail"] = met["others-fail"] || a.failing
-		if i > 0 && a.plain() {
-			plain++
-		}
-	}
-	met["repeat"] = plain > 0
-	var ids []string
-	for _, id := range order {
-		if met[id] {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// drawer draws sequences from a seed. The same seed and the same findings give the same ones.
+// drawer draws sequences from a seed. The same seed, ids and findings give the same ones.
 type drawer struct {
 	seed   uint64
-	known  map[string]relation
-	order  []string // of all relations, as in a report
-	ids    []string // of relations that may be drawn
-	delays bool     // operations can be slow
-	found  [][]string
+	known  map[string]relation // all relations by id
+	order  []string            // ids of all relations, as in a report
+	ids    []string            // relations to draw from
+	delays bool                // operations can be slow
+	found  [][]string          // the relations of each finding; no sequence with all of one is drawn
 }
 
-// drawTries is how often another sequence is drawn where one holds what was found.
+// drawTries is the most draws for one number, if sequences hold an earlier finding.
 const drawTries = 20
 
-// draw returns the sequence with this number; nil if each drawn sequence contains an earlier finding. Of three
-// sequences two have many changes and few ways, to meet all pairs soon, and one is short and free.
+// draw returns the sequence with this number; nil if every draw holds an earlier finding. Of
+// three sequences two have many changes and few ways of sending, to meet all pairs soon; one
+// is short and free.
 func (d *drawer) draw(number int) *sequence {
 	ways, changes := d.pools()
 	pool := slices.Concat(ways, changes)
@@ -111,11 +43,11 @@ func (d *drawer) draw(number int) *sequence {
 	return nil
 }
 
-// batchMost is the number of changes in a sequence of pairs.
+// batchMost is the most changes in a sequence of pairs.
 const batchMost = 8
 
-// pair puts a way, and sometimes one or two more, into a sequence with a batch of changes: number goes round all ways, and each
-// way meets all changes in turn.
+// pair fills s with one way of sending, sometimes more, and a batch of changes. With rising
+// numbers all ways come in turn, and each meets all changes.
 func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *rand.Rand) {
 	round, chosen := number, []string{}
 	if n := len(ways); n > 0 {
@@ -142,7 +74,8 @@ func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *r
 	}
 }
 
-// batch returns some of the changes, the next ones in each round. At most one of them is of keys.
+// batch returns batchMost of the changes at most, the next ones in each round, with one
+// relation of keys at most.
 func (d *drawer) batch(number, round int, changes []string) []string {
 	if len(changes) == 0 {
 		return nil
@@ -162,7 +95,7 @@ func (d *drawer) batch(number, round int, changes []string) []string {
 	return ids
 }
 
-// add changes a sequence unless it would then hold what was found before.
+// add applies a change to s, unless s would then hold an earlier finding.
 func (d *drawer) add(s *sequence, change func(*sequence)) {
 	dup := s.clone()
 	if change(dup); !d.holdsFound(dup) {
@@ -170,8 +103,8 @@ func (d *drawer) add(s *sequence, change func(*sequence)) {
 	}
 }
 
-// pools parts the relations that may be drawn in those of how a request is sent and those of what it says. What is a
-// finding by itself is in neither.
+// pools splits the relations to draw from into ways of sending, and changes of the request.
+// Relations that are a finding alone are in neither.
 func (d *drawer) pools() (ways, changes []string) {
 	for _, id := range d.ids {
 		switch {
@@ -185,13 +118,12 @@ func (d *drawer) pools() (ways, changes []string) {
 	return ways, changes
 }
 
-// isWay reports whether a relation is of how requests are sent.
+// isWay reports whether a relation is a way of sending, and no change of the request.
 func (d *drawer) isWay(id string) bool {
 	return d.known[id].bearing == sameForm || d.known[id].bearing == course || id == failsFirst
 }
 
-// more draws up to two relations of how requests are sent, and up to three of what they say: each of the
-// latter is met by each of the former.
+// more draws up to two ways of sending and up to three changes.
 func (d *drawer) more(ways, changes []string, random *rand.Rand) []string {
 	var ids []string
 	for _, from := range []struct {
@@ -207,8 +139,8 @@ func (d *drawer) more(ways, changes []string, random *rand.Rand) []string {
 	return ids
 }
 
-// mixAll puts relations into a sequence: first what its requests say, then how they are sent. Of those that
-// exclude each other, the first one stands.
+// mixAll puts relations into s: first the changes, then the ways of sending. Of several
+// relations of keys only the first counts.
 func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
 	keyed := false
 	for _, id := range ids {
@@ -226,7 +158,7 @@ func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
 	}
 }
 
-// holdsFound reports whether all relations of an earlier finding are in the sequence.
+// holdsFound reports whether s has all relations of an earlier finding.
 func (d *drawer) holdsFound(s *sequence) bool {
 	ids := s.relations(d.order)
 	return slices.ContainsFunc(d.found, func(found []string) bool {
@@ -234,7 +166,7 @@ func (d *drawer) holdsFound(s *sequence) bool {
 	})
 }
 
-// mix puts a relation of how requests are sent into a sequence.
+// mix puts a way of sending into s.
 func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	switch {
 	case d.known[id].bearing == sameForm:
@@ -273,7 +205,8 @@ func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	}
 }
 
-// meet lets the requests that differ come while the first is at work, in most sequences.
+// meet makes the changed requests come while the first is at work, in three of four sequences.
+// It does nothing if the first act is a changed request.
 func (d *drawer) meet(s *sequence, random *rand.Rand) {
 	if random.IntN(4) == 0 || s.acts[0].change != "" {
 		return
@@ -290,7 +223,8 @@ func (d *drawer) meet(s *sequence, random *rand.Rand) {
 	s.acts = slices.Concat(s.acts[:1], beside, others)
 }
 
-// failFirst lets a request fail before all others, some of which wait for it.
+// failFirst puts a request that fails in front of s, and repeats that wait for it if
+// operations can be slow.
 func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
 	first := []move{{change: failsFirst}, {}}
 	if s.slow = s.slow || d.delays; s.slow {
@@ -299,7 +233,7 @@ func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
 	s.acts = append(first, s.acts...)
 }
 
-// anyForm is one form of a request, or none.
+// anyForm returns one random form of a request, or none.
 func (d *drawer) anyForm(random *rand.Rand) []string {
 	id := d.ids[random.IntN(len(d.ids))]
 	for range 4 {
@@ -311,10 +245,10 @@ func (d *drawer) anyForm(random *rand.Rand) []string {
 	return nil
 }
 
-// draws reports whether a relation may be drawn.
+// draws reports whether a relation is among those to draw from.
 func (d *drawer) draws(id string) bool { return slices.Contains(d.ids, id) }
 
-// place returns the position of a request behind the first: just behind it, or anywhere.
+// place returns an index behind the first act: 1, or any up to the end.
 func (d *drawer) place(s *sequence, random *rand.Rand) int {
 	if random.IntN(2) == 0 {
 		return 1
@@ -322,7 +256,7 @@ func (d *drawer) place(s *sequence, random *rand.Rand) int {
 	return 1 + random.IntN(len(s.acts))
 }
 
-// pause puts a pause before a request: often before one that meets another at work, if there is one.
+// pause puts a pause before an act, often before one that meets another at work.
 func (d *drawer) pause(s *sequence, random *rand.Rand) {
 	at := slices.IndexFunc(s.acts, func(a move) bool { return a.beside })
 	if at > 0 && s.slow && random.IntN(2) == 0 {
@@ -336,10 +270,10 @@ func (d *drawer) pause(s *sequence, random *rand.Rand) {
 	d.later(s, random).pause = true
 }
 
-// manyOthers is how many other operations come between two requests in some sequences.
+// manyOthers is the number of operations between two acts in some sequences.
 const manyOthers = 120
 
-// form gives one request, all of them, or all but the first a form.
+// form gives a form to one act, to all, or to all but the first.
 func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 	from, to := 0, len(s.acts)
 	switch random.IntN(6) {
@@ -360,7 +294,7 @@ func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 	}
 }
 
-// leave puts a request into a sequence whose client does not wait for its answer: in front of all, or elsewhere.
+// leave puts an act into s with a client that leaves: in front of all others, or anywhere.
 func (d *drawer) leave(s *sequence, id string, random *rand.Rand) {
 	s.slow = s.slow || d.delays && random.IntN(2) == 0
 	at := 0
@@ -371,7 +305,8 @@ func (d *drawer) leave(s *sequence, id string, random *rand.Rand) {
 	s.acts[0].beside = false
 }
 
-// later is a request of a sequence that is not its first.
+// later returns an act of s that is neither the first nor beside another; it changes s to have
+// one.
 func (d *drawer) later(s *sequence, random *rand.Rand) *move {
 	if len(s.acts) == 1 {
 		s.acts = append(s.acts, move{})
@@ -384,8 +319,8 @@ func (d *drawer) later(s *sequence, random *rand.Rand) *move {
 	return a
 }
 
-// differ puts requests with a difference into a sequence: one or two of the same, and sometimes while
-// the one before is at work.
+// differ puts one or two requests with a difference into s, sometimes while the act before is
+// at work.
 func (d *drawer) differ(s *sequence, id string, random *rand.Rand) {
 	beside := random.IntN(4) == 0
 	s.slow = s.slow || beside && d.delays

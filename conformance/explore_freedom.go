@@ -5,10 +5,12 @@ import (
 	"slices"
 )
 
-// What a right server is free in, it does in one way: a request with a query is the same one, refused, or another operation,
-// but not each of these in turn. Two equal observations settle a freedom for the rest of the search.
+// A correct server makes each of its choices once: a request with a query is the same request,
+// refused, or another operation, but not each of these in turn. Two equal observations settle a
+// choice for the rest of the search.
 
-// freedom is one of the things that a right server may do with a request that differs in a relation.
+// freedom is one possible choice of a server for requests that differ in a relation. Zero is
+// no choice.
 type freedom uint8
 
 const (
@@ -17,7 +19,7 @@ const (
 	asOwn                        // it has an outcome of its own
 )
 
-// String is a freedom in words.
+// String returns the choice in words, after "the request is".
 func (f freedom) String() string {
 	switch f {
 	case asSame:
@@ -28,19 +30,20 @@ func (f freedom) String() string {
 	return "executed as one of its own"
 }
 
-// freedoms keeps what the server has done, by relation.
+// freedoms holds the server's choices so far, by relation. One goroutine changes it, between the
+// batches that read it.
 type freedoms map[string]taken
 
-// taken is one freedom of a server, and how often it was seen in a row.
+// taken is one choice of a server, with the number of equal observations in a row.
 type taken struct {
 	freedom
 	times int
 }
 
-// settledAfter is the number of equal observations for a settled freedom.
+// settledAfter is the number of equal observations that settle a choice.
 const settledAfter = 2
 
-// note adds an observation.
+// note adds an observation. Once a choice is settled, other observations change nothing.
 func (f freedoms) note(id string, seen freedom) {
 	had := f[id]
 	switch {
@@ -52,39 +55,40 @@ func (f freedoms) note(id string, seen freedom) {
 	f[id] = had
 }
 
-// settled is the server's way with a relation, once it is settled.
+// settled returns the server's choice for a relation; false if it is not settled yet.
 func (f freedoms) settled(id string) (freedom, bool) {
 	had := f[id]
 	return had.freedom, had.times >= settledAfter
 }
 
-// observed is one observation of a freedom: a request, and what was done with it.
+// observed is one observation: a request, and the server's choice for it.
 type observed struct {
 	*sent
 	freedom
 }
 
-// observe lists what a played sequence shows of the server's freedoms, once for each relation: what was done with requests
-// that came alone, after the first outcome.
-func (p *played) observe(x *trial) []observed {
-	first, given := p.outcomeOf("")
-	if !given || p.fails != "" {
+// observe lists the server's choices that a played sequence shows, once for each relation.
+// Only requests alone, after the first outcome, count.
+func (j judgement) observe() []observed {
+	first, given := j.play.outcomeOf("")
+	if !given || j.play.fails != "" {
 		return nil
 	}
 	var all []observed
-	for _, s := range p.sends {
+	for _, s := range j.play.sends {
 		met := slices.ContainsFunc(all, func(o observed) bool { return o.change == s.change })
-		if met || !x.r.related[s.change].bearing.isFree() || s.amid || p.endsEarly(s.act) || s.started.Before(first.ended) || x.unprotected(p, s.change) {
+		if met || !j.trial.r.related[s.change].bearing.isFree() || s.amid || j.play.endsEarly(s.act) || s.started.Before(first.ended) || j.unprotected(s.change) {
 			continue
 		}
-		if f := p.freedomOf(first, s); f != 0 {
+		if f := j.play.freedomOf(first, s); f != 0 {
 			all = append(all, observed{s, f})
 		}
 	}
 	return all
 }
 
-// freedomOf returns the server's way with a request after the first outcome. Zero: the answer does not tell.
+// freedomOf returns the server's choice for a request after the first outcome. Zero: the
+// answer does not show it.
 func (p *played) freedomOf(first, s *sent) freedom {
 	same, known := sameOutcome(first.answer, s.answer)
 	switch {
@@ -98,17 +102,17 @@ func (p *played) freedomOf(first, s *sent) freedom {
 	return 0
 }
 
-// isFree reports whether a right server may do one of several things with a request that differs in such a relation.
+// isFree reports whether a correct server has a choice for such relations.
 func (b bearing) isFree() bool { return b == either || b == apart || b == free }
 
-// judgeFreedoms compares the server's behaviour in a sequence with its behaviour in others.
-func (x *trial) judgeFreedoms(p *played, elsewhere freedoms) {
-	for _, o := range p.observe(x) {
+// judgeFreedoms warns if the server's choice in a sequence differs from a settled one.
+func (j judgement) judgeFreedoms(elsewhere freedoms) {
+	for _, o := range j.observe() {
 		before, settled := elsewhere.settled(o.change)
-		if !settled || o.freedom == before || o.freedom == asRefused && !x.takenFresh(p, o.change, p.formsOf(o.sent)) {
+		if !settled || o.freedom == before || o.freedom == asRefused && !j.takenFresh(o.change, j.play.formsOf(o.sent)) {
 			continue
 		}
-		x.should(false, fmt.Sprintf("a request %s that is %s, as in other sequences", x.r.related[o.change].words, before), "that it is %s: %s", o.freedom, o.sent)
+		j.trial.should(false, fmt.Sprintf("a request %s that is %s, as in other sequences", j.trial.r.related[o.change].words, before), "that it is %s: %s", o.freedom, o.sent)
 		return
 	}
 }

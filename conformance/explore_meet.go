@@ -8,7 +8,8 @@ import (
 
 // Requests of a sequence that meet each other: while one is at work, and at once.
 
-// overlap sends a group whose first act is slow: the others come while it is at work.
+// overlap sends a group with a slow first act: the others come while it is at work. All have
+// ended when it returns. gate is that of the slow operation; overlap releases it.
 func (p *played) overlap(x *trial, first, end int, gate *gate) {
 	again := p.given()
 	lead := p.launch(x, first, "1", again)
@@ -38,13 +39,14 @@ func (p *played) overlap(x *trial, first, end int, gate *gate) {
 	p.collect(all)
 }
 
-// launched is a request that was sent in the background.
+// launched is a request in the background. Its answer may be read after over is closed.
 type launched struct {
 	*sent
-	written, over chan struct{}
+	written, over chan struct{} // closed after its last byte; when its answer is there
 }
 
-// launch sends one act in the background.
+// launch sends one act in the background and returns at once. again is sent.again; lane labels
+// it in the report.
 func (p *played) launch(x *trial, at int, lane string, again bool) *launched {
 	a := p.acts[at]
 	f := &launched{sent: &sent{act: at, change: a.change, op: p.as[a.change], again: again}, written: make(chan struct{}), over: make(chan struct{})}
@@ -62,7 +64,7 @@ func (p *played) launch(x *trial, at int, lane string, again bool) *launched {
 	return f
 }
 
-// collect waits for requests that were sent in the background.
+// collect waits for requests in the background, and adds them to p.sends.
 func (p *played) collect(all []*launched) {
 	for _, f := range all {
 		<-f.over
@@ -71,8 +73,8 @@ func (p *played) collect(all []*launched) {
 	}
 }
 
-// atOnce writes a group but for the last byte of each request, and then the last bytes in
-// one go.
+// atOnce sends a group at one instant: all requests but their last bytes, then the last bytes
+// together. All have ended when it returns.
 func (p *played) atOnce(x *trial, first, end int) {
 	var gates []*link
 	var all []*launched

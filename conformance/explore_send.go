@@ -7,7 +7,7 @@ import (
 
 // One request of a sequence on the wire: its connection, its form and its end.
 
-// send writes one request as its act says.
+// send sends one request as its act says, and returns its answer.
 func (p *played) send(x *trial, a move, op *operation, lane, note string) *answer {
 	l := p.open(x, a, lane)
 	p.write(l, a, op, note)
@@ -17,7 +17,7 @@ func (p *played) send(x *trial, a move, op *operation, lane, note string) *answe
 	return p.receive(x, l, a)
 }
 
-// leave ends a request whose client does not read the answer, once the server may be at work.
+// leave ends a request without reading the answer, once the server may be at work.
 func (p *played) leave(x *trial, l *link, a move) *answer {
 	wait := leaveWait
 	if p.slow {
@@ -29,10 +29,11 @@ func (p *played) leave(x *trial, l *link, a move) *answer {
 	return got
 }
 
-// leaveWait is how long a client waits before it leaves.
+// leaveWait is the time after which a client leaves.
 const leaveWait = 10 * time.Millisecond
 
-// open opens a connection, or takes the one that is kept.
+// open returns the kept connection if the act's form needs it, else a fresh one. The caller
+// owes receive or leave.
 func (p *played) open(x *trial, a move, lane string) *link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +44,8 @@ func (p *played) open(x *trial, a move, lane string) *link {
 	return x.dial(lane)
 }
 
-// receive reads the answer, and keeps the connection if its form says so.
+// receive reads the answer, and then keeps or parks the connection as the form says. The
+// caller must not use l again.
 func (p *played) receive(x *trial, l *link, a move) *answer {
 	got := l.receive()
 	p.mu.Lock()
@@ -56,7 +58,7 @@ func (p *played) receive(x *trial, l *link, a move) *answer {
 	return got
 }
 
-// write writes a request in its form: all of it, or as much as its end lets out.
+// write writes a request in its form: all of it, or a part if its client cuts it off.
 func (p *played) write(l *link, a move, op *operation, note string) {
 	l.load(formed(op, a.forms), framingOf(a.forms))
 	l.note = note
@@ -76,6 +78,7 @@ func (p *played) write(l *link, a move, op *operation, note string) {
 	}
 }
 
+// framingOf returns the framing for the forms of an act.
 func framingOf(forms []string) framing {
 	switch {
 	case slices.Contains(forms, "chunked"):
@@ -86,7 +89,7 @@ func framingOf(forms []string) framing {
 	return withLength
 }
 
-// formed is the request with header fields as its form says.
+// formed returns a copy of op with the header fields of its forms.
 func formed(op *operation, forms []string) *operation {
 	return op.with(func(dup *operation) {
 		dup.backwards = slices.Contains(forms, "field-order")

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// shorten finds a shortest sequence that fails as the given one does: leaving any one part out of
-// it, it does not fail in so many tries.
+// shorten returns a shortest failed attempt, starting from a: without any one of its parts,
+// its sequence does not fail in that many tries. It stops early at shrinksMax, at pursuitMax
+// requests, and when ctx ends.
 func (s *search) shorten(ctx context.Context, a *attempt, tries int) *attempt {
 	best, shrinks, most := a, 0, s.spent.Load()+pursuitMax
 	for again := true; again; {
@@ -25,18 +26,19 @@ func (s *search) shorten(ctx context.Context, a *attempt, tries int) *attempt {
 	return best
 }
 
-// sameHarm reports whether two attempts fail alike.
+// sameHarm reports whether two attempts fail with the same verdict and level.
 func sameHarm(a, b *attempt) bool {
 	return a.x.worstMiss.verdict == b.x.worstMiss.verdict && a.x.worstMiss.level == b.x.worstMiss.level
 }
 
-// racy reports whether requests of the sequence meet each other.
+// racy reports whether requests of the sequence meet each other, so that a failure may need
+// luck.
 func (s *sequence) racy() bool {
 	return slices.ContainsFunc(s.acts, func(a move) bool { return a.beside || a.copies > 1 })
 }
 
-// shorter lists the sequences with one part less, those with half of the acts first, then those with an act less.
-// amount lists what an amount shows as well: a finding is told of that.
+// shorter lists copies of s with one part less: first without many acts, then without one act,
+// then with plainer acts. amount lists the relations that "amount" covers and may replace.
 func (s *sequence) shorter(amount []string) []*sequence {
 	var all []*sequence
 	less := func(change func(*sequence)) {
@@ -73,7 +75,7 @@ func (s *sequence) shorter(amount []string) []*sequence {
 	return all
 }
 
-// plainer lists the sequences in which one act has a part less.
+// plainer lists copies of s with one part of the act at index at taken out.
 func (s *sequence) plainer(at int, amount []string) []*sequence {
 	var all []*sequence
 	less := func(applies bool, change func(*move)) {

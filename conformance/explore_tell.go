@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// words says what an act sends.
+// words returns a request of the sequence in words, for the report.
 func (s *sequence) words(r *runner, a move) string {
 	text := "the request"
 	if a.copies > 1 {
@@ -37,7 +37,7 @@ func (s *sequence) words(r *runner, a move) string {
 	return text
 }
 
-// tell is a sequence with its answers, in the order in which it was sent.
+// tell returns the sequence with its answers, in the order of sending, for the report.
 func (p *played) tell(r *runner) string {
 	var lines []string
 	if p.fails != "" {
@@ -61,7 +61,8 @@ func (p *played) tell(r *runner) string {
 	return strings.Join(lines, "; ")
 }
 
-// note names an act by its number and in words.
+// note returns the number and the words of the act at index at; len(s.acts) means the repeat
+// at the end.
 func (s *sequence) note(r *runner, at int) string {
 	text := "the request, at the end"
 	if at < len(s.acts) {
@@ -70,7 +71,7 @@ func (s *sequence) note(r *runner, at int) string {
 	return fmt.Sprintf("(%d) %s", at+1, text)
 }
 
-// answersOf lists the different answers to an act's requests.
+// answersOf lists the answers to the requests of an act, equal ones once.
 func (p *played) answersOf(sends []*sent, at int) []string {
 	var answers []string
 	for _, s := range sends {
@@ -84,13 +85,14 @@ func (p *played) answersOf(sends []*sent, at int) []string {
 	return answers
 }
 
-// String is a send in a few words.
+// String returns the answer and the number of its act.
 func (s *sent) String() string { return fmt.Sprintf("%s to (%d)", s.answer, s.act+1) }
 
-// togetherWith stands between the relations in the id of a finding that needs several.
+// togetherWith joins the relations in the id of a finding with several.
 const togetherWith = "-and-"
 
-// explainedID is the id of a finding: the relations that the shortest sequence needs.
+// explainedID returns the id of a finding, from the relations of its shortest sequence;
+// without one it is that of "repeat".
 func explainedID(ids []string) string {
 	if len(ids) == 0 {
 		return exploredIDs + "repeat"
@@ -98,7 +100,8 @@ func explainedID(ids []string) string {
 	return exploredIDs + strings.Join(ids, togetherWith)
 }
 
-// finding is a case of the relations that a shortest sequence needs.
+// finding returns the case of a finding, with the rules of all its relations. Without one it
+// is that of "repeat".
 func (r *runner) finding(ids []string) Case {
 	if len(ids) == 0 {
 		ids = []string{"repeat"}
@@ -119,7 +122,7 @@ func (r *runner) finding(ids []string) Case {
 	return c
 }
 
-// sometimes is how a finding that does not come every time is told.
+// sometimes returns the words for a finding that does not come every time.
 func sometimes(failed, tries int, took time.Duration) string {
 	return fmt.Sprintf("it came %d of %d times with fresh keys (%v)", failed, tries, took.Round(time.Millisecond))
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// RunHandler judges a middleware in this process. The suite supplies the handler
-// behind it, so that effects are counted exactly, operations are held by gates
-// and not by time, and every kind of answer can be made. Of the options, URL,
-// Witness and the queries are not used; requests go over a loopback port, since
-// how bytes arrive is part of what is judged.
+// RunHandler judges a middleware in this process. The suite supplies the handler behind it:
+// effects are counted exactly, gates hold operations instead of time, and the handler gives
+// any answer. URL, Witness and the queries of the options are not used. Requests go over a
+// loopback port, since the suite also judges how the middleware reads bytes.
 //
-// The middleware is mounted once, on every path. It has to tell callers apart by
-// Authorization where Options.As is set.
+// The middleware is called once and serves every path. With Options.As it must tell callers
+// apart by Authorization. The errors are those of Run; a nil middleware, or one that returns
+// nil, is ErrUsage.
 func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler, o Options) (*Report, error) {
 	return runHandler(ctx, middleware, o, func(wrapped http.Handler) (string, func(), dialFunc, error) {
 		address, end, err := serve("127.0.0.1:0", wrapped)
@@ -25,7 +25,8 @@ func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler,
 	})
 }
 
-// runHandler is RunHandler, with the wrapped handler served as listen does.
+// runHandler is RunHandler over a server that listen starts. listen returns the server's
+// address, a function that stops it, and its connections; a nil dial means a plain net.Dialer.
 func runHandler(ctx context.Context, middleware func(http.Handler) http.Handler, o Options,
 	listen func(http.Handler) (address string, end func(), dial dialFunc, err error)) (*Report, error) {
 	if middleware == nil {
@@ -49,10 +50,10 @@ func runHandler(ctx context.Context, middleware func(http.Handler) http.Handler,
 	return own.run(ctx, o, dial)
 }
 
-// RunOrigin judges a gateway or a proxy at Options.URL that honours keys in front
-// of an origin. The suite is that origin, on the loopback address that is named
-// (host:port): with it effects are counted and held as in RunHandler. The gateway
-// has to be set up to lead there, every path as it is.
+// RunOrigin judges a gateway or a proxy at Options.URL, with the suite as the origin behind
+// it. The origin listens on a loopback address (host:port) while RunOrigin runs; the gateway
+// must lead there, with every path unchanged. Effects are counted and held as in RunHandler.
+// The errors are those of Run; an address off loopback is ErrUsage.
 func RunOrigin(ctx context.Context, origin string, o Options) (*Report, error) {
 	host, _, err := net.SplitHostPort(origin)
 	if err != nil || !isLoopback(host) {
@@ -68,8 +69,7 @@ func RunOrigin(ctx context.Context, origin string, o Options) (*Report, error) {
 	return own.run(ctx, o, nil)
 }
 
-// run judges a target whose handler is the suite's, over the connections that dial opens; nil:
-// those of a net.Dialer.
+// run judges a target with s as its handler. A nil dial means a plain net.Dialer.
 func (s *ownHandler) run(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	setDefault(&o.SecondPath, "/other-operations")
 	setDefault(&o.ActionPath, "/operations/{id}/cancel")
@@ -88,7 +88,8 @@ func (s *ownHandler) run(ctx context.Context, o Options, dial dialFunc) (*Report
 	return r.run(ctx)
 }
 
-// serve puts a handler on a loopback address until end is called.
+// serve starts a server for handler at a loopback address. The caller must call end, which
+// closes all connections without waiting for handlers.
 func serve(address string, handler http.Handler) (served string, end func(), err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -102,7 +103,7 @@ func serve(address string, handler http.Handler) (served string, end func(), err
 	return listener.Addr().String(), func() { _ = server.Close() }, nil
 }
 
-// openAll lets every held operation go, so that the server can end.
+// openAll releases every held operation, so that no handler is left waiting.
 func (s *ownHandler) openAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

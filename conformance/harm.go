@@ -2,22 +2,22 @@ package conformance
 
 import "slices"
 
-// harm is what a finding shows to have gone wrong. Level, impact and fix of a
-// result follow from it, and not from the case that happened to see it.
+// harm is the damage that a finding shows. Level, impact and fix of a result follow from it,
+// and not from the case that happened to see it.
 type harm string
 
 const (
-	ownHarm   harm = ""          // what the case is about
+	ownHarm   harm = ""          // the subject of the case
 	twice     harm = "twice"     // more effects than were asked for
-	unasked   harm = "unasked"   // an effect of what was refused
-	lost      harm = "lost"      // a success is told of what has not happened
+	unasked   harm = "unasked"   // an effect of a refused request
+	lost      harm = "lost"      // a success is answered, and there is no effect
 	stuck     harm = "stuck"     // the key does not resolve
-	denied    harm = "denied"    // what is right is refused
-	otherwise harm = "otherwise" // a repeat is told something else than the first
-	errored   harm = "errored"   // a server error for what could be refused
+	denied    harm = "denied"    // a correct request is refused
+	otherwise harm = "otherwise" // a repeat gets another answer than the first
+	errored   harm = "errored"   // a server error in place of a refusal
 )
 
-// consequence is what a harm means, for a finding of a case that is about something else.
+// consequence is the weight and the advice for a harm, for cases with another subject.
 type consequence struct {
 	level       Level
 	impact, fix string
@@ -43,8 +43,8 @@ func consequences() map[harm]consequence {
 	}
 }
 
-// tellsOf lists, by harm, the cases whose own impact and fix speak of that harm: they
-// are more exact than the general ones.
+// tellsOf lists, by harm, the cases with their own impact and fix for it, which are more exact
+// than the general ones.
 func tellsOf() map[harm][]string {
 	return map[harm][]string{
 		twice: {
@@ -72,12 +72,13 @@ func tellsOf() map[harm][]string {
 	}
 }
 
-// tells reports whether the case's own impact and fix speak of the harm.
+// tells reports whether the case's own impact and fix fit the harm.
 func (c *Case) tells(h harm) bool {
 	return h == ownHarm || h == lost && c.ownLoss || slices.Contains(tellsOf()[h], c.ID)
 }
 
-// consequenceOf is what a finding of a case means: level, impact and fix.
+// consequenceOf returns level, impact and fix of a finding with harm h and verdict v. A
+// warning has LevelShould; a failure has LevelMust at least.
 func (c *Case) consequenceOf(h harm, v Verdict) consequence {
 	general, own := consequences()[h], consequence{c.Level, c.Impact, c.Fix}
 	switch {
@@ -96,7 +97,8 @@ func (c *Case) consequenceOf(h harm, v Verdict) consequence {
 	return own
 }
 
-// heavier reports whether a finding of verdict v and level l weighs more than one of v2 and l2.
+// heavier reports whether a finding with verdict v and level l weighs more than one with v2
+// and l2. The verdict counts first.
 func heavier(v Verdict, l Level, v2 Verdict, l2 Level) bool {
 	if v.severity() != v2.severity() {
 		return v.severity() > v2.severity()

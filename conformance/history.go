@@ -13,17 +13,17 @@ import (
 // historyCheckMax bounds one check; a history that takes longer proves nothing.
 const historyCheckMax = 2 * time.Second
 
-// event is one request of a history and what became of it.
+// event is one request of a history, with its answer.
 type event struct {
-	call, ret time.Time // ret is zero for one that may take effect at any later time
+	call, ret time.Time // start and end; a zero ret means that it may take effect at any later time
 	fate      fate
-	name      string // of the outcome; "": it names none
+	name      string // of the effect, for fate outcome; "": the answer has none
 }
 
-// lost reports whether a request was not answered: it may have run at any time since.
+// lost reports whether the request has no answer: it may run at any time after call.
 func (e event) lost() bool { return e.fate == maybe && e.ret.IsZero() }
 
-// fate is what an answer says of the operation's outcome.
+// fate is the meaning of an answer for the outcome of its operation.
 type fate uint8
 
 const (
@@ -32,8 +32,9 @@ const (
 	waiting             // the answer was "in progress"
 )
 
-// events reads answers as a history of one key. Refusals say nothing about the
-// key's effect and are left out.
+// events returns the answers to requests of one key as a history, in the same order. It leaves
+// out refusals and rate limits, which say nothing of the key's effect. An answer with a
+// Location alone has the id that another answer gave with that Location.
 func events(answers []*answer) []event {
 	var all []event
 	names := map[string]string{} // by place: an answer that has lost its body may have kept that
@@ -71,17 +72,18 @@ func events(answers []*answer) []event {
 	return all
 }
 
-// ruling is what can be said of a history: known is false if it could not be judged,
-// legal that a correct server may have given it, and why the reason.
+// ruling is the judgement of a history.
 type ruling struct {
-	legal, known bool
-	why          string
-	harm         harm // if it is not legal
+	known bool   // false: it could not be judged in time, and legal says nothing
+	legal bool   // a correct server may have given these answers
+	why   string // the reason, for the report
+	harm  harm   // if known and not legal
 }
 
-// judgeHistory holds the history of one key against the model: one effect; each
-// answer is the outcome, or in-progress while it may be running. effects is the
-// witness's count after the last event, or negative if there is none.
+// judgeHistory compares the history of one key with the model: one effect at most; each answer
+// is the outcome, or "in progress" while the work may be running. effects is the witness's
+// count after the last event; a negative one means no count. A search that takes longer than
+// historyCheckMax decides nothing.
 func judgeHistory(history []event, effects int) ruling {
 	if why, shows := plainViolation(history, effects); why != "" {
 		return ruling{known: true, why: why, harm: shows}
@@ -95,14 +97,15 @@ func judgeHistory(history []event, effects int) ruling {
 	return ruling{why: "the history could not be judged in time"}
 }
 
-// checkModel asks for a linearization.
+// checkModel searches for an order of one effect that explains the history. porcupine.Unknown
+// means that historyCheckMax has passed.
 func checkModel(history []event, effects int) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(keyModel(), operationsOf(reduce(history), effects), historyCheckMax)
 }
 
-// shrink leaves answers out for as long as what is left is still illegal. Only
-// those that can do nothing but constrain are left out: without one that may have
-// had the effect, a legal history could look illegal.
+// shrink returns a shorter history that is still illegal, for the report. It leaves out "in
+// progress" answers only: without a request that may have had the effect, a legal history
+// could look illegal.
 func shrink(history []event, effects int) []event {
 	small := slices.Clone(history)
 	for i := len(small) - 1; i >= 0; i-- {
@@ -116,7 +119,8 @@ func shrink(history []event, effects int) []event {
 	return reduce(small)
 }
 
-// tale is a history in words.
+// tale returns a history in words, with times in milliseconds from its first request. The
+// history must not be empty.
 func tale(history []event) string {
 	var parts []string
 	for _, e := range history {
@@ -130,8 +134,8 @@ func tale(history []event) string {
 	return strings.Join(parts, "; ")
 }
 
-// plainViolation finds what can be said in a sentence; each is a reason why no
-// linearization exists, so that the checker need not search for one.
+// plainViolation returns a violation that one sentence explains, and its harm; "" if there is
+// none. It decides the frequent cases without a search.
 func plainViolation(history []event, effects int) (string, harm) {
 	if effects > 1 {
 		return plural(effects, "effect") + " of one key", twice
@@ -164,11 +168,10 @@ func plainViolation(history []event, effects int) (string, harm) {
 	return "", ownHarm
 }
 
-// reduce leaves out outcomes that constrain nothing: of those with one name, the
-// first to return says by when the effect has happened, and the first to be
-// called may stand for the one that had it. Of the requests that were not answered
-// the first to be called may stand for all: each may do nothing, and the first may do
-// whatever one of the others may. It keeps the search small.
+// reduce leaves out events that constrain nothing, in the order of their start, and so keeps
+// the search small. Of outcomes with one name it keeps the first to end, which bounds the time
+// of the effect, and the first to start, which may have had it. Of requests without an answer
+// it keeps the first to start: the others may do nothing that the first cannot.
 func reduce(history []event) []event {
 	kept := slices.DeleteFunc(slices.Clone(history), func(e event) bool { return e.fate == outcome || e.lost() })
 	for i, e := range history {
@@ -200,27 +203,27 @@ func reduce(history []event) []event {
 	return kept
 }
 
-// step is one operation of the model. A request is two: it arrives, which may
-// make it the one that runs, and it ends.
+// step is one operation of the porcupine model. A request that may have run has two: its
+// arrival, and its end.
 type step struct {
-	who    int
-	arrive bool
-	fate   fate
-	name   string
-	count  int // of the witness; negative: not a count
+	who    int    // index of the request in the history
+	arrive bool   // the arrival; false: the end
+	fate   fate   // of the request
+	name   string // of its outcome; "": none
+	count  int    // effects by the witness, in a step of its own; negative: this step is no count
 }
 
-// keyState is one key as the model has it.
+// keyState is one possible state of a key in the model. Idle is running -1 and done false.
 type keyState struct {
-	running int // who, or -1
-	done    bool
-	name    string // of the outcome; "": not known yet
+	running int    // step.who of the request at work; -1: none
+	done    bool   // the effect has happened
+	name    string // of the outcome, with done; "": not known yet
 }
 
-// operationsOf turns a history into porcupine's form. A request that may have run is
-// two operations: its arrival and its answer; one that was told to wait is its answer
-// alone. Without an answer it may end at any later time. A last operation is the
-// witness's count, unless effects is negative.
+// operationsOf returns a history in porcupine's form. A request that may have run is two
+// operations, its arrival and its end, both over its whole time; an "in progress" answer is
+// its end alone. A request without an answer may end at any later time. A last operation is
+// the witness's count, unless effects is negative.
 func operationsOf(history []event, effects int) []porcupine.Operation {
 	var operations []porcupine.Operation
 	var zero time.Time
@@ -252,8 +255,8 @@ func operationsOf(history []event, effects int) []porcupine.Operation {
 	return operations
 }
 
-// keyModel is "one effect per key; each answer is the outcome, or in-progress
-// while it may be running". A request whose fate is not known may have run or not.
+// keyModel returns the model of one key: one effect; each answer is the outcome, or "in
+// progress" while the work may be running. A request of fate maybe may have run or not.
 func keyModel() porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{keyState{running: -1}} },
@@ -268,7 +271,8 @@ func keyModel() porcupine.Model {
 	return model.ToModel()
 }
 
-// nextStates are the states in which a key may be after a step.
+// nextStates returns the possible states of a key after a step; none if the step is illegal in
+// state s.
 func nextStates(s keyState, in step) []keyState {
 	idle := s.running < 0 && !s.done
 	switch {
@@ -282,8 +286,8 @@ func nextStates(s keyState, in step) []keyState {
 	return endings(s, in)
 }
 
-// arrivals are the states after a request has come to an idle key: it runs, or,
-// where it is not known what became of it, may not have come at all.
+// arrivals returns the states after a request has come to an idle key: it runs. A request of
+// fate maybe may also never have arrived.
 func arrivals(s keyState, in step) []keyState {
 	runs := s
 	runs.running = in.who
@@ -293,7 +297,8 @@ func arrivals(s keyState, in step) []keyState {
 	return []keyState{runs}
 }
 
-// endings are the states after a request has been answered, or given up.
+// endings returns the states after the end of a request; none if a correct server cannot have
+// answered so in state s.
 func endings(s keyState, in step) []keyState {
 	ends := keyState{running: -1, done: true, name: in.name}
 	switch {
@@ -322,7 +327,8 @@ func keep(s keyState, legal bool) []keyState {
 	return nil
 }
 
-// wantHistory judges the answers to one operation as a history, with the witness.
+// wantHistory compares all answers to op, and the count of effects, with the model of
+// judgeHistory. False: the check failed, or the case is inconclusive.
 func (x *trial) wantHistory(op *operation, answers []*answer) bool {
 	n, ok := x.settledEffects(op.ref, 1)
 	if !ok {

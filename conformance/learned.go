@@ -2,24 +2,24 @@ package conformance
 
 import "strings"
 
-// Learned is one thing that a run has shown of the server.
+// Learned is one observation of a run about the server.
 type Learned struct {
-	// Topic is what it is about: "takes", "compares", "keeps", "forgets", "waits", "marks".
+	// Topic is "takes", "compares", "keeps", "forgets", "waits", "marks", or "note".
 	Topic string `json:"topic"`
-	// Text says what was seen, in one sentence.
+	// Text is the observation: the rest of a sentence that begins with the topic.
 	Text string `json:"text"`
-	// Source is the id of the case that saw it, or "probe".
+	// Source is the id of the case behind it, or "probe".
 	Source string `json:"source"`
 }
 
-// lesson is how a case's result is told. seen precedes what was observed, where it was;
-// empty: that stands alone.
+// lesson holds the texts for the result of one case. An empty pass is left out of Learned.
+// seen goes before an observation; so it does for a failure without a text in fail.
 type lesson struct {
 	topic, id        string
 	pass, fail, seen string
 }
 
-// lessons are in the order in which a reader asks.
+// lessons lists the lessons in the order of Learned.
 func lessons() []lesson {
 	return []lesson{
 		{"takes", "key/missing", "", "", "without a key: "},
@@ -58,8 +58,9 @@ func lessons() []lesson {
 	}
 }
 
-// Learned says what the run has shown of the server: how it takes a request, what it
-// compares, keeps, forgets and waits for. What no case could see is left out.
+// Learned lists the observations of the run about the server: how it takes a request, and the
+// things that it compares, keeps, forgets and waits for. Results without an observation are
+// left out. The slice is never nil.
 func (r *Report) Learned() []Learned {
 	found := map[string]*Result{}
 	for i := range r.Cases {
@@ -82,7 +83,7 @@ func (r *Report) Learned() []Learned {
 	return all
 }
 
-// told is what a result teaches, or "".
+// told returns the text for a result; "" if it teaches nothing.
 func (l *lesson) told(c *Result) string {
 	switch c.Verdict {
 	case VerdictPass:

@@ -17,29 +17,29 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// operation is one request as a case wants it. Copy it to change it.
+// operation is one request of a case, with its key. Several goroutines may send it at once; it
+// must not change once it is sent. with returns a changed copy.
 type operation struct {
-	method, target string   // target is path and query
-	key            string   // as the API knows it
-	lines          []string // the key header's values on the wire; nil: key, encoded
-	keyless        bool
-	ref            string
-	body           []byte
-	contentType    string
-	firstSent      time.Time   // said to be when it was first sent, where the profile wants that
-	extra          [][2]string // further header fields, in order
-	stranger       bool        // sent as the second caller
-	lowerName      bool        // the key header's name is spelled in lower case
+	method, target string      // target is path and query
+	key            string      // unencoded; "": a key from the server could not be fetched
+	lines          []string    // values of the key header on the wire; nil: key, encoded
+	keyless        bool        // without the key header
+	ref            string      // {ref} in the template: the witness counts effects by it
+	body           []byte      // shared by copies: replace it, never write into it
+	contentType    string      // "": no Content-Type
+	firstSent      time.Time   // the first-sent time in its header, for profiles with such a field
+	extra          [][2]string // further header fields, name and value, in order
+	stranger       bool        // sent as the second caller, with Options.As
+	lowerName      bool        // the name of the key header in lower case
 	anonymous      bool        // sent without Authorization
-	backwards      bool        // its header fields stand in the opposite order, but for Host
-	lowerNames     bool        // the names of its header fields are spelled in lower case
-	failing        int         // the status that its handler was told to answer
+	backwards      bool        // header fields in the opposite order, after Host
+	lowerNames     bool        // the names of all header fields in lower case
+	failing        int         // the status that steering.fail has asked for; 0: none
 }
 
-// newOperation returns a new operation with a key and a reference of its own, the
-// same for the same run, case and salt. With Options.TokenPath, or a profile of tokens, it first fetches
-// the key from the server, which may fail: the key is then empty. Only the case's
-// goroutine calls it.
+// newOperation returns a new operation with a key and a reference of its own. For the same
+// run, case, salt and call number they are the same. If the server hands keys out, a request
+// fetches the key first; if that fails, the key is empty. Only the case's goroutine calls it.
 func (x *trial) newOperation() *operation {
 	x.made++
 	seed := x.r.id + "\x00" + x.c.ID + "\x00" + x.salt + "\x00" + strconv.Itoa(x.made)
@@ -55,9 +55,8 @@ func (x *trial) newOperation() *operation {
 	return op
 }
 
-// changedOperation returns a new operation with a change. If that makes it one of
-// the second caller, and keys come from the server, it fetches a key that
-// the server gives to that caller.
+// changedOperation returns a new operation with a change. If keys come from the server, and
+// the change makes it one of the second caller, it fetches a second key as that caller.
 func (x *trial) changedOperation(change func(*operation)) *operation {
 	op := x.newOperation().with(change)
 	if x.r.o.handsOutKeys() && op.stranger {
@@ -67,20 +66,23 @@ func (x *trial) changedOperation(change func(*operation)) *operation {
 	return op
 }
 
-// fill renders the body template for the operation's reference and key.
+// fill renders the body, and a key in the query, for the current ref and key. Call it after a
+// change of either; other changes of the body are lost.
 func (op *operation) fill(r *runner) {
 	op.body = []byte(render(r.o.Body, op.ref, op.key))
 	op.fillKey(r)
 }
 
-// fillKey puts the key where the profile carries it, besides header and body.
+// fillKey puts the key into the query if the profile carries it there. Keys in headers are
+// added when the operation is sent, keys in bodies by fill.
 func (op *operation) fillKey(r *runner) {
 	if place := r.o.Profile.Carrier; place.Place == profile.Query {
 		op.setQuery(url.QueryEscape(place.Name), url.QueryEscape(op.key))
 	}
 }
 
-// setQuery sets one query parameter; both are escaped already.
+// setQuery sets one query parameter, in place of an earlier one. Both texts must be escaped
+// already.
 func (op *operation) setQuery(name, value string) {
 	path, query, _ := strings.Cut(op.target, "?")
 	var kept []string
@@ -92,7 +94,7 @@ func (op *operation) setQuery(name, value string) {
 	op.target = path + "?" + strings.Join(append(kept, name+"="+value), "&")
 }
 
-// addQuery appends a rendered piece of a query.
+// addQuery appends a piece of a query, such as "sleep=200", as it is.
 func (op *operation) addQuery(piece string) {
 	mark := "?"
 	if strings.Contains(op.target, "?") {
@@ -101,7 +103,7 @@ func (op *operation) addQuery(piece string) {
 	op.target += mark + piece
 }
 
-// setPath keeps the query.
+// setPath replaces the path and keeps the query.
 func (op *operation) setPath(path string) {
 	_, query, found := strings.Cut(op.target, "?")
 	op.target = path
@@ -110,7 +112,8 @@ func (op *operation) setPath(path string) {
 	}
 }
 
-// with is a changed copy.
+// with returns a copy after change. The copy may be sent and changed on its own; both share
+// the bytes of body.
 func (op *operation) with(change func(*operation)) *operation {
 	dup := *op
 	dup.lines, dup.extra = slices.Clone(op.lines), slices.Clone(op.extra)
@@ -118,9 +121,8 @@ func (op *operation) with(change func(*operation)) *operation {
 	return &dup
 }
 
-// changed returns another request under op's key: another reference, and each
-// number in the body one higher, so that a server sees the difference whatever it
-// compares.
+// changed returns another request under op's key: with a reference of its own, and each number
+// in the body one higher, so that any comparison of bodies sees the difference.
 func (x *trial) changed(op *operation) *operation {
 	other := x.newOperation()
 	return op.with(func(dup *operation) {
@@ -134,7 +136,8 @@ func (x *trial) changed(op *operation) *operation {
 	})
 }
 
-// bumpNumbers adds one to each JSON number of at most nine digits.
+// bumpNumbers returns the body with one added to each number of at most nine digits that is a
+// member's value. It works on the text; bodies that are no JSON come back unchanged.
 func bumpNumbers(body []byte) []byte {
 	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}])`)
 	return number.ReplaceAllFunc(body, func(match []byte) []byte {
@@ -144,7 +147,8 @@ func bumpNumbers(body []byte) []byte {
 	})
 }
 
-// bumpFields adds one to each field of a form that is a number of at most nine digits.
+// bumpFields returns the form with one added to each field that is a number of at most nine
+// digits.
 func bumpFields(form []byte) []byte {
 	pairs := strings.Split(string(form), "&")
 	for i, pair := range pairs {
@@ -162,7 +166,8 @@ func (r *runner) jsonBody() bool {
 	return strings.Contains(r.o.ContentType, "json") && json.Unmarshal([]byte(render(r.o.Body, "r", "k")), &object) == nil
 }
 
-// withMember is the JSON object with one more member, at its end.
+// withMember returns the JSON object with one more member at its end. value is JSON text. It
+// returns a new slice; text without a closing brace comes back as it is.
 func withMember(object []byte, name, value string) []byte {
 	end := bytes.LastIndexByte(object, '}')
 	if end < 0 {
@@ -175,9 +180,10 @@ func withMember(object []byte, name, value string) []byte {
 	return slices.Concat(object[:end], []byte(comma+strconv.Quote(name)+":"+value), object[end:])
 }
 
-// key makes a key from a seed, within the profile's rule for keys: a version 4
-// UUID; where the rule has an alphabet or a length, the UUID without the other
-// characters, repeated or cut to that length.
+// key returns the key for a seed, always the same in one run. It is a UUID of version 4, or 7
+// with Options.KeyFormat, behind Options.KeyPrefix. Without format and prefix, a profile's
+// alphabet or length changes it: other characters are dropped, and the rest is repeated or
+// cut.
 func (r *runner) key(seed string) string {
 	h := []byte(digestHex("key\x00" + seed)[:32])
 	h[12] = '4'
@@ -211,7 +217,8 @@ func (r *runner) key(seed string) string {
 	return text
 }
 
-// keyBytesMax is the greatest length of a key that the profile allows, in bytes; 255 if it states none.
+// keyBytesMax returns the greatest length of a key under the profile, in bytes; 255 if it
+// states none.
 func (r *runner) keyBytesMax() int {
 	if r.o.Profile.Key.MaxBytes > 0 {
 		return r.o.Profile.Key.MaxBytes
@@ -219,7 +226,8 @@ func (r *runner) keyBytesMax() int {
 	return 255
 }
 
-// anyFormat reports whether keys other than UUIDs may be tried.
+// anyFormat reports whether cases may send keys in any format: neither the profile, nor the
+// options, nor the server prescribes one.
 func (r *runner) anyFormat() bool {
 	rule := r.o.Profile.Key
 	return rule.Format == profile.AnyFormat && rule.Alphabet == "" && r.o.KeyFormat == "" && r.o.KeyPrefix == "" && !r.o.handsOutKeys()
@@ -231,7 +239,7 @@ func (o *Options) inHeader() bool {
 	return place == profile.Header || place == ""
 }
 
-// encode spells a key for the header.
+// encode returns a key as the profile writes it in a header: quoted, or as it is.
 func encode(p *profile.Profile, key string) string {
 	if p.Encoding == profile.SFString {
 		return quote(key)
@@ -239,12 +247,14 @@ func encode(p *profile.Profile, key string) string {
 	return key
 }
 
-// quote is a structured-field String (RFC 9651 section 4.1.6).
+// quote returns a key as a structured-field String (RFC 9651 section 4.1.6), for printable
+// ASCII.
 func quote(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-// sentKey is the key as it stands on the wire, and whether there is one.
+// sentKey returns the key as sent, several header lines joined, and whether the request
+// carries one.
 func (op *operation) sentKey(r *runner) (string, bool) {
 	switch {
 	case !r.o.inHeader():
@@ -255,7 +265,7 @@ func (op *operation) sentKey(r *runner) (string, bool) {
 	return strings.Join(op.keyLines(r), ", "), true
 }
 
-// keyLines are the values of the key's header.
+// keyLines returns the values of the key header, one for each line on the wire.
 func (op *operation) keyLines(r *runner) []string {
 	if op.lines != nil {
 		return op.lines
@@ -263,7 +273,7 @@ func (op *operation) keyLines(r *runner) []string {
 	return []string{encode(r.o.Profile, op.key)}
 }
 
-// caller says as whom the operation is sent, as Exchange.Caller has it.
+// caller returns the sender as Exchange.Caller has it.
 func (op *operation) caller() string {
 	switch {
 	case op.anonymous:
@@ -274,8 +284,8 @@ func (op *operation) caller() string {
 	return ""
 }
 
-// fields are the header fields of an operation in the order of the wire, without
-// the framing of the body.
+// fields returns the header fields, name and value, in the order of the wire, without the
+// framing of the body. The slice is new.
 func (op *operation) fields(r *runner) [][2]string {
 	fields := [][2]string{{"Host", r.target.Host}, {"User-Agent", "oncehttp-check/" + Version}, {"Accept", "*/*"}}
 	own := r.o.Header
@@ -308,7 +318,8 @@ func (op *operation) fields(r *runner) [][2]string {
 	return op.shaped(append(fields, op.extra...))
 }
 
-// shaped returns header fields in the order and spelling in which the operation has them.
+// shaped applies the operation's order and spelling to fields, in place, and returns them. The
+// first field, Host, keeps its place.
 func (op *operation) shaped(fields [][2]string) [][2]string {
 	if op.backwards {
 		slices.Reverse(fields[1:])
@@ -321,7 +332,8 @@ func (op *operation) shaped(fields [][2]string) [][2]string {
 	return fields
 }
 
-// firstSentHeader names the header in which the API wants to be told when a key was first sent; empty: none.
+// firstSentHeader returns the name of the header for the time of the first attempt; "" if the
+// API has none.
 func firstSentHeader(p *profile.Profile) string {
 	if p.FirstSent == "" && strings.EqualFold(p.Carrier.Name, oasisHeader) {
 		return "Repeatability-First-Sent"
@@ -329,8 +341,8 @@ func firstSentHeader(p *profile.Profile) string {
 	return p.FirstSent
 }
 
-// merged returns base with the fields of over in place of its own, names compared
-// without regard to case. It changes neither.
+// merged returns base with the fields of over in place of its own, without regard to the case
+// of names. It changes neither; either may be nil.
 func merged(base, over http.Header) http.Header {
 	all := base.Clone()
 	if all == nil {
@@ -347,7 +359,7 @@ func merged(base, over http.Header) http.Header {
 	return all
 }
 
-// sortedNames returns the names of a header's fields in order.
+// sortedNames returns the field names of a header, sorted.
 func sortedNames(h http.Header) []string {
 	names := make([]string, 0, len(h))
 	for name := range h {
@@ -357,7 +369,7 @@ func sortedNames(h http.Header) []string {
 	return names
 }
 
-// digestHex returns the SHA-256 of a text in hexadecimal digits.
+// digestHex returns the SHA-256 of a text as 64 hexadecimal digits.
 func digestHex(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -39,8 +39,8 @@ const (
 	KeyUUIDv7 = "uuid7"
 )
 
-// Options say what is judged, and how. Only URL is needed. Run copies what it
-// keeps; do not change the maps and slices while it runs.
+// Options name the target and set up a run. Only URL is needed. Do not change the maps and
+// slices during the run.
 type Options struct {
 	// URL is where an operation is sent: http or https, to a loopback host
 	// unless AllowHosts names it.
@@ -51,65 +51,61 @@ type Options struct {
 	Profile *profile.Profile
 	// Method of an operation. Empty: POST.
 	Method string
-	// Body is the template of a body; {ref} stands for what is unique to each
-	// operation, {key} for the key where the profile carries it in the body.
-	// Empty: {"reference":"{ref}","amount":100}, or where ContentType is that of
-	// a form reference={ref}&amount=100.
+	// Body is the template of a body. {ref} stands for a reference that is unique to each
+	// operation, {key} for the key, if the profile carries it in the body.
+	// Empty: {"reference":"{ref}","amount":100}, or reference={ref}&amount=100 for a form.
 	Body string
-	// ContentType of the body. Empty: application/json, or
-	// application/x-www-form-urlencoded where that is the profile's default and
-	// Body is no JSON object.
+	// ContentType of the body. Empty: application/json, or application/x-www-form-urlencoded
+	// if that is the profile's default and Body is no JSON object.
 	ContentType string
 	// Header is sent with every request, such as credentials.
 	Header http.Header
-	// As is what a second caller sends in place of the same fields of Header.
-	// Nil: cases about strangers are skipped.
+	// As holds the header fields of a second caller, in place of the same fields of Header.
+	// Nil: cases with two callers are skipped.
 	As http.Header
-	// KeyHeader is the header that carries the key, where it is not the one of
-	// Profile: "X-Request-ID". Empty: the profile's.
+	// KeyHeader is the header of the key, such as "X-Request-ID". Empty: the profile's.
 	KeyHeader string
 	// KeyQuoted writes the key as a structured-field string, in double quotes.
 	// False: as the profile says.
 	KeyQuoted bool
-	// KeyField carries the key in the body instead of a header: a member of the JSON
-	// object, "/idempotency_key", or a field of a form. It is put into Body unless that
-	// has {key}. Empty: as the profile says.
+	// KeyField carries the key in the body instead of a header: a member of the JSON object,
+	// "/idempotency_key", or a field of a form. Run adds it to a Body without {key}.
+	// Empty: as the profile says.
 	KeyField string
-	// KeyFormat of the keys that are made, KeyUUIDv4 or KeyUUIDv7. Empty: as the
-	// profile says, version 4 where it says nothing.
+	// KeyFormat is the format of new keys, KeyUUIDv4 or KeyUUIDv7. Empty: as the profile says,
+	// or else version 4.
 	KeyFormat string
-	// KeyPrefix stands in front of every key that is made. Empty: nothing does.
+	// KeyPrefix stands in front of every new key. Empty: no prefix.
 	KeyPrefix string
-	// TokenPath is where a key is fetched before each operation by an API that
-	// hands its keys out: "/tokens". The answer is the key as text, or
-	// JSON that holds it at TokenPointer. Empty: as the profile's Token says, else keys
-	// are made by the client.
+	// TokenPath is the path of an API that hands its keys out, for a fetch before each
+	// operation: "/tokens". The answer is the key as text, or JSON with the key at
+	// TokenPointer. Empty: as the profile's Token says, or else the suite makes the keys.
 	TokenPath string
 	// TokenMethod fetches a key: GET or POST, without a body. Empty: GET.
 	TokenMethod string
 	// TokenPointer is a JSON pointer to the key in the answer. Empty: /token.
 	TokenPointer string
-	// OtherMethod is a second method that the server takes at URL with the same
-	// body. Empty: PATCH is tried, then PUT; DELETE never unless it is named here.
+	// OtherMethod is a second method for URL and the same body. Empty: PATCH, then PUT; never
+	// DELETE.
 	OtherMethod string
-	// SecondPath is another operation that takes the same body: "/refunds".
+	// SecondPath is another operation with the same body: "/refunds". Empty: cases with two
+	// operations are skipped.
 	SecondPath string
-	// ActionPath acts, without a body, on what an operation made:
-	// "/payments/{id}/cancel".
+	// ActionPath is an action without a body on the result of an operation:
+	// "/payments/{id}/cancel". Empty: cases with actions are skipped.
 	ActionPath string
-	// IDPointer is a JSON pointer (RFC 6901) to what names the effect in an
-	// answer. Empty: /id.
+	// IDPointer is a JSON pointer (RFC 6901) to the name of the effect in an answer.
+	// Empty: /id.
 	IDPointer string
-	// Witness is a URL, with {ref} in it, that tells how many effects that
-	// reference had; behind # stands a JSON pointer to the number, or to a list
-	// whose length is the number. Empty: effects are inferred from the ids in
-	// answers, which misses those whose answers were lost.
+	// Witness is a URL with {ref} that counts the effects of a reference. Behind # is a JSON
+	// pointer to the number, or to a list of that length. Empty: effects are inferred from the
+	// ids in answers, and effects with lost answers are missed.
 	Witness string
-	// EffectWait is for how long after its last answer an operation may still
-	// have an effect: only then is a count taken as final. The cases wait for it
-	// beside each other. Zero: 500 ms.
+	// EffectWait is the longest time between the last answer to an operation and its effect.
+	// A count is final only after it. The cases wait for it beside each other. Zero: 500 ms.
 	EffectWait time.Duration
-	// DelayQuery makes one operation slow: "sleep={ms}".
+	// DelayQuery makes one operation slow: "sleep={ms}". Empty: cases with slow operations are
+	// skipped; the same holds for the next two.
 	DelayQuery string
 	// FailQuery makes one operation answer a status: "fail={status}".
 	FailQuery string
@@ -118,28 +114,31 @@ type Options struct {
 	// Restart stops the target the hard way (kill -9) and starts it again. It
 	// returns when the target is starting; the suite waits until it answers.
 	Restart func(context.Context) error
-	// Expire makes the target forget keys as if their window had passed.
+	// Expire makes the target forget keys as if their window had passed. Nil: the suite waits
+	// for Window.
 	Expire func(context.Context) error
-	// Outage takes the store behind the keys away, and gives it back.
+	// Outage takes the store behind the keys away, Recover gives it back. Nil: the case with
+	// an outage is skipped.
 	Outage, Recover func(context.Context) error
-	// Window is for how long the target says that it keeps keys. It is waited
-	// for where it is at most 10 s. Zero: not said.
+	// Window is the time for which the target promises to keep keys. The suite waits for it if
+	// it is 10 s or less. Zero: not known.
 	Window time.Duration
 
-	// Explore searches in place of the cases: sequences of requests are drawn from Seed, played
-	// under fresh keys, and held against a model of a right server. What contradicts it is
-	// shortened, tried again, and reported. The results are those of Relations, and of findings that need
-	// several of them. Elsewhere than on loopback it needs MaxEffects.
+	// Explore searches in place of the cases: it draws sequences of requests from Seed, plays
+	// them under fresh keys, and compares the answers with a model of a correct server. A
+	// contradiction is shortened, tried again, and reported. The results are those of Relations,
+	// and of findings that need several of them. Off loopback it needs MaxEffects.
 	Explore bool
-	// Histories is how many sequences Explore draws. Zero: 300, or as many as For lets.
+	// Histories is the number of sequences that Explore draws. Zero: 300, or any number within For.
 	Histories int
 	// For is how long Explore draws sequences. Timeout is counted on top. Zero: until there are Histories.
 	For time.Duration
 	// MaxFindings ends the search once it has found so many contradictions. Zero: 12.
 	MaxFindings int
 
-	// Volume runs other cases in their place: thousands of keys, bodies, bytes and connections, for what shows by
-	// number alone. PlanVolume says how much it sends. Elsewhere than on loopback it needs MaxEffects.
+	// Volume runs other cases in place of the book: thousands of keys, bodies, bytes and
+	// connections, for faults that only numbers show. PlanVolume returns the amount. Off
+	// loopback it needs MaxEffects.
 	Volume bool
 
 	// Run and Skip choose cases by id, with * for any characters: "scope/**".
@@ -147,41 +146,42 @@ type Options struct {
 	Run, Skip []string
 	// Quick runs replay, conflict, scope and inflight/once.
 	Quick bool
-	// Rounds is how often a burst is tried. Zero: 200.
+	// Rounds is the number of bursts. Zero: 200.
 	Rounds int
 	// Seed repeats the random parts of a run. Zero: chosen, and reported.
 	Seed uint64
-	// Timeout bounds the whole run but for what For adds. Zero: 2 min.
+	// Timeout bounds the whole run; For comes on top. Zero: 2 min.
 	Timeout time.Duration
 	// AnswerTimeout bounds each request. Zero: 10 s.
 	AnswerTimeout time.Duration
 	// MaxRequests bounds the requests of the whole run. Zero: 20,000.
 	MaxRequests int
-	// MaxEffects bounds the operations of the whole run, each of which has an effect if
-	// the server is right. Where the first operation is not taken, other ways to send it
-	// are tried on loopback without asking, and elsewhere only if this is set. Zero: no bound.
+	// MaxEffects bounds the operations of the whole run; a correct server has one effect for
+	// each. If the first operation is refused, other ways to send it are tried on loopback
+	// always, and elsewhere only if MaxEffects is set. Zero: no bound.
 	MaxEffects int
-	// NoProbe: where the first operation is not taken no other way to send it is tried.
+	// NoProbe: if the first operation is refused, no other way to send it is tried.
 	NoProbe bool
-	// AllowHosts names hosts besides loopback that may be contacted.
+	// AllowHosts names the hosts besides loopback for URL and Witness, without ports.
 	AllowHosts []string
-	// Parallel is how many cases run at once. Zero: 8.
+	// Parallel is the number of cases at once. Zero: 8.
 	Parallel int
-	// Hold is for how long an operation is kept slow so that others overlap
-	// with it; longer is tried where the overlap did not come about. Zero: 200 ms.
+	// Hold is the time for which an operation is kept slow, so that others overlap with it.
+	// Longer holds are tried if no overlap came about. Zero: 200 ms.
 	Hold time.Duration
-	// Settle bounds how long a key may take to resolve after a fault. Zero: 35 s.
+	// Settle bounds the time until a key resolves after a fault. Zero: 35 s.
 	Settle time.Duration
-	// Repeat runs every case so many times, to show flakes. Zero: once.
+	// Repeat is the number of runs of every case, to show flakes. Zero: one.
 	Repeat int
-	// Reruns is how often a failing case is run again by itself, for its odds.
-	// Zero: 2. Negative: never.
+	// Reruns is the number of further runs of a failing case by itself, for its odds.
+	// Zero: 2. Negative: none.
 	Reruns int
 	// Done is called with each case when it is finished, one at a time. Nil: no call.
 	Done func(Result)
 }
 
-// withDefaults is the options with their zero values filled in.
+// withDefaults returns the options with defaults for zero values, and with the key options
+// applied to a copy of the profile. A second call changes nothing more.
 func (o Options) withDefaults() Options {
 	if o.Profile == nil {
 		o.Profile = profile.Draft07()
@@ -207,7 +207,7 @@ func (o Options) withDefaults() Options {
 	if o.For == 0 {
 		setDefault(&o.Histories, historiesDefault)
 	}
-	setDefault(&o.Histories, math.MaxInt)
+	setDefault(&o.Histories, math.MaxInt) // For is the bound
 	setDefault(&o.MaxFindings, findingsMax)
 	setDefault(&o.Timeout, timeoutDefault)
 	setDefault(&o.AnswerTimeout, answerDefault)
@@ -224,8 +224,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// defaultType is the type of the body where none is given: what the profile's API reads by default, unless the template is
-// JSON for all that.
+// defaultType returns the content type for an empty ContentType: the profile's default, or
+// JSON if the template is an object.
 func (o *Options) defaultType() string {
 	if o.Profile.Body.Default() == profile.FormBody && !strings.HasPrefix(o.Body, "{") {
 		return formType
@@ -233,6 +233,7 @@ func (o *Options) defaultType() string {
 	return "application/json"
 }
 
+// setDefault sets a field that has its zero value.
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

@@ -2,15 +2,16 @@ package conformance
 
 import "time"
 
-// sending is a request that was sent in the background.
+// sending is a request in the background, made by launch. answer is nil until over is closed:
+// read it through wait.
 type sending struct {
-	sent chan struct{} // closed when its last byte has been written, or it failed
-	over chan struct{} // closed when its answer is there
+	sent chan struct{} // closed after its last byte, or a failure
+	over chan struct{} // closed when answer is set
 	*answer
 }
 
-// launch sends op in the background, on a connection of its own. The request ends
-// by itself, within Options.AnswerTimeout. lane and note go into the report.
+// launch sends op in the background, on a connection of its own, and returns at once. The
+// request ends by itself, within Options.AnswerTimeout. lane and note label it in the report.
 func (x *trial) launch(op *operation, lane, note string) *sending {
 	f := &sending{sent: make(chan struct{}), over: make(chan struct{})}
 	go func() {
@@ -32,19 +33,19 @@ func (f *sending) wait() *answer {
 	return f.answer
 }
 
-// overlap is a slow leader and what was sent while it ran.
+// overlap is a slow request, the leader, with the requests sent while it ran.
 type overlap struct {
-	op        *operation
+	op        *operation // of the leader
 	leader    *answer
-	followers []*answer
-	hold      time.Duration
+	followers []*answer     // one at least, of op or of another operation
+	hold      time.Duration // the time for which the leader was to be at work
 }
 
-// all are the answers to the operation itself.
+// all returns the answers to leader and followers, the leader's first.
 func (v *overlap) all() []*answer { return append([]*answer{v.leader}, v.followers...) }
 
-// rejected is the first follower that was told to wait before the leader had its
-// answer; nil: there is none.
+// rejected returns the first follower that was answered "in progress" before the leader's
+// answer; nil if there is none.
 func (v *overlap) rejected() *answer {
 	for _, a := range v.followers {
 		if a.kind == busy && a.ended.Before(v.leader.ended) {
@@ -57,11 +58,11 @@ func (v *overlap) rejected() *answer {
 // holdTriesMax is how often a longer hold is tried.
 const holdTriesMax = 3
 
-// overlapped sends followers while a leader runs, and proves it: each follower
-// was sent after the leader had been written, and was answered before the
-// leader, or had been waiting for a good while when the leader was. Where that
-// does not come about, the leader is held longer; at last the case is
-// inconclusive. followers makes what is sent of the leader's operation.
+// overlapped sends followers while a leader runs, and makes sure of the overlap: each follower
+// was sent after the leader, and was answered before it or had been waiting for long. Without
+// an overlap it tries longer holds. followers returns the operations to send, from the
+// leader's. False: no overlap came about, or the leader did not succeed, and the case is
+// inconclusive.
 func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap, bool) {
 	var found *overlap
 	x.holding(func(hold time.Duration) bool {
@@ -75,15 +76,13 @@ func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap
 	return found, found != nil && x.setup(found.leader)
 }
 
-// overtaken reports whether what was meant to be first came second, and was
-// answered as duplicates are.
+// overtaken reports whether the leader came second, and was answered as duplicates are.
 func overtaken(leader *answer) bool { return leader.kind != noAnswer && !leader.outcome() }
 
-// holding calls try with Options.Hold, then with longer holds, until it returns
-// true: the requests overlapped. On a busy machine they may not, since the leader
-// is overtaken, or answered before the others were sent. That is no fault of the
-// server: after holdTriesMax tries the case is inconclusive. A try that met a limit on the rate of requests says nothing: it is made
-// again after the wait that the limit asks for, as often at most.
+// holding calls try with Options.Hold, and with threefold holds, until it returns true: the
+// requests overlapped. They may fail to on a busy machine, which is no fault of the server.
+// After holdTriesMax tries the case is inconclusive. A try that met a rate limit is made
+// again, holdTriesMax times at most, after the wait that the limit asks for.
 func (x *trial) holding(try func(hold time.Duration) bool) {
 	hold, limits := x.r.o.Hold, 0
 	for tries := 0; tries < holdTriesMax; {
@@ -101,8 +100,8 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 	x.inconclusive("no overlap came about, though the operation was to be held for %v (--delay-query, --hold)", hold/3)
 }
 
-// tryOverlap is one try of overlapped with one hold. proved is false if the
-// requests did not overlap for certain.
+// tryOverlap is one try of overlapped. proved is false if the requests may not have
+// overlapped. All of them have ended when it returns.
 func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)
@@ -128,18 +127,19 @@ func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*
 	return v, proved
 }
 
-// met reports whether a follower met the leader at work, which does not end before
-// the hold is over: it was answered by then, or had been waiting for a good while.
+// met reports whether a follower met the leader at work: it was answered before the end of the
+// hold, or had been waiting for half of it by then. It is for servers without a gate.
 func (v *overlap) met(a *answer) bool {
 	end := v.leader.started.Add(v.hold)
 	return a.ended.Before(end) || a.written.Before(end.Add(-v.hold/2))
 }
 
-// leadPart is the part of a hold by which the leader is ahead.
+// leadPart is the part of a hold, as a divisor, by which the leader is ahead of its followers.
 const leadPart = 4
 
-// awaitEntry waits until the leader's handler runs: exactly, if the handler is the
-// suite's own; else it waits for a part of the hold.
+// awaitEntry waits until the leader is at work: exactly with a gate of the suite's own
+// handler, else for a part of the hold. The end of the leader, Options.AnswerTimeout and the end
+// of the case end the wait.
 func (x *trial) awaitEntry(g *gate, lead *sending, hold time.Duration) {
 	if g.entered == nil {
 		x.pause(hold / leadPart)
@@ -155,12 +155,11 @@ func (x *trial) awaitEntry(g *gate, lead *sending, hold time.Duration) {
 	}
 }
 
-// followersGrace is for how long followers that are not answered at once are
-// taken to be waiting.
+// followersGrace is the time after which followers without an answer count as waiting.
 const followersGrace = 60 * time.Millisecond
 
-// awaitFollowers waits until all have been written, and then a little for their
-// answers.
+// awaitFollowers waits until all followers are written, then for their answers, for
+// followersGrace at most.
 func (x *trial) awaitFollowers(sendings []*sending) {
 	timer := time.NewTimer(x.r.o.AnswerTimeout)
 	defer timer.Stop()
@@ -185,7 +184,7 @@ func (x *trial) awaitFollowers(sendings []*sending) {
 	}
 }
 
-// same makes n followers of the leader's own operation.
+// same returns a function for overlapped, which sends the leader's own operation n times.
 func same(n int) func(*operation) []*operation {
 	return func(op *operation) []*operation {
 		all := make([]*operation, n)

@@ -14,31 +14,30 @@ import (
 	"time"
 )
 
-// ownHandler is the handler that the suite supplies, and steers it: it counts
-// effects by reference, waits at gates, fails and crashes as told. It is safe for
-// concurrent use.
+// ownHandler is the suite's own handler and its steering. It counts effects by reference,
+// waits at gates, and fails or crashes as told. It is safe for concurrent use.
 type ownHandler struct {
-	reference *regexp.Regexp
+	reference *regexp.Regexp // finds the reference in a path or body
 
-	mu      sync.Mutex
-	made    int // effects and failures so far; each has its number
+	mu      sync.Mutex // guards the fields below, and every script
+	made    int        // effects and failures so far; each answer has its number
 	counts  map[string]int
 	scripts map[string]*script
 }
 
-// script is what the handler does with one reference.
+// script holds the orders for requests with one reference. The handler's lock guards it.
 type script struct {
-	gate    *gate // nil once it has been entered
-	open    func()
-	wait    chan struct{}
-	status  int
-	times   int // of status; 0: always
-	crashes int
-	late    bool // crash after the effect
-	reply   *reply
+	gate    *gate         // nil: there is none, or a request has entered it
+	open    func()        // releases the gate; nil: there never was one
+	wait    chan struct{} // closed by open; nil: requests do not wait
+	status  int           // of failures
+	times   int           // failures that remain; 0: none, negative: without end
+	crashes int           // crashes that remain
+	late    bool          // crashes come after the effect
+	reply   *reply        // nil: the handler's own answer
 }
 
-// reply is an answer that a case wants of the handler.
+// reply is an answer that a case wants from the suite's handler.
 type reply struct {
 	status int
 	header [][2]string
@@ -54,7 +53,8 @@ func newOwnHandler() *ownHandler {
 
 func (s *ownHandler) ownsHandler() bool { return true }
 
-// script returns what the handler does with a reference; the lock is held.
+// script returns the orders for a reference, new ones if there are none. The caller holds
+// s.mu.
 func (s *ownHandler) script(ref string) *script {
 	if s.scripts[ref] == nil {
 		s.scripts[ref] = &script{}
@@ -62,6 +62,8 @@ func (s *ownHandler) script(ref string) *script {
 	return s.scripts[ref]
 }
 
+// hold makes requests with op's reference wait until the gate is released. Its entered is
+// closed when the first of them arrives.
 func (s *ownHandler) hold(op *operation, _ time.Duration) *gate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,6 +75,8 @@ func (s *ownHandler) hold(op *operation, _ time.Duration) *gate {
 	return g
 }
 
+// fail makes the handler answer requests with op's reference with status, times times; 0 means
+// always.
 func (s *ownHandler) fail(op *operation, status, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,6 +95,7 @@ func (s *ownHandler) crash(op *operation, afterEffect bool) {
 	at.crashes, at.late = 1, afterEffect
 }
 
+// answer sets the handler's answer to requests with op's reference. They still have an effect.
 func (s *ownHandler) answer(op *operation, with reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +108,9 @@ func (s *ownHandler) effects(_ context.Context, ref string) (int, Witness, error
 	return s.counts[ref], WitnessCounted, nil
 }
 
-// ServeHTTP is the handler behind the middleware. A request whose body does not
-// arrive whole has no effect.
+// ServeHTTP is the handler behind the middleware. Each request with a whole body has an
+// effect, unless its script says otherwise or the body is broken JSON. GET, HEAD and OPTIONS
+// have none. A crash is a panic.
 func (s *ownHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, answerBytesMax))
 	if err != nil {
@@ -138,17 +144,17 @@ func (s *ownHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// act is what one run of the handler is to do.
+// act is the order for one request.
 type act struct {
-	wait   chan struct{}
+	wait   chan struct{} // nil: no wait
 	crash  bool
-	late   bool
-	status int
-	reply  *reply
+	late   bool   // the crash comes after the effect
+	status int    // of a failure; 0: it succeeds
+	reply  *reply // nil: the handler's own answer
 }
 
-// enter returns what this run of the handler is to do, and takes it from the
-// script.
+// enter returns the order for the next request with this reference, and takes it from the
+// script. It closes the gate's entered.
 func (s *ownHandler) enter(ref string) act {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,8 +178,8 @@ func (s *ownHandler) enter(ref string) act {
 	return a
 }
 
-// problem answers with a failure. It names an instance, so that a second run can be
-// told from a stored answer.
+// problem answers with a failure. Its body has a number of its own, so that a second execution
+// differs from a stored answer.
 func (s *ownHandler) problem(w http.ResponseWriter, status int) {
 	s.mu.Lock()
 	s.made++
@@ -184,7 +190,7 @@ func (s *ownHandler) problem(w http.ResponseWriter, status int) {
 	_, _ = io.WriteString(w, body) // the client may have left
 }
 
-// count counts an effect and gives its number.
+// count counts an effect of a reference and returns its number in this run.
 func (s *ownHandler) count(ref string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +199,8 @@ func (s *ownHandler) count(ref string) int {
 	return s.made
 }
 
-// effect counts an effect and answers with it, or with what the case wants instead.
+// effect counts an effect and answers with it, or with the case's own reply if that is not
+// nil.
 func (s *ownHandler) effect(w http.ResponseWriter, ref string, with *reply) {
 	made := s.count(ref)
 	id, visit := "effect_"+strconv.Itoa(made), strconv.Itoa(7919*made)
@@ -223,7 +230,7 @@ func gzipReply() reply {
 	}}
 }
 
-// gunzip reads a compressed body, if it is one.
+// gunzip returns the uncompressed body. False: body is no whole gzip.
 func gunzip(body []byte) ([]byte, bool) {
 	z, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {

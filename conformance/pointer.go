@@ -7,7 +7,9 @@ import (
 	"strings"
 )
 
-// lookup follows a JSON pointer (RFC 6901) through a document.
+// lookup returns the value at a JSON pointer (RFC 6901), as encoding/json decodes it, with
+// numbers as json.Number. The empty pointer is the whole document. False: the document is no
+// JSON, or has nothing there.
 func lookup(document []byte, pointer string) (any, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
@@ -41,8 +43,8 @@ func lookup(document []byte, pointer string) (any, bool) {
 	return node, true
 }
 
-// lookupText is what a pointer leads to, if it is a string, a number or a
-// boolean.
+// lookupText returns the value at a JSON pointer as text. False: it is missing, or no string,
+// number or boolean.
 func lookupText(document []byte, pointer string) (string, bool) {
 	node, found := lookup(document, pointer)
 	if !found {

@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// learnt is what the probe found out about the target and about what the options
-// say of it. It does not change afterwards.
+// learnt holds the results of the probe. It does not change after the probe.
 type learnt struct {
-	// ids and places report whether two operations were given two ids, or two
-	// Locations: only then does one of them name an effect.
+	// ids and places report that two operations got two ids, or two Locations: only then do
+	// they tell effects apart.
 	ids, places bool
-	done        bool // the probe was sent
-	witness     Witness
-	// badWitness and badDelay say why the witness, or the delay, is not believed.
+	done        bool    // the probe has set ids and places
+	witness     Witness // the strongest one that works
+	// badWitness and badDelay are the reasons against the witness and the delay; "": they work.
 	badWitness, badDelay string
 }
 
-// probeTries is how often a plain operation is tried before anything is judged.
+// probeTries is the most sends of a plain operation while the server is not ready.
 const probeTries = 3
 
-// probe sends a few plain operations before the first case, and fills r.learnt. If
-// the server does not accept them, the error matches ErrRefuses: every case would
-// be inconclusive, and a run that judged nothing must not look like a clean one.
+// probe sends a few plain operations before the first case, and fills r.learnt. If the server
+// accepts none, the error matches ErrRefuses: no case could be judged, and such a run must not
+// look clean. If ctx ends, the error wraps the context's.
 func (r *runner) probe(ctx context.Context, chosen []Case) error {
 	x := r.newTrial(&Case{ID: "probe"}, "", nil)
 	x.start(ctx)
@@ -68,8 +67,8 @@ func (r *runner) probe(ctx context.Context, chosen []Case) error {
 	return nil
 }
 
-// plainOperation sends a new operation, and again, up to probeTries times, while the
-// server is not ready.
+// plainOperation sends new operations, probeTries at most, until one succeeds or is refused.
+// It returns the last one with its answer.
 func (x *trial) plainOperation() (*operation, *answer) {
 	for n := 1; ; n++ {
 		op := x.newOperation()
@@ -81,12 +80,13 @@ func (x *trial) plainOperation() (*operation, *answer) {
 	}
 }
 
-// keyHeaders are names under which servers look for keys.
+// keyHeaders lists the header names under which servers look for keys.
 func keyHeaders() []string {
 	return []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Idempotence-Key", "Request-Id"}
 }
 
-// advice says what may be wrong if every operation is refused, and no other way was found.
+// advice returns a hint for the error after a refusal of every operation, with a leading
+// semicolon; "" if there is none.
 func (x *trial) advice(a *answer) string {
 	if !findable(a) || !x.r.o.inHeader() {
 		return ""
@@ -98,8 +98,8 @@ func (x *trial) advice(a *answer) string {
 	return text
 }
 
-// tryWitness believes the witness only where it counts nothing for a reference
-// that was never used, and something for an operation that was accepted.
+// tryWitness checks the witness: it must count 0 for a reference without a request, and 1 or
+// more for each accepted operation. Otherwise it sets badWitness.
 func (x *trial) tryWitness(accepted ...*operation) {
 	l := &x.r.learnt
 	unused, witness, err := x.r.steering.effects(x.ctx, x.newOperation().ref)
@@ -124,7 +124,8 @@ func (x *trial) tryWitness(accepted ...*operation) {
 	}
 }
 
-// tryDelay sends one operation that is to be slow, and one that is not.
+// tryDelay sends a plain operation and a slow one, and sets badDelay if the slow one does not
+// take its time.
 func (x *trial) tryDelay() {
 	if x.r.steering.ownsHandler() || x.r.o.DelayQuery == "" {
 		return
@@ -144,7 +145,7 @@ func (x *trial) tryDelay() {
 	}
 }
 
-// blind says why effects cannot be seen in this run, or "".
+// blind returns the reason if effects cannot be seen in this run; "" if they can.
 func (r *runner) blind() string {
 	switch {
 	case r.learnt.badWitness != "":
@@ -155,7 +156,8 @@ func (r *runner) blind() string {
 	return ""
 }
 
-// unfounded says why what a case needs does not do what the options say of it.
+// unfounded returns the reason if the probe has shown that an option for the case does not
+// work, such as a DelayQuery without a delay; "" otherwise. The case is inconclusive then.
 func (r *runner) unfounded(c *Case) string {
 	if slices.Contains(c.Needs, NeedDelay) && r.learnt.badDelay != "" {
 		return r.learnt.badDelay
@@ -163,7 +165,7 @@ func (r *runner) unfounded(c *Case) string {
 	return ""
 }
 
-// headline is what a reader has to know before any verdict.
+// headline returns Report.Headline, and sets rep.Witness. It reads rep.Cut, which must be set.
 func (r *runner) headline(rep *Report) string {
 	rep.Witness = r.learnt.witness
 	var parts []string
@@ -183,8 +185,8 @@ func (r *runner) headline(rep *Report) string {
 	return strings.Join(parts, " ")
 }
 
-// limited reports whether an answer comes from a limit on the rate of requests:
-// 429, where the profile does not use that for "still being worked on".
+// limited reports whether an answer comes from a limit on the rate of requests: 429, unless
+// that means "in progress" in the profile.
 func (r *runner) limited(a *answer) bool {
 	return a.status == http.StatusTooManyRequests && !matchesAny(r.o.Profile.InProgress, a)
 }

@@ -16,23 +16,24 @@ import (
 	"time"
 )
 
-// link is one connection on which requests are written as raw HTTP/1.1, so that a
-// case decides about every byte. Its methods do nothing once a step has failed; the
-// error is in the answer. One goroutine uses it at a time.
+// link is one connection for requests as raw HTTP/1.1, so that a case decides about every
+// byte. The order is load, write (several times), receive; then load again. After a failed
+// step the methods do nothing, and receive returns the error. One goroutine uses a link at a
+// time. Its owner must close it, or hand it to trial.park.
 type link struct {
 	x    *trial
-	conn net.Conn
-	from *bufio.Reader
-	stop func() bool // detaches it from the context
-	lane string
-	err  error
+	conn net.Conn      // nil: dial failed
+	from *bufio.Reader // reads conn
+	stop func() bool   // detaches the link from the trial's context; never nil
+	lane string        // Exchange.Lane: the part that the connection plays
+	err  error         // of the first failed step
 
-	op      *operation
-	rest    []byte // not yet written
-	started time.Time
-	written time.Time
-	note    string
-	silent  bool // its exchange is kept only if something is found in it
+	op      *operation // the request of the last load
+	rest    []byte     // bytes of it that are not yet written
+	started time.Time  // of the current exchange; zero between two
+	written time.Time  // when rest became empty; zero: it has not
+	note    string     // Exchange.Note; load clears it
+	silent  bool       // record does not keep the exchange as evidence
 }
 
 var (
@@ -42,8 +43,9 @@ var (
 	errTooLong = errors.New("the answer is too long")
 )
 
-// dial opens a fresh connection. Every wait on it is bounded by the answer
-// timeout and ends with the case.
+// dial opens a fresh connection and returns its link, never nil; an error is in the link. lane
+// labels it in the report. Every wait on it is bounded by Options.AnswerTimeout and ends with
+// the case.
 func (x *trial) dial(lane string) *link {
 	l := &link{x: x, lane: lane, started: time.Now(), stop: func() bool { return true }}
 	ctx, cancel := context.WithTimeout(x.ctx, x.r.o.AnswerTimeout)
@@ -58,7 +60,7 @@ func (x *trial) dial(lane string) *link {
 	return l
 }
 
-// connect opens a connection to the target.
+// connect opens a connection to the target, with TLS for https. The caller closes it.
 func (r *runner) connect(ctx context.Context) (net.Conn, error) {
 	address := r.target.Host
 	if r.target.Port() == "" {
@@ -75,17 +77,17 @@ func (r *runner) connect(ctx context.Context) (net.Conn, error) {
 	return secure, nil
 }
 
-// framing is how the length of a body is told.
+// framing is the way in which a request announces the end of its body.
 type framing uint8
 
 const (
-	withLength framing = iota
-	chunked
-	expecting // with a length, after 100 (Continue)
+	withLength framing = iota // Content-Length
+	chunked                   // Transfer-Encoding: chunked
+	expecting                 // with a length, after 100 (Continue)
 )
 
-// load makes op the request to write next, and takes it from the budget of
-// requests. Nothing is written yet.
+// load makes op the next request of the link and takes it from the budget of requests. An
+// empty budget is the link's error. Nothing is written yet. Set note after it.
 func (l *link) load(op *operation, f framing) {
 	l.op, l.note, l.written = op, "", time.Time{}
 	if l.started.IsZero() {
@@ -97,7 +99,8 @@ func (l *link) load(op *operation, f framing) {
 	l.rest = message(op, l.x.r, f)
 }
 
-// message is the request as bytes.
+// message returns the request as bytes, ready for the wire. A chunked body has about seven
+// chunks. GET, HEAD and OPTIONS without a body have no Content-Length.
 func message(op *operation, r *runner, f framing) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", op.method, op.target)
@@ -123,7 +126,8 @@ func message(op *operation, r *runner, f framing) []byte {
 	return b.Bytes()
 }
 
-// pieces cuts a body into n chunks of about the same size.
+// pieces returns an iterator over about n parts of a body, of the same size but for the last.
+// They share the body's memory.
 func pieces(body []byte, n int) func(func([]byte) bool) {
 	size := max(len(body)/n, 1)
 	return func(yield func([]byte) bool) {
@@ -137,7 +141,7 @@ func pieces(body []byte, n int) func(func([]byte) bool) {
 	}
 }
 
-// write sends all but the last keep bytes of what is left.
+// write sends the loaded request but for its last keep bytes; write(0) sends all of the rest.
 func (l *link) write(keep int) {
 	if l.err != nil {
 		return
@@ -152,12 +156,14 @@ func (l *link) write(keep int) {
 	}
 }
 
-// headOnly is how many bytes have to be kept so that the head alone is written.
+// headOnly returns the argument with which write sends the header alone: the length of the
+// unwritten body. Nothing of the header may be written yet.
 func (l *link) headOnly() int {
 	return len(l.rest) - (bytes.Index(l.rest, []byte("\r\n\r\n")) + 4)
 }
 
-// awaitContinue waits a little for 100 (Continue); a server need not send it.
+// awaitContinue waits for 100 (Continue), for wait at most, and reports whether it came. A
+// server need not send it.
 func (l *link) awaitContinue(wait time.Duration) bool { return l.status(wait) == "100" }
 
 // answered reports whether the final answer has begun to arrive.
@@ -166,7 +172,8 @@ func (l *link) answered() bool {
 	return status != "" && status[0] != '1'
 }
 
-// status is that of the answer that begins to arrive within a while, and is not taken; empty: none does.
+// status returns the status of the answer that begins to arrive within wait; "" if none does.
+// It consumes nothing: receive reads the same answer.
 func (l *link) status(wait time.Duration) string {
 	if l.err != nil {
 		return ""
@@ -181,7 +188,8 @@ func (l *link) status(wait time.Duration) string {
 	return string(line[len(before):])
 }
 
-// receive reads the whole answer and records the exchange. The link stays open.
+// receive reads the whole answer, records the exchange, and returns the answer, never nil. The
+// link stays open for the next load.
 func (l *link) receive() *answer {
 	a := &answer{started: l.started, written: l.written, err: l.err}
 	if l.err == nil {
@@ -196,7 +204,8 @@ func (l *link) receive() *answer {
 	return a
 }
 
-// readAnswer reads the final answer into a, past those of status 1xx.
+// readAnswer reads the final answer into a, past answers 1xx. Errors go into a.err; a then
+// holds the part that came.
 func (l *link) readAnswer(a *answer) {
 	var response *http.Response
 	for {
@@ -215,8 +224,8 @@ func (l *link) readAnswer(a *answer) {
 	}
 }
 
-// leave closes the connection without reading the answer: with RST if reset is
-// set, else with FIN. It records the exchange as one without an answer.
+// leave closes the connection without reading the answer, with RST if reset is true, else with
+// FIN. It records the exchange and returns it as an answer of kind noAnswer.
 func (l *link) leave(reset bool) *answer {
 	a := &answer{started: l.started, written: l.written, err: l.err}
 	if l.err == nil {
@@ -232,15 +241,15 @@ func (l *link) leave(reset bool) *answer {
 	return a
 }
 
-// resetOnClose makes the coming close a reset, if the whole answer has been read:
-// thousands of closed connections would keep their ports for a minute.
+// resetOnClose makes the coming close a reset, after a whole answer only: thousands of closed
+// connections would keep their ports for a minute.
 func (l *link) resetOnClose(a *answer) {
 	if lingerer, ok := l.conn.(interface{ SetLinger(int) error }); ok && a.err == nil {
 		_ = lingerer.SetLinger(0) // without it the port is kept: a matter of tidiness
 	}
 }
 
-// close closes the connection. Closing twice is allowed.
+// close closes the connection and detaches it from the case. Later calls do nothing.
 func (l *link) close() {
 	l.stop()
 	if l.conn != nil {
@@ -254,7 +263,8 @@ const (
 	resetText  = "the connection was reset"
 )
 
-// errorText is an error in a few words, without addresses.
+// errorText returns an error of the transport in a few words, without addresses; "none" for
+// nil.
 func errorText(err error) string {
 	var timeout interface{ Timeout() bool }
 	switch {

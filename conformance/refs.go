@@ -2,16 +2,16 @@ package conformance
 
 import "slices"
 
-// The sources of the rules. Quotes are in this package's own words where the
-// source's are long.
+// The sources of the rules. Long quotes are in this package's own words.
 
 const draftURL = "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07#section-"
 
-// draft07 is a section of the draft, which expired and is no RFC.
+// draft07 returns a section of the draft, which expired and is no RFC.
 func draft07(section, quote string) Ref {
 	return Ref{Name: "draft-07 §" + section, URL: draftURL + section, Quote: quote}
 }
 
+// rfc returns a section of an RFC.
 func rfc(number, section, quote string) Ref {
 	return Ref{
 		Name: "RFC " + number + " §" + section, Quote: quote,
@@ -19,10 +19,10 @@ func rfc(number, section, quote string) Ref {
 	}
 }
 
-// practice is what APIs do where no specification says anything.
+// practice returns a habit of real APIs as a source, for points without a specification.
 func practice(quote string) Ref { return Ref{Name: "field practice", Quote: quote} }
 
-// invariant is one of the suite's own: what money cannot do without.
+// invariant returns one of the suite's own rules, S1 to S5 or L1: without them money is lost.
 func invariant(name string) Ref {
 	sentences := map[string]string{
 		"S1": "At most one execution per scope, key and payload.",
@@ -35,7 +35,7 @@ func invariant(name string) Ref {
 	return Ref{Name: name, Quote: sentences[name]}
 }
 
-// outline is an entry of the outline that the case book began from.
+// outline returns an entry, T1 to T24, of the outline from which the case book began.
 func outline(id string) Ref {
 	sentences := map[string]string{
 		"T1":  "The first request is processed normally.",
@@ -67,7 +67,7 @@ func outline(id string) Ref {
 	return Ref{Name: id, Quote: sentences[id]}
 }
 
-// The draft's sentences that several cases stand on.
+// The draft's sentences behind several cases.
 
 func drafted21() Ref {
 	return draft07("2.1", "Idempotency-Key is an Item Structured Header. Its value MUST be a String.")
@@ -91,8 +91,8 @@ func draftedSecurity() Ref {
 	return draft07("5", "Validate keys as per the published format before any work; a cache key may be the client's key together with what only the resource knows.")
 }
 
-// Cases is the case book: every case, in the order of a report. Each call makes
-// a new slice.
+// Cases returns the case book: every case, in the order of a report. Each call returns a new
+// slice.
 func Cases() []Case {
 	all := slices.Concat(replayCases(), replyCases(), otherRouteCases(), conflictCases(), equalityCases(), similarCases(), scopeCases(), methodCases(),
 		inflightCases(), overlapCases(), keyCases(), spellingCases(), boundCases(), outcomeCases(), faultCases(),

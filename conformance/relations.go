@@ -6,35 +6,39 @@ import (
 	"strings"
 )
 
-// bearing is how a relation bears on the answer to a request whose key is known.
+// bearing is the correct answer to a request that differs from the first one of its key in a
+// relation.
 type bearing uint8
 
 const (
-	sameForm bearing = iota // nothing changes: the answer is the first outcome
-	course                  // the same, of how and when requests are sent
-	other                   // another request: refused under the key, and without effect
-	either                  // a server may take it for the same request or for another
-	apart                   // another operation: refused, or executed as one of its own
+	sameForm bearing = iota // the first outcome; the relation is a form on the wire
+	course                  // the first outcome; the relation is the time or manner of sending
+	other                   // a refusal without an effect: it is another request
+	either                  // the first outcome or a refusal: the server may choose
+	apart                   // a refusal, or an outcome of its own: it is another operation
 	free                    // any of the three
 )
 
-// relation is one way in which the requests of a history differ, and its bearing.
+// relation is one difference between requests of a sequence, with the correct answer to it.
+// The values of relations do not change.
 type relation struct {
-	id      string // behind "explore/"
-	words   string // in a history: "the request, in chunks"
+	id      string // without the prefix "explore/"
+	words   string // in a report, after "the request, ": "in chunks"
 	rule    string // in one sentence
 	bearing bearing
-	level   Level // where the request is taken for another one
-	needs   []Need
-	// member is a member of the JSON body whose value is one in the first request and two
-	// in the request that differs. An empty value: the body does not have it.
+	level   Level  // of a broken rule
+	needs   []Need // as Case.Needs
+	// member is a member of the JSON body with the value one in the first request, and two in
+	// the request that differs. An empty value: the body is without it. "": change makes the
+	// difference.
 	member, one, two string
-	// key makes the key of the first request out of a fresh one, where the relation is about keys.
+	// key returns the key of the first request from a fresh key. Nil: the fresh key itself.
 	key func(fresh string) string
-	// change makes the request that differs, where it is no member. False: it cannot.
+	// change makes the difference in op. It returns false if it cannot. Nil for relations with
+	// a member, and for those of form and course.
 	change func(r *runner, op *operation) bool
-	// covers lists relations that differ wherever this one does: where this one is found, they
-	// are not looked for.
+	// covers lists the relations with the same cause: if this one is a finding, the search
+	// leaves them out.
 	covers []string
 }
 
@@ -55,6 +59,8 @@ func Relations() []Case {
 	return all
 }
 
+// asCase returns the relation as a case for lists and reports. It cannot be run: Case.run is
+// nil.
 func (rel *relation) asCase() Case {
 	return Case{
 		ID: exploredIDs + rel.id, Level: rel.level, Since: "1.1", Needs: rel.needs, Rule: rel.rule,
@@ -63,7 +69,7 @@ func (rel *relation) asCase() Case {
 	}
 }
 
-// fix says what to change in a server that breaks the relation.
+// fix returns the advice for a server that breaks the relation.
 func (rel *relation) fix() string {
 	switch rel.bearing {
 	case other:
@@ -74,7 +80,7 @@ func (rel *relation) fix() string {
 	return "The sequence in the report is the shortest that fails: follow the record of its key through it."
 }
 
-// impact says what a customer sees where the relation is broken.
+// impact returns the damage to a customer if the relation is broken.
 func (rel *relation) impact() string {
 	switch rel.bearing {
 	case other, apart:
@@ -85,7 +91,7 @@ func (rel *relation) impact() string {
 	return "A request has a second effect under a key that has had its effect."
 }
 
-// formRelations: what may change from one attempt to the next.
+// formRelations lists the differences on the wire that may come with another attempt.
 func formRelations() []relation {
 	form := func(id, words string) relation {
 		return relation{
@@ -100,7 +106,7 @@ func formRelations() []relation {
 	}
 }
 
-// courseRelations: how and when requests are sent.
+// courseRelations lists the differences in time and manner of sending.
 func courseRelations() []relation {
 	step := func(id, words, rule string, needs ...Need) relation {
 		return relation{id: id, words: words, rule: rule, bearing: course, level: LevelSafety, needs: needs}
@@ -124,7 +130,7 @@ func courseRelations() []relation {
 	}
 }
 
-// bodyRelations: bodies that say something else.
+// bodyRelations lists bodies with another meaning. The first, "amount", covers all others.
 func bodyRelations() []relation {
 	nested := func(depth int, leaf string) string {
 		return strings.Repeat(`{"in":`, depth) + leaf + strings.Repeat("}", depth)
@@ -154,7 +160,8 @@ func bodyRelations() []relation {
 	return all
 }
 
-// differs is a relation of a member of the JSON body that has another value.
+// differs returns the relation of a JSON member with another value; one and two are JSON text,
+// "" means without the member.
 func differs(id, words, member, one, two string, covers ...string) relation {
 	return relation{
 		id: id, words: "with " + words, rule: "A request with " + words + " is another one: it is refused under the key, and has no effect.",
@@ -162,8 +169,8 @@ func differs(id, words, member, one, two string, covers ...string) relation {
 	}
 }
 
-// bodyIDs lists all relations of bodies but the first: a server that does not see another
-// number, or executes it, does the same to them.
+// bodyIDs lists all relations of bodies but the first of all: a server that misses another
+// number, or executes it, does the same with them.
 func bodyIDs(all []relation) []string {
 	var ids []string
 	for _, rel := range slices.Concat(all[1:], spellingRelations()) {
@@ -172,7 +179,7 @@ func bodyIDs(all []relation) []string {
 	return ids
 }
 
-// changeNumbers makes each number in the body one higher.
+// changeNumbers adds one to each number in the body. False: it has none.
 func changeNumbers(r *runner, op *operation) bool {
 	before := string(op.body)
 	if r.o.ContentType == formType {
@@ -183,7 +190,7 @@ func changeNumbers(r *runner, op *operation) bool {
 	return string(op.body) != before
 }
 
-// spellingRelations: bodies that differ in a detail, or in their spelling alone.
+// spellingRelations lists bodies that differ in a detail, or in their spelling alone.
 func spellingRelations() []relation {
 	spelled := func(id, words string, change func(*runner, *operation) bool) relation {
 		return relation{
@@ -203,7 +210,7 @@ func spellingRelations() []relation {
 	)
 }
 
-// detailRelations: values that servers often take for the same.
+// detailRelations lists values that servers often treat as equal.
 func detailRelations() []relation {
 	all := []relation{
 		differs("text-case", "a text in another case", "code", `"Blue"`, `"blue"`), differs("text-blank", "a blank at the end of a text", "label", `"blue"`, `"blue "`),

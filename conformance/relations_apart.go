@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// apartRelations: what else a key belongs to, and keys that are nearly the same.
+// apartRelations lists differences beside the body: path, method, caller, and keys that are
+// nearly the same.
 func apartRelations() []relation {
 	apartFrom := func(id, words string, change func(*runner, *operation) bool, needs ...Need) relation {
 		return relation{
@@ -55,7 +56,7 @@ func apartRelations() []relation {
 // failsFirst is the relation of a request that fails, under a key whose others do not.
 const failsFirst = "fails-first"
 
-// changeMethod sends the request with Options.OtherMethod, or with PATCH or PUT.
+// changeMethod sets Options.OtherMethod, or PATCH, or PUT. False: it is the usual method.
 func changeMethod(r *runner, op *operation) bool {
 	op.method = r.o.OtherMethod
 	if op.method == "" {
@@ -67,10 +68,12 @@ func changeMethod(r *runner, op *operation) bool {
 	return op.method != r.o.Method
 }
 
-// keyEndBytes is how far behind a fresh key one ends that differs in its last character.
+// keyEndBytes is the distance, in bytes, between a fresh key and the last character of its
+// variant.
 const keyEndBytes = 150
 
-// digitsOnly is a key of 25 digits, made of a fresh one. Its last digit is 7.
+// digitsOnly returns a key of 25 digits from a fresh key. Its last digit is 7, its first is
+// not 0.
 func digitsOnly(fresh string) string {
 	digits := []byte(digestHex(fresh)[:24])
 	for i, c := range digits {
@@ -80,7 +83,7 @@ func digitsOnly(fresh string) string {
 }
 
 // lastMemberFirst returns a JSON object with its last member in front of the others. False:
-// it has fewer than two.
+// object has fewer than two members, or is none, and comes back as it is.
 func lastMemberFirst(object []byte) ([]byte, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {

@@ -2,9 +2,8 @@ package conformance
 
 import "maps"
 
-// repairs says, for each case, what usually causes a failure and what to change
-// in the server: one paragraph, by the case's id. A case that states its own Fix
-// needs none here.
+// repairs returns the advice for each case by id: the usual cause of a failure and the change
+// in the server, in one paragraph. Cases with a Fix of their own are not among them.
 func repairs() map[string]string {
 	all := map[string]string{}
 	for _, part := range []map[string]string{
@@ -15,6 +14,8 @@ func repairs() map[string]string {
 	return all
 }
 
+// replayRepairs returns the advice for the group replay, by id; the functions below do it for
+// the other groups.
 func replayRepairs() map[string]string {
 	return map[string]string{
 		"replay/answered": "Look the key up before the handler runs, and answer with what is stored. Usual causes: the middleware reads another header " +

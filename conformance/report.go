@@ -10,15 +10,15 @@ import (
 // of the old form would misread the new one; added members do not change it.
 const Schema = 1
 
-// Report is one run: plain data, which marshals to the JSON form that
-// `oncehttp check --format json` writes. Credentials stand in it as they were
-// sent; the command takes them out when it writes a report.
+// Report is one run, as plain data. Its JSON is the form of `oncehttp check --format json`.
+// It holds credentials as sent; the command removes them from a written report. Its methods
+// change nothing.
 type Report struct {
 	// Schema is the version of the form: the constant Schema.
 	Schema int `json:"schema"`
-	// Kind is "check", which tells it from the report of a referee of clients.
+	// Kind is "check"; reports of a referee of clients have another one.
 	Kind string `json:"kind"`
-	// Suite names what judged, with its version.
+	// Suite is the name of the suite, with its version.
 	Suite string `json:"suite,omitempty"`
 	// Run is the id of this run, from which its keys were made.
 	Run string `json:"run,omitempty"`
@@ -38,17 +38,16 @@ type Report struct {
 	Requests int `json:"requests"`
 	// Witness says how effects were counted in this run, at best.
 	Witness Witness `json:"witness,omitempty"`
-	// Headline is what a reader has to know before any verdict, in one
-	// sentence: that no effect could be seen, or that the run was cut short.
-	// Empty: nothing.
+	// Headline is for reading before any verdict: no effect could be seen, say, or the run was
+	// cut short. Empty: nothing.
 	Headline string `json:"headline,omitempty"`
-	// WayIn holds the flags of the command with which operations are taken, where the first
-	// one was refused and they were found by trying. Empty: operations are taken as given.
+	// WayIn holds the command's flags under which the target accepts operations, found by trials
+	// after a refusal of the first. Empty: the options worked as given.
 	WayIn string `json:"way_in,omitempty"`
 	// Cut reports that the run ended by its timeout, by its budget of requests or effects,
 	// or by the caller before every case was judged.
 	Cut bool `json:"cut,omitempty"`
-	// Config is how the run was set up, by name.
+	// Config holds the options of the run, by name.
 	Config map[string]string `json:"config,omitempty"`
 	// Cases in the order of the case book.
 	Cases []Result `json:"cases"`
@@ -60,15 +59,15 @@ type Report struct {
 type Result struct {
 	// ID is the case's.
 	ID string `json:"id"`
-	// Level is the case's, or where it failed or warns that of what was seen: LevelSafety for
+	// Level is the case's. For a failure or a warning it is that of the fault: LevelSafety for
 	// an effect too many, LevelLiveness for a key that does not resolve, LevelShould for a warning.
 	Level Level `json:"level"`
 	// Verdict is the worst of the findings.
 	Verdict Verdict `json:"verdict"`
 	// Witness says how effects were counted for this verdict.
 	Witness Witness `json:"witness"`
-	// Rule and Spec are the case's, and so are Impact and Fix unless what was seen is
-	// something else than the case is about.
+	// Rule and Spec are the case's, and so are Impact and Fix unless the fault is of another
+	// kind than the case's subject.
 	Rule   string `json:"rule"`             // the requirement in one sentence
 	Impact string `json:"impact,omitempty"` // what goes wrong for a customer when it is broken
 	Fix    string `json:"fix,omitempty"`    // what to change in the server; empty: nothing is known
@@ -76,15 +75,15 @@ type Result struct {
 	// Expected and Actual state the difference if the verdict is VerdictFail or
 	// VerdictWarn.
 	Expected string `json:"expected,omitempty"`
-	// Actual is what was seen, also for VerdictSeen.
+	// Actual is the actual state, also for VerdictSeen.
 	Actual string `json:"actual,omitempty"`
 	// Reason says why the verdict is VerdictSkip, VerdictInconclusive or
 	// VerdictError. Such a result never goes without.
 	Reason string `json:"reason,omitempty"`
-	// Odds is how often it failed when it was run again: "failed 1/3".
+	// Odds counts the failures among all runs of the case: "failed 1/3". Empty: one run.
 	Odds string `json:"odds,omitempty"`
-	// Effects is what the witness saw: "the first: 1, the other request: 0"; without one what
-	// answers named: "its reference: at least 1".
+	// Effects holds the counts of the witness: "the first: 1, the other request: 0"; without a
+	// witness those from answers: "its reference: at least 1".
 	Effects string `json:"effects,omitempty"`
 	// MS is how long the case took, in milliseconds.
 	MS float64 `json:"ms"`
@@ -93,15 +92,15 @@ type Result struct {
 	// Exchanges are the requests and their answers, in the order of their end.
 	Exchanges []Exchange `json:"exchanges"`
 
-	proved bool // a failure that rests on an effect or an answer, and not on an absence
-	waited bool // for longer than patience, for a key to resolve
+	proved bool // as trial.proved
+	waited bool // as trial.waited
 }
 
 // Finding is one check inside a case.
 type Finding struct {
 	// Verdict of this check alone.
 	Verdict Verdict `json:"verdict"`
-	// Text says what was seen, in one sentence.
+	// Text is the observation, in one sentence.
 	Text string `json:"text"`
 }
 
@@ -137,14 +136,13 @@ type Exchange struct {
 	// Ref is the reference of the operation, which {ref} stands for. Exchanges
 	// of one operation have the same.
 	Ref string `json:"ref,omitempty"`
-	// Shows marks the exchanges that show what Expected and Actual say, for
-	// VerdictFail and VerdictWarn.
+	// Shows marks the exchanges behind Expected and Actual, for VerdictFail and VerdictWarn.
 	Shows bool `json:"shows,omitempty"`
 	// Status of the answer. Zero: there was none.
 	Status int `json:"status,omitempty"`
 	// Error says why there is no (whole) answer.
 	Error string `json:"error,omitempty"`
-	// Note points at what matters: "the repeat".
+	// Note is the part of the request in the case: "the repeat".
 	Note string `json:"note,omitempty"`
 	// Request as far as it was kept; nil if it was not.
 	Request *Message `json:"request,omitempty"`
@@ -156,15 +154,15 @@ type Exchange struct {
 type Message struct {
 	// Header as it was on the wire.
 	Header map[string][]string `json:"header,omitempty"`
-	// HeaderBytes holds, again, all values of each field that has one which is not
-	// UTF-8: in JSON, Header has other characters in place of such bytes. Nil: none.
+	// HeaderBytes repeats all values of each field with a value outside UTF-8: in JSON, Header
+	// has other characters in place of such bytes. Nil: there is no such field.
 	HeaderBytes map[string][][]byte `json:"header_bytes,omitempty"`
 	// Body is its beginning, as text; bytes that are not UTF-8 were replaced.
 	Body string `json:"body,omitempty"`
 	// BodyBytes is the length of the whole body, in bytes.
 	BodyBytes int64 `json:"body_bytes"`
-	// Run is a long run of one character that was left out of Body, so that the
-	// rest of a large body is whole. Nil: nothing was left out.
+	// Run is a long run of one character, left out of Body so that the rest of a large body is
+	// whole. Nil: nothing was left out.
 	Run *BodyRun `json:"run,omitempty"`
 }
 
@@ -210,10 +208,9 @@ func (r *Report) Groups() []Group {
 	return groups
 }
 
-// ExitStatus is the status with which a command ends after this report, known
-// failures aside: 0 no failure, 1 a failure, 2 nothing was judged, 3 the suite
-// itself failed, 4 nothing failed, but a safety case was not decided or the run
-// was cut short.
+// ExitStatus returns the exit status of a command for this report, known failures aside: 0 no
+// failure, 1 a failure, 2 nothing was judged, 3 the suite itself failed, 4 nothing failed, but
+// a safety case was not decided or the run was cut short.
 func (r *Report) ExitStatus() int {
 	s := r.Summary
 	switch {
@@ -237,8 +234,8 @@ const (
 	exitUndecided = 4
 )
 
-// Undecided lists the ids of the safety cases that were tried and not decided.
-// Cases that were skipped are not among them: what they need was not declared.
+// Undecided lists the ids of the safety cases that were tried and not decided, in the order of
+// the report. Skipped cases are not among them.
 func (r *Report) Undecided() []string {
 	var ids []string
 	for i := range r.Cases {
@@ -251,8 +248,8 @@ func (r *Report) Undecided() []string {
 	return ids
 }
 
-// summarize counts the results by verdict. What is no verdict counts as an
-// error: a case that was never judged must not look good.
+// summarize counts the results by verdict. An unknown verdict counts as an error: a case
+// without a judgement must not look good.
 func summarize(cases []Result) Summary {
 	var s Summary
 	for i := range cases {
@@ -276,5 +273,5 @@ func summarize(cases []Result) Summary {
 	return s
 }
 
-// millis is d in milliseconds, to the microsecond.
+// millis returns d in milliseconds, to the microsecond.
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -18,16 +18,17 @@ import (
 	"time"
 )
 
-// Run judges the target and reports case by case. The error matches ErrUsage
-// (nothing was sent), ErrUnreachable or ErrRefuses, or is the context's own, with the report
-// of what was judged until then. What the target does wrong is never an error.
-// Run may be called from several goroutines; every request of it is real.
+// Run judges the target and reports case by case. The error matches ErrUsage (nothing was
+// sent), ErrUnreachable or ErrRefuses; the report is then nil. If ctx ends during the cases,
+// the error wraps the context's, and the report holds the cases judged until then. Faults of
+// the target are in the report, never in the error. Run may be called from several
+// goroutines. Every request is real.
 func Run(ctx context.Context, o Options) (*Report, error) { return runOver(ctx, o, nil) }
 
 // dialFunc opens a connection, as net.Dialer.DialContext does.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// runOver is Run over the connections that dial opens; nil: those of a net.Dialer.
+// runOver is Run over connections of dial. A nil dial means a plain net.Dialer.
 func runOver(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -45,41 +46,41 @@ func runOver(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	return r.run(ctx)
 }
 
-// runner is one run. Its fields do not change once it goes, but for those under
-// the lock and the counters.
+// runner is one run over one target. newRunner fills it; probe and findWayIn complete o,
+// learnt, wayIn and tries before the first case. Afterwards only the counters and the fields
+// under mu change.
 type runner struct {
-	o         Options
-	target    *url.URL
-	steering  steering
-	book      map[string]Case // all cases by id: to make the book anew for each look costs more than a run
-	id        string          // in every key, so that no run meets the keys of another
-	seed      uint64
-	spent     atomic.Int64
-	throttled atomic.Int64        // answers that met a limit on the rate of requests
+	o         Options             // with defaults
+	target    *url.URL            // its path is never empty
+	steering  steering            // set by the caller of newRunner
+	book      map[string]Case     // all cases by id; building it is slow, so it is kept
+	id        string              // random, a part of every key: two runs never share a key
+	seed      uint64              // never 0
+	spent     atomic.Int64        // requests so far
+	throttled atomic.Int64        // answers from a limit on the rate of requests
 	dial      dialFunc            // opens connections to the target
-	learnt    learnt              // by probe
-	wayIn     string              // flags by which operations are taken, found by probe; "": as given
-	tries     int                 // probes until then
-	made      time.Time           // when the run was made
-	owners    owners              // of the names of effects
-	related   map[string]relation // all relations by id; empty unless Options.Explore
-	order     []string            // their ids, as in a report
-	extra     []Result            // findings of the search that need more than one relation
+	learnt    learnt              // set by probe
+	wayIn     string              // flags found by findWayIn; "": the options work as given
+	tries     int                 // operations that findWayIn needed for it
+	made      time.Time           // start of the run, in keys of UUID version 7
+	owners    owners              // of ids and Locations in answers; it has its own lock
+	related   map[string]relation // all relations by id; empty without Options.Explore
+	order     []string            // ids of related, in the order of a report
+	extra     []Result            // results of a search, for findings of several relations
 
-	trials sync.WaitGroup // those that are at work, or wait for late effects
+	progress *progress      // of the chosen cases; never nil
+	trials   sync.WaitGroup // cases at work, or waiting for late effects
 
-	mu           sync.Mutex
-	operations   map[string]bool          // that were sent, where Options.MaxEffects bounds them
-	outOfEffects bool                     // more operations would have been sent
-	ended        map[string]chan struct{} // closed when a case has been tried
-	found        map[string]Result
-	failedAlways map[string]bool // it failed each time it was tried
+	mu           sync.Mutex      // guards the fields below
+	operations   map[string]bool // sent so far, by reference and key; only with Options.MaxEffects
+	outOfEffects bool            // Options.MaxEffects has stopped an operation
 }
 
-// newRunner makes a run of options that are valid: its id, its seed and its
-// target.
+// newRunner returns a run of valid options, with a random id and a seed. The caller sets
+// steering before run.
 func newRunner(o Options) (*runner, error) {
-	r := &runner{o: o.withDefaults(), dial: new(net.Dialer).DialContext, made: time.Now(), book: map[string]Case{}, ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}, operations: map[string]bool{}}
+	r := &runner{o: o.withDefaults(), dial: new(net.Dialer).DialContext, made: time.Now(), book: map[string]Case{}, operations: map[string]bool{}}
+	r.progress = newProgress(r.o.Done)
 	for _, c := range r.o.book() {
 		r.book[c.ID] = c
 	}
@@ -109,11 +110,13 @@ func newRunner(o Options) (*runner, error) {
 	return r, nil
 }
 
-// origin is scheme and host of the target.
+// origin returns scheme and host of the target, as in "https://example.com:8443".
 func (r *runner) origin() string { return r.target.Scheme + "://" + r.target.Host }
 
-// spend takes a request from the budget. Options.MaxEffects bounds the operations, which
-// are told apart by their reference and key.
+// spend takes one request from the budget before it is sent. errBudget or errEffects means: do
+// not send it. Options.MaxEffects counts operations, by reference and key; repeats of one
+// operation count once, and GET, HEAD or OPTIONS without a body not at all. Several goroutines
+// may call it.
 func (r *runner) spend(op *operation) error {
 	if r.spent.Add(1) > int64(r.o.MaxRequests) {
 		return errBudget
@@ -132,6 +135,10 @@ func (r *runner) spend(op *operation) error {
 	return nil
 }
 
+// run probes the target, runs the chosen cases or the search, and reports. An error before the
+// first case comes with a nil report. If ctx ends later, the error wraps the context's and the
+// report is returned, too. Options.Timeout is no error: it sets Report.Cut. A runner runs
+// once.
 func (r *runner) run(ctx context.Context) (*Report, error) {
 	chosen, err := r.o.selected()
 	if err != nil {
@@ -165,7 +172,7 @@ var (
 	errCaseTime = errors.New("the case took longer than its bound")
 )
 
-// why says what ended a context.
+// why returns the reason for the end of a context, in words for a report.
 func (r *runner) why(ctx context.Context) string {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errRunTime), errors.Is(cause, errCaseTime):
@@ -174,8 +181,8 @@ func (r *runner) why(ctx context.Context) string {
 	return "the run was ended"
 }
 
-// reach tries one connection, so that a wrong URL is one error and not as many
-// as there are cases.
+// reach opens one connection before anything is sent, so that a wrong address is one error and
+// not one for each case. The error matches ErrUnreachable.
 func (r *runner) reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.o.AnswerTimeout)
 	defer cancel()
@@ -187,6 +194,9 @@ func (r *runner) reach(ctx context.Context) error {
 	return nil
 }
 
+// report returns the report of a finished run: the results of the chosen cases in the order of
+// the book, then further findings of a search. Cut and Headline are still empty. It takes no
+// lock.
 func (r *runner) report(chosen []Case, began time.Time) *Report {
 	rep := &Report{Schema: Schema, Kind: "check"}
 	rep.Suite = "oncehttp check " + Version
@@ -198,7 +208,8 @@ func (r *runner) report(chosen []Case, began time.Time) *Report {
 	rep.Config = r.config()
 	rep.Cases = make([]Result, 0, len(chosen))
 	for _, c := range chosen {
-		rep.Cases = append(rep.Cases, r.found[c.ID])
+		result, _ := r.progress.result(c.ID)
+		rep.Cases = append(rep.Cases, result)
 	}
 	for _, more := range r.extra {
 		if !slices.ContainsFunc(chosen, func(c Case) bool { return c.ID == more.ID }) {
@@ -209,7 +220,8 @@ func (r *runner) report(chosen []Case, began time.Time) *Report {
 	return rep
 }
 
-// config is what has to be known to understand the verdicts.
+// config returns the options that a reader needs for the verdicts, by name, without empty
+// ones.
 func (r *runner) config() map[string]string {
 	o := &r.o
 	all := map[string]string{

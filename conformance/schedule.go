@@ -5,17 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 )
 
-// schedule runs the chosen cases: first those on which others depend, one at a
-// time; then most of them beside each other; then those that have to be alone,
-// and at last those that stop the target or make it forget.
+// schedule runs the chosen cases until each has its result in r.progress. Cases that
+// others depend on run first, one at a time; most run beside each other; then those that must
+// be alone; at last those that stop the target or make it forget. Failures are tried again by
+// themselves between these phases.
 func (r *runner) schedule(ctx context.Context, chosen []Case) {
-	for _, c := range chosen {
-		r.ended[c.ID] = make(chan struct{})
-	}
+	r.progress.choose(chosen)
 	required, others, alone, disruptive := r.phases(chosen)
 	early, others := parted(others, func(c Case) bool { return c.early })
 	for _, c := range early {
@@ -32,8 +30,8 @@ func (r *runner) schedule(ctx context.Context, chosen []Case) {
 	r.confirm(ctx, slices.Concat(alone, disruptive))
 }
 
-// phases parts the cases by when they are run: required are those on which others
-// depend, alone those with nothing beside them, disruptive see there.
+// phases splits the cases by their phase, in the order of the book: cases that others depend
+// on, cases without a condition, cases that must be alone, and disruptive ones.
 func (r *runner) phases(chosen []Case) (required, others, alone, disruptive []Case) {
 	needed := map[string]bool{}
 	for _, c := range chosen {
@@ -56,21 +54,22 @@ func (r *runner) phases(chosen []Case) (required, others, alone, disruptive []Ca
 	return required, others, alone, disruptive
 }
 
-// disruptive reports whether a case stops the target, or makes it forget what other
+// disruptive reports whether the case stops the target, or makes it forget keys that other
 // cases rely on.
 func (c *Case) disruptive() bool {
 	return c.Alone && slices.ContainsFunc(c.Needs, func(n Need) bool { return n == NeedRestart || n == NeedOutage || n == NeedExpiry })
 }
 
-// slot is what a case holds while it may disturb others. It is given back when
-// the case ends, or waits for so long that the others go on without it.
+// slot is the permission of a case to disturb others. The case gives it back at its end, or
+// earlier if it waits for long.
 type slot struct {
-	give   func() // gives it back; only the first call counts
-	sticky bool   // it is never given back before the end
+	give   func() // gives it back; later calls do nothing
+	sticky bool   // stepAside does not give it back
 }
 
-// serial runs cases one at a time, in order. One that waits for long lets the
-// next begin, and those that depend on it wait for it.
+// serial runs cases one at a time, in order, until each has given its slot back;
+// some may still wait for late effects (r.trials). A case that waits for long lets the next
+// one begin. sticky forbids that.
 func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 	one := make(chan struct{}, 1)
 	var all sync.WaitGroup
@@ -78,14 +77,15 @@ func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 		left := make(chan struct{})
 		all.Go(func() { <-left })
 		r.launch(ctx, c, one, func() { close(left) }, sticky, !c.Alone)
-		if r.ready(&c) { // else it waits for a case that gave its slot back: begin the next
+		if r.progress.ready(&c) { // else it waits for a case that gave its slot back: begin the next
 			<-left
 		}
 	}
 	all.Wait()
 }
 
-// beside runs cases at the same time, as many as Options.Parallel says.
+// beside runs cases at the same time, Options.Parallel at most, until each has
+// given its slot back; some may still be at work (r.trials).
 func (r *runner) beside(ctx context.Context, cases []Case) {
 	slots := make(chan struct{}, r.o.Parallel)
 	var all sync.WaitGroup
@@ -97,11 +97,12 @@ func (r *runner) beside(ctx context.Context, cases []Case) {
 	all.Wait()
 }
 
-// launch starts a goroutine that tries a case once it has a slot, and calls left when
-// the case gives the slot back. It does not wait.
+// launch starts a goroutine that waits for the cases in c.After, takes a place in slots, and
+// tries c. It calls left once, when the case gives its slot back. required is that of perform.
+// launch does not block; r.trials counts the goroutine.
 func (r *runner) launch(ctx context.Context, c Case, slots chan struct{}, left func(), sticky, required bool) {
 	r.trials.Go(func() {
-		r.await(&c)
+		r.progress.await(&c)
 		slots <- struct{}{}
 		s := &slot{sticky: sticky, give: sync.OnceFunc(func() {
 			<-slots
@@ -112,41 +113,13 @@ func (r *runner) launch(ctx context.Context, c Case, slots chan struct{}, left f
 	})
 }
 
-// ready reports whether every case on which this one depends has been tried.
-func (r *runner) ready(c *Case) bool {
-	for _, id := range c.After {
-		if ended, chosen := r.ended[id]; chosen {
-			select {
-			case <-ended:
-			default:
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// await waits for the cases on which this one depends; each of them ends, since
-// each is bounded. What runs later than this one is not waited for.
-func (r *runner) await(c *Case) {
-	for _, id := range c.After {
-		if r.book[id].Alone && !c.Alone {
-			continue
-		}
-		if ended, chosen := r.ended[id]; chosen {
-			<-ended
-		}
-	}
-}
-
-// perform tries a case as often as it is asked for, decides whether others can
-// build on it, and gives the worst result once late effects have had their time.
-// required: other cases depend on it. If it fails it is tried again at once, since
-// those are skipped only if it fails each time.
+// perform tries a case, and stores its worst result once late effects have had their time. It
+// gives s back before that wait. required: other cases depend on this one; after a failure it
+// is tried again at once, since they are skipped only if it fails each time.
 func (r *runner) perform(ctx context.Context, c *Case, s *slot, required bool) {
 	if why := r.unfit(c); why != "" {
-		r.tried(c, false)
-		r.finish(r.skipped(c, why))
+		r.progress.tried(c, false)
+		r.progress.finish(r.skipped(c, why))
 		return
 	}
 	x, slow := r.first(ctx, c, s)
@@ -159,30 +132,31 @@ func (r *runner) perform(ctx context.Context, c *Case, s *slot, required bool) {
 			tries = append(tries, r.play(ctx, c, "again"+strconv.Itoa(n), s))
 		}
 	}
-	first := required && r.manyDependOn(c)
-	if first {
+	settledFirst := required && r.manyDependOn(c) // before its dependents begin
+	if settledFirst {
 		r.settleAll(ctx, tries)
 	}
-	r.tried(c, countFailed(tries) == len(tries))
+	r.progress.tried(c, countFailed(tries) == len(tries))
 	if !s.sticky {
 		s.give()
 	}
-	if !first {
+	if !settledFirst {
 		r.settleAll(ctx, tries)
 	}
 	result := worstResult(tries)
 	if failed := countFailed(tries); failed > 0 && len(tries) > 1 {
 		result.Odds = fmt.Sprintf("failed %d/%d", failed, len(tries))
 	}
-	r.finish(result)
+	r.progress.finish(result)
 }
 
-// performEarly tries a case before those that it depends on are known to have
-// passed: it counts only if they have.
+// performEarly tries a case with long waits twice, at once, before the cases in c.After have
+// been tried. Its result counts only if they have not failed; otherwise the case is skipped.
+// It holds no slot.
 func (r *runner) performEarly(ctx context.Context, c *Case) {
 	if why := r.unfit(c); why != "" {
-		r.tried(c, false)
-		r.finish(r.skipped(c, why))
+		r.progress.tried(c, false)
+		r.progress.finish(r.skipped(c, why))
 		return
 	}
 	x, again := r.newTrial(c, "0", nil), r.newTrial(c, "again0", nil)
@@ -191,24 +165,24 @@ func (r *runner) performEarly(ctx context.Context, c *Case) {
 		both.Go(func() { r.act(ctx, x) })
 	}
 	both.Wait()
-	r.await(c)
+	r.progress.await(c)
 	if why := r.unfit(c); why != "" {
-		r.tried(c, false)
-		r.finish(r.skipped(c, why))
+		r.progress.tried(c, false)
+		r.progress.finish(r.skipped(c, why))
 		return
 	}
 	tries := []*trial{x, again}
 	failed := countFailed(tries)
-	r.tried(c, failed == len(tries))
+	r.progress.tried(c, failed == len(tries))
 	r.settleAll(ctx, tries)
 	result := worstResult(tries)
 	if failed = countFailed(tries); failed > 0 {
 		result.Odds = fmt.Sprintf("failed %d/%d", failed, len(tries))
 	}
-	r.finish(result)
+	r.progress.finish(result)
 }
 
-// parted splits a list in two, the first of those that hold.
+// parted splits a list by a condition, both parts in the order of the list.
 func parted(list []Case, holds func(Case) bool) (yes, no []Case) {
 	for _, c := range list {
 		if holds(c) {
@@ -220,22 +194,19 @@ func parted(list []Case, holds func(Case) bool) (yes, no []Case) {
 	return yes, no
 }
 
-// dependentsMin is from how many cases that depend on one its late effects are waited
-// for before those begin.
+// dependentsMin is a number of dependents. From it on, late effects of a case are awaited
+// before its dependents begin.
 const dependentsMin = 8
 
-// manyDependOn reports whether so many cases depend on this one that a report would
-// drown in failures which all say the same.
+// manyDependOn reports whether a missed failure of this case would repeat itself in many
+// others of the report.
 func (r *runner) manyDependOn(c *Case) bool {
-	n := 0
-	for id := range r.ended {
-		n += count(slices.Contains(r.book[id].After, c.ID))
-	}
-	return n >= dependentsMin || c.ID == "replay/first-executes-once"
+	return r.progress.dependents(c) >= dependentsMin || c.ID == "replay/first-executes-once"
 }
 
-// first tries a case. Where it waits for so long that it gives its slot back,
-// its repeats begin at once and wait beside it; they count only if it fails.
+// first tries a case. When it gives its slot back before a long wait, its repeats begin beside
+// it, so that the waits do not add up. They are returned if the case fails, and cancelled
+// otherwise. All have ended when first returns.
 func (r *runner) first(ctx context.Context, c *Case, s *slot) (*trial, []*trial) {
 	beside, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -259,18 +230,20 @@ func (r *runner) first(ctx context.Context, c *Case, s *slot) (*trial, []*trial)
 	return x, slices.DeleteFunc(extra, func(x *trial) bool { return x == nil })
 }
 
+// newTrial returns a trial of c that has sent nothing. salt tells its keys from those of other
+// trials of the same case. A nil slot means that it never steps aside.
 func (r *runner) newTrial(c *Case, salt string, s *slot) *trial {
 	return &trial{r: r, names: names{owner: &r.owners}, c: c, salt: salt, slot: s, witness: WitnessNone, sent: evidence{kept: []Exchange{}}}
 }
 
-// play runs a case once, with keys of its own.
+// play runs a case once, to its end, and returns the trial. salt and s are those of newTrial.
 func (r *runner) play(ctx context.Context, c *Case, salt string, s *slot) *trial {
 	x := r.newTrial(c, salt, s)
 	r.act(ctx, x)
 	return x
 }
 
-// act is the trial itself, within its bound.
+// act runs the trial's case within Case.Limit. The trial has ended when act returns.
 func (r *runner) act(ctx context.Context, x *trial) {
 	ctx, cancel := context.WithTimeoutCause(ctx, x.c.Limit(r.o), errCaseTime)
 	defer cancel()
@@ -283,47 +256,18 @@ func (r *runner) act(ctx context.Context, x *trial) {
 	x.c.run(x)
 }
 
-// tried records that a case has been tried, and whether it failed each time: then
-// cases which depend on it are skipped.
-func (r *runner) tried(c *Case, failedAlways bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failedAlways[c.ID] = failedAlways
-	close(r.ended[c.ID])
-}
-
-// finish records the result of a case, and tells Options.Done.
-func (r *runner) finish(c Result) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.found[c.ID] = c
-	if r.o.Done != nil {
-		r.o.Done(c)
-	}
-}
-
-// unfit says why a case cannot be tried here, or "".
+// unfit returns the reason for skipping a case: a need that the target lacks, or a failed case
+// in c.After. "" means that it can be tried.
 func (r *runner) unfit(c *Case) string {
 	for _, need := range c.Needs {
 		if why := r.missing(need); why != "" {
 			return why
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, id := range c.After {
-		before, ran := r.found[id]
-		switch {
-		case r.failedAlways[id]:
-			return "not applicable: " + id + " failed"
-		case ran && before.Verdict == VerdictSkip && strings.HasPrefix(before.Reason, "not applicable"):
-			return before.Reason
-		}
-	}
-	return ""
+	return r.progress.inapplicable(c)
 }
 
-// skipped returns the result of a case that was not tried, with the reason.
+// skipped returns the result of a case that is not tried; why goes into the report.
 func (r *runner) skipped(c *Case, why string) Result {
 	return Result{
 		ID: c.ID, Level: c.Level, Verdict: VerdictSkip, Witness: WitnessNone, Rule: c.Rule,
@@ -331,7 +275,7 @@ func (r *runner) skipped(c *Case, why string) Result {
 	}
 }
 
-// countFailed counts the trials that failed.
+// countFailed returns the number of trials with verdict fail.
 func countFailed(tries []*trial) int {
 	n := 0
 	for _, x := range tries {
@@ -342,7 +286,8 @@ func countFailed(tries []*trial) int {
 	return n
 }
 
-// worstResult is the result of the trial that found the worst.
+// worstResult returns the result of the worst trial, the first of equals. tries must not be
+// empty, and all must have ended.
 func worstResult(tries []*trial) Result {
 	result := tries[0].result()
 	for _, x := range tries[1:] {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Select lists the cases that these options would run, in the order of the
-// book, and sends nothing. Whether a case will be skipped for want of something
-// is only known with the target.
+// Select lists the cases that these options would run, in the order of the book, and sends
+// nothing. Some of them may be skipped later, if the target lacks a need.
 func Select(o Options) ([]Case, error) { return o.withDefaults().selected() }
 
-// selected chooses cases by id. A pattern that matches no case is an error: a
-// typing mistake must not look like a clean run.
+// selected returns the cases that Run, Skip and Quick choose, never none. A pattern without a
+// matching case is an error: a typing mistake must not look like a clean run. o must have its
+// defaults.
 func (o Options) selected() ([]Case, error) {
 	all := o.book()
 	for _, list := range []struct {
@@ -39,7 +39,8 @@ func (o Options) selected() ([]Case, error) {
 	return chosen, nil
 }
 
-// book is what these options choose from: the cases, the relations of the search, or the cases of volume.
+// book returns all cases that these options choose from: those of the book, of the search, or
+// of volume.
 func (o Options) book() []Case {
 	switch {
 	case o.Explore:
@@ -50,7 +51,7 @@ func (o Options) book() []Case {
 	return Cases()
 }
 
-// quick reports whether a case belongs to the short run.
+// quick reports whether a case is a part of Options.Quick.
 func quick(c *Case) bool {
 	chosen := slices.Contains([]string{"replay", "conflict", "scope"}, c.Group()) || c.ID == "inflight/once"
 	return chosen && c.ID != "replay/after-a-pause"
@@ -60,7 +61,8 @@ func matchAny(patterns []string, id string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return globMatch(p, id) })
 }
 
-// globMatch matches a pattern in which * and ** stand for any characters.
+// globMatch reports whether id matches pattern. * and ** stand for any characters, none
+// included.
 func globMatch(pattern, id string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

@@ -7,24 +7,29 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// do sends one request on a fresh connection and reads the answer.
+// do sends one request on a fresh connection and returns its answer, never nil. After a rate
+// limit it sends again. note labels the exchange in the report. Several goroutines may call
+// it.
 func (x *trial) do(op *operation, note string) *answer {
 	return x.doFramed(op, withLength, note)
 }
 
-// limitedTries is how often a request is sent again that met a limit on the rate
-// of requests, and limitedWaitMax is how long it is waited for at most.
+// After a limit on the rate of requests a request is sent limitedTries times at most. A limit
+// that asks for a wait over limitedWaitMax is taken as an answer.
 const (
 	limitedTries   = 20
 	limitedWaitMax = 2 * time.Second
 )
 
-// doFramed sends a request again where it met a limit on the rate of requests.
+// doFramed is do with a framing of the body.
 func (x *trial) doFramed(op *operation, f framing, note string) *answer {
 	return x.pastLimit(op, func() *answer { return x.once(op, f, note) })
 }
 
-// pastLimit sends a request again where it met a limit on the rate of requests: that says nothing of keys.
+// pastLimit calls send until its answer comes from no rate limit and is no short postponement
+// (503), and returns the last answer. Such answers say nothing of keys. It waits as the
+// answers ask. op is the request of send: one that was told to answer 429 is not sent again,
+// and one that was told to fail is not sent again after a 503.
 func (x *trial) pastLimit(op *operation, send func() *answer) *answer {
 	for n := 1; ; n++ {
 		a := send()
@@ -41,11 +46,13 @@ func (x *trial) pastLimit(op *operation, send func() *answer) *answer {
 	}
 }
 
-// putOffTries is the number of sends of a request under a key that stays put off: this is a fault.
+// putOffTries is the most sends of a request that is answered 503 each time. A key that stays
+// put off for longer is a fault.
 const putOffTries = 4
 
-// putOffWait returns the wait after a 503. A right server may put off any request before its work. Zero: the answer has another status,
-// asks for a wait over limitedWaitMax, or is the outcome in this API.
+// putOffWait returns the wait after a 503: a correct server may put off any request before its
+// work. Zero: a has another status, asks for more than limitedWaitMax, or is an outcome or "in
+// progress" in this API.
 func (x *trial) putOffWait(a *answer) time.Duration {
 	p := x.r.o.Profile
 	wait, told := hint(p, a)
@@ -58,8 +65,9 @@ func (x *trial) putOffWait(a *answer) time.Duration {
 	return max(wait, 20*time.Millisecond)
 }
 
-// limitWait is how long the limit that an answer comes from asks to wait. Zero: it comes from none, or it says nothing, or longer
-// than limitedWaitMax: then it may as well be meant for the duplicate.
+// limitWait returns the wait that a rate limit asks for in a. Zero: a comes from no limit,
+// names no wait, or asks for more than limitedWaitMax. Such an answer may be meant for the
+// duplicate.
 func (x *trial) limitWait(a *answer) time.Duration {
 	wait, told := hint(x.r.o.Profile, a)
 	if !x.r.limited(a) || !told || wait > limitedWaitMax {
@@ -68,7 +76,8 @@ func (x *trial) limitWait(a *answer) time.Duration {
 	return max(wait, 20*time.Millisecond)
 }
 
-// noteLimit notes how long an answer asks to wait, for takeLimit.
+// noteLimit remembers the wait that an answer asks for, for takeLimit. Several goroutines may
+// call it.
 func (x *trial) noteLimit(a *answer) {
 	wait := x.limitWait(a)
 	x.mu.Lock()
@@ -76,7 +85,8 @@ func (x *trial) noteLimit(a *answer) {
 	x.limited = max(x.limited, wait)
 }
 
-// takeLimit is the longest wait that limits have asked for since it was called last; zero: none has.
+// takeLimit returns and forgets the longest wait that rate limits have asked for since its
+// last call; zero if none has.
 func (x *trial) takeLimit() time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -85,7 +95,8 @@ func (x *trial) takeLimit() time.Duration {
 	return wait
 }
 
-// once sends one request on a fresh connection, whatever the answer is.
+// once sends one request on a fresh connection, and never again. The connection stays open
+// until the case ends.
 func (x *trial) once(op *operation, f framing, note string) *answer {
 	l := x.dial("")
 	defer x.park(l)
@@ -98,9 +109,10 @@ func (x *trial) once(op *operation, f framing, note string) *answer {
 // parkedMax bounds the connections that a case keeps open.
 const parkedMax = 32
 
-// park keeps a connection open after its answer, as clients do: one that closes
-// at once may look to the server as if it had left before the answer. The oldest
-// is closed when there are too many, and all when the case ends.
+// park takes over a link after its answer, and keeps it open until the trial ends, as clients
+// do: to the server, one that closes at once may look as if it had left before the answer.
+// Beyond parkedMax the oldest is closed. A failed link is closed at once. The caller must not
+// use the link again.
 func (x *trial) park(l *link) {
 	if l.err != nil {
 		l.close()
@@ -115,13 +127,15 @@ func (x *trial) park(l *link) {
 	}
 }
 
-// first sends an operation that has to succeed: a set-up.
+// first sends an operation that must succeed, as a set-up. False: it did not, and the case is
+// inconclusive.
 func (x *trial) first(op *operation) (*answer, bool) {
 	a := x.do(op, "the first")
 	return a, x.setup(a)
 }
 
-// setup makes the case inconclusive where the answer is no success.
+// setup makes the case inconclusive unless a is a whole success. It returns true for a
+// success.
 func (x *trial) setup(a *answer) bool {
 	if a.kind != done || a.err != nil {
 		x.inconclusive("the set-up did not come about: the first request was answered %s", a)
@@ -130,24 +144,24 @@ func (x *trial) setup(a *answer) bool {
 	return true
 }
 
-// again sends op again until the answer is not "in progress", for a second at
-// most: a server may take a moment to store what it has answered.
+// again sends op again until the answer is final: neither "in progress" nor missing. It gives
+// up after a second, since a server may take a moment to store an answer.
 func (x *trial) again(op *operation, note string) *answer {
 	return x.until(op, note, min(x.r.o.Settle, time.Second), false)
 }
 
-// resolve sends op again until it gets the outcome or a refusal, for as long as
-// Options.Settle allows.
+// resolve sends op again until it gets the outcome or a refusal, for Options.Settle at most.
+// It returns the last answer, final or not.
 func (x *trial) resolve(op *operation, note string) *answer {
 	return x.until(op, note, x.r.o.Settle, true)
 }
 
-// patience is for how long a case waits before it lets others go on.
+// patience is the time after which a waiting case lets others go on.
 const patience = time.Second
 
-// until sends op again, with growing pauses, while the answer is "in progress" and
-// no replay, or missing, or, with alsoServerErrors, a server error. After limit, or
-// when the case ends, it returns the last answer.
+// until sends op again, with growing pauses, while the answer is open: in progress and no
+// replay, or missing. alsoServerErrors treats server errors alike. After limit, or when the
+// case ends, it returns the last answer.
 func (x *trial) until(op *operation, note string, limit time.Duration, alsoServerErrors bool) *answer {
 	return x.untilBy(func() *answer { return x.do(op, note) }, limit, alsoServerErrors)
 }
@@ -157,11 +171,14 @@ func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErro
 	return x.while(func(a *answer) bool { return open(a) || alsoServerErrors && a.kind == broken }, send, limit)
 }
 
-// open reports whether an answer leaves open what becomes of the request: it is in progress, or there is no answer.
+// open reports whether an answer leaves the fate of the request open: it is in progress and no
+// replay, or missing.
 func open(a *answer) bool { return a.kind == busy && !a.replayed || a.kind == noAnswer }
 
-// while sends a request again, with growing pauses, while the answer is such that one has to wait. After limit, or when the case
-// ends, it returns the last answer.
+// while calls send, with growing pauses, as long as waiting holds for the answer. It returns
+// the last answer after limit, when the case ends, or when nothing can be sent any more. It
+// sends once at least. After patience it steps aside, so that only the case's goroutine may
+// call it.
 func (x *trial) while(waiting func(*answer) bool, send func() *answer, limit time.Duration) *answer {
 	begun := time.Now()
 	wait, deadline := 5*time.Millisecond, begun.Add(limit)
@@ -178,26 +195,28 @@ func (x *trial) while(waiting func(*answer) bool, send func() *answer, limit tim
 	}
 }
 
-// closedAgain reports whether the server closed the connection of a request without an answer, as it did before: so a handler
-// that crashes looks in many languages.
+// closedAgain reports whether the server closed both connections without an answer: in many
+// languages a crashed handler looks so.
 func closedAgain(before, a *answer) bool {
 	return before.closed() && a.closed()
 }
 
-// closed reports whether the server closed the connection before an answer.
+// closed reports whether the server closed or reset the connection before an answer.
 func (a *answer) closed() bool {
 	text := errorText(a.err)
 	return a.status == 0 && (text == closedText || text == resetText)
 }
 
-// over reports whether nothing can be sent any more: a budget is used up, or the transport failed.
+// over reports whether nothing more can be sent: a budget is used up, or the transport has
+// failed.
 func (x *trial) over() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.broke != nil
 }
 
-// pause waits for d. It returns false, at once, when the case has ended.
+// pause waits for d; zero or less is no wait. It returns false, at once, when the case has
+// ended.
 func (x *trial) pause(d time.Duration) bool {
 	if d <= 0 {
 		return x.ctx.Err() == nil

@@ -12,47 +12,50 @@ import (
 	"time"
 )
 
-// steering is how the suite tells the server to be slow, to fail or to crash, and
-// how it counts effects: through the queries and the witness that the options name
-// (remote), or through a handler of its own (ownHandler).
+// steering makes operations slow or failing, and counts effects: by the queries and the
+// witness in the options (remote), or in the suite's own handler (ownHandler). hold, fail and
+// crash must come before the operation is first sent. Implementations are safe for concurrent
+// use with different operations.
 type steering interface {
 	// ownsHandler reports whether the handler is the suite's own.
 	ownsHandler() bool
-	// hold makes the operation slow. The suite's own handler waits until the gate
-	// is released; another server is asked to wait for d.
+	// hold makes the operation slow, and changes op. The suite's own handler waits until the
+	// caller releases the gate; another server is asked to wait for d. The gate is never nil.
 	hold(op *operation, d time.Duration) *gate
-	// fail makes the operation answer this status. times bounds how often, with the
-	// suite's own handler; 0 means always.
+	// fail makes the operation answer this status, and changes op. times bounds the number of
+	// failures, for the suite's own handler only; 0 means always.
 	fail(op *operation, status, times int)
-	// crash makes the operation's handler crash. The suite's own handler crashes
-	// once, before the effect, or after it with afterEffect.
+	// crash makes the operation's handler crash. The suite's own handler crashes once, after
+	// the effect if afterEffect is true, else before it. Another server decides both itself.
 	crash(op *operation, afterEffect bool)
-	// effects counts the effects of a reference. WitnessInferred means that
-	// there is no counter: n is 0 and says nothing.
+	// effects returns the number of effects of a reference. With WitnessInferred there is no
+	// counter, and the number is 0 and means nothing. With an error nothing is known.
 	effects(ctx context.Context, ref string) (int, Witness, error)
 }
 
-// gate holds one operation back.
+// gate holds one operation back. The zero value is a gate that is always open. Its maker's
+// caller must release it.
 type gate struct {
-	entered chan struct{} // closed when its effect begins; nil: it cannot be known
-	open    func()
+	entered chan struct{} // closed when the handler is at work; nil: only the time tells
+	open    func()        // lets the handler go on; nil: it goes on by itself
 }
 
-// release lets it go on. Releasing twice is allowed.
+// release lets the operation go on. Later calls do nothing.
 func (g *gate) release() {
 	if g.open != nil {
 		g.open()
 	}
 }
 
-// remote steers a server behind a URL.
+// remote steers a server behind a URL by its queries, and asks its witness.
 type remote struct {
 	o      *Options
 	client *http.Client
 	host   string
 }
 
-// newRemote returns the steering of the server at host.
+// newRemote returns the steering of the server at host (host:port). The caller closes the
+// client's idle connections. o must not be nil; it is read on every call.
 func newRemote(o *Options, host string, dial dialFunc) *remote {
 	return &remote{o: o, host: host, client: &http.Client{
 		Timeout:   o.AnswerTimeout,
@@ -79,6 +82,9 @@ func (s *remote) fail(op *operation, status, _ int) {
 
 func (s *remote) crash(op *operation, _ bool) { op.addQuery(s.o.CrashQuery) }
 
+// effects asks the witness for the count of a reference. Options.Header goes along only if the
+// witness is on the target's own host. 404 means no effect; any other status but 200 is an
+// error.
 func (s *remote) effects(ctx context.Context, ref string) (int, Witness, error) {
 	if s.o.Witness == "" {
 		return 0, WitnessInferred, nil
@@ -112,7 +118,8 @@ func (s *remote) effects(ctx context.Context, ref string) (int, Witness, error) 
 	return countOf(body, pointer)
 }
 
-// countOf reads a number, or the length of a list.
+// countOf reads the count at a JSON pointer of a witness's answer: a number, or the length of
+// a list; null is an empty list. Anything else is an error.
 func countOf(body []byte, pointer string) (int, Witness, error) {
 	node, found := lookup(body, pointer)
 	if !found {

@@ -8,46 +8,49 @@ import (
 	"time"
 )
 
-// trial is one run of one case: what it has sent, and what it has found. Its
-// sending methods may be used by several goroutines; its checks belong to the
+// trial is one run of one case: the requests it has sent, and its findings. newTrial makes it,
+// start must come before the first request, and end after the last.
+//
+// Sending methods (do, launch, dial, record) may run in several goroutines. Checks (want,
+// judge, seen, skip, inconclusive), newOperation and the fields without a lock belong to the
 // goroutine of the case.
 type trial struct {
 	ctx     context.Context
 	r       *runner
 	c       *Case
-	salt    string // tells the runs of one case apart
-	begun   time.Time
-	took    time.Duration
-	cut     string // why it was cut short; "": it was not
-	made    int    // operations so far
-	calm    bool   // connections may be refused: the target is being restarted
-	slot    *slot  // nil: it holds none
-	onAside func() // called once when the slot is given back early; may be nil
+	salt    string        // a part of every key, different for each run of the same case
+	begun   time.Time     // set by start
+	took    time.Duration // set by end
+	cut     string        // the reason if the context ended before the case; "": it ran to its end
+	made    int           // operations so far; the number is a part of the next key
+	calm    bool          // refused connections are no failure: the target is being restarted
+	slot    *slot         // nil: this run holds none
+	onAside func()        // called once by stepAside, after the slot was given back; may be nil
 
-	mu     sync.Mutex
-	sent   evidence
-	names  names
-	latest time.Time // end of the last exchange
-	broke  error     // the transport or the budget failed
-	parked []*link   // answered, and still open
-
-	limited time.Duration // see takeLimit
+	mu      sync.Mutex    // guards the fields down to limited
+	sent    evidence      // the exchanges kept for the report
+	names   names         // ids and Locations in answers
+	latest  time.Time     // end of the last exchange; zero: none has ended
+	broke   error         // the first failure of the transport or the budget; nothing is sent after it
+	parked  []*link       // answered connections, still open; end closes them
+	limited time.Duration // the longest wait that a rate limit asked for since takeLimit
 
 	findings         []Finding
-	expected, actual string
-	worstMiss        miss // the finding that expected and actual are of
-	reason           string
-	notes            []note
+	expected, actual string // of the worst miss
+	worstMiss        miss   // the heaviest failed check; its verdict is "" if every check held
+	reason           string // for a verdict without a check: the text of the worst such finding
+	notes            []note // counts of effects, for the report
 	claims           []claim
-	witness          Witness
-	proved           bool // by an effect or an answer, and not by an absence
-	waited           bool // for longer than patience, for a key to resolve
+	witness          Witness // the one that counted last; mu guards its writes in effects
+	proved           bool    // an effect or an answer shows the failure, and not only an absence
+	waited           bool    // the case waited longer than patience for a key to resolve
 }
 
-// start gives the trial its context. end follows it.
+// start gives the trial its context and its start time. Each start needs one end.
 func (x *trial) start(ctx context.Context) { x.ctx, x.begun = ctx, time.Now() }
 
-// end closes what is open and remembers whether the trial was cut short.
+// end closes all parked connections. It sets took, and cut if the context has ended. The trial
+// sends nothing afterwards.
 func (x *trial) end() {
 	x.took = time.Since(x.begun)
 	if x.ctx.Err() != nil {
@@ -61,7 +64,9 @@ func (x *trial) end() {
 	x.parked = nil
 }
 
-// stepAside lets other cases go on while this one waits for long.
+// stepAside gives the slot back before a long wait, so that other cases run meanwhile, and
+// calls onAside. It does nothing for a case that must run alone, or whose slot is kept to the
+// end. A second call has no effect.
 func (x *trial) stepAside() {
 	if x.slot == nil || x.slot.sticky || x.c.Alone {
 		return
@@ -73,34 +78,38 @@ func (x *trial) stepAside() {
 	}
 }
 
-// miss is a check that failed: its verdict, and what it means.
+// miss is a failed check: its verdict, and the level, impact and fix that follow from it.
 type miss struct {
 	verdict Verdict
 	consequence
 }
 
-// want is one check: what is expected, and what was seen.
+// want is a check with the weight of the case's level: a failure, a warning for LevelShould, a
+// mere observation for LevelObserve. expected is a noun phrase for the report. format and args
+// say the actual state, for both results. It returns ok.
 func (x *trial) want(ok bool, expected, format string, args ...any) bool {
 	return x.judge(ownHarm, ok, missed(x.c.Level), expected, format, args...)
 }
 
-// must is a check that fails whatever the level of the case.
+// must is want for a check that always fails the case, at any level.
 func (x *trial) must(ok bool, expected, format string, args ...any) bool {
 	return x.judge(ownHarm, ok, VerdictFail, expected, format, args...)
 }
 
-// should is a check that only warns.
+// should is want for a check that only warns, at any level.
 func (x *trial) should(ok bool, expected, format string, args ...any) bool {
 	return x.judge(ownHarm, ok, VerdictWarn, expected, format, args...)
 }
 
-// noServerError is must for the status of an answer that could be a refusal.
+// noServerError checks that the status of a is below 500. It holds for a request without an
+// answer, too: its status is 0.
 func (x *trial) noServerError(a *answer, expected, format string, args ...any) bool {
 	return x.judge(errored, a.status < 500, VerdictFail, expected, format, args...)
 }
 
-// spared is a check that shows a harm if it is missed. One that is a matter of
-// safety fails whatever the level of the case.
+// spared checks that harm h did not happen: ok is true if it did not. A missed check of a
+// safety harm always fails the case and counts as proved; others fail by the case's level,
+// with a failure in place of a mere observation. It returns ok.
 func (x *trial) spared(h harm, ok bool, expected, format string, args ...any) bool {
 	verdict := missed(x.c.Level)
 	if consequences()[h].level == LevelSafety || verdict == VerdictSeen {
@@ -112,26 +121,27 @@ func (x *trial) spared(h harm, ok bool, expected, format string, args ...any) bo
 	return x.judge(h, ok, verdict, expected, format, args...)
 }
 
-// judge is one check: fails is the verdict if ok is false, h what that shows. The first
-// of the heaviest that fail is what the report shows as expected and actual.
-func (x *trial) judge(h harm, ok bool, fails Verdict, expected, format string, args ...any) bool {
+// judge records one check. verdict is the verdict if ok is false, h the harm that this shows.
+// The heaviest miss, and the first among equals, supplies expected and actual of the result
+// and marks its exchanges. judge returns ok.
+func (x *trial) judge(h harm, ok bool, verdict Verdict, expected, format string, args ...any) bool {
 	actual := fmt.Sprintf(format, args...)
 	if ok {
 		x.find(VerdictPass, actual)
 		return true
 	}
-	c := x.c.consequenceOf(h, fails)
-	if x.worstMiss.verdict == "" || heavier(fails, c.level, x.worstMiss.verdict, x.worstMiss.level) {
-		x.expected, x.actual, x.worstMiss = expected, actual, miss{fails, c}
+	c := x.c.consequenceOf(h, verdict)
+	if x.worstMiss.verdict == "" || heavier(verdict, c.level, x.worstMiss.verdict, x.worstMiss.level) {
+		x.expected, x.actual, x.worstMiss = expected, actual, miss{verdict, c}
 		x.mu.Lock()
 		x.sent.show()
 		x.mu.Unlock()
 	}
-	x.find(fails, "expected "+expected+", saw "+actual)
+	x.find(verdict, "expected "+expected+", saw "+actual)
 	return false
 }
 
-// find adds a finding. What is sent from now on belongs to the next one.
+// find adds a finding without a check. Exchanges from now on belong to the next finding.
 func (x *trial) find(v Verdict, text string) {
 	x.findings = append(x.findings, Finding{Verdict: v, Text: text})
 	x.mu.Lock()
@@ -139,7 +149,8 @@ func (x *trial) find(v Verdict, text string) {
 	x.sent.endFinding()
 }
 
-// seen records a value that is not judged.
+// seen records an observation without a judgement. Its text is the result's Actual unless a
+// check has failed.
 func (x *trial) seen(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if x.expected == "" {
@@ -148,16 +159,18 @@ func (x *trial) seen(format string, args ...any) {
 	x.find(VerdictSeen, text)
 }
 
-// skip says why a case does not apply after all.
+// skip records the reason why the case does not apply to this target. The caller returns from
+// the case.
 func (x *trial) skip(format string, args ...any) { x.give(VerdictSkip, format, args...) }
 
-// inconclusive says why nothing can be concluded.
+// inconclusive records the reason why this part of the case decides nothing. It does not end
+// the case.
 func (x *trial) inconclusive(format string, args ...any) {
 	x.give(VerdictInconclusive, format, args...)
 }
 
-// give adds a finding without a check, and keeps the worst one's text as the
-// reason.
+// give adds a finding without a check. Its text becomes the result's reason if it is the
+// first, or if v is worse than every verdict so far.
 func (x *trial) give(v Verdict, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if x.reason == "" || v.severity() > x.worst().severity() {
@@ -166,7 +179,8 @@ func (x *trial) give(v Verdict, format string, args ...any) {
 	x.find(v, text)
 }
 
-// worst returns the worst verdict so far.
+// worst returns the verdict of the highest severity so far; VerdictSkip if there is no
+// finding.
 func (x *trial) worst() Verdict {
 	verdicts := make([]Verdict, len(x.findings))
 	for i, f := range x.findings {
@@ -177,8 +191,9 @@ func (x *trial) worst() Verdict {
 
 func (x *trial) failed() bool { return x.worst() == VerdictFail }
 
-// result is the verdict and the evidence. What was seen to be wrong stays wrong
-// though the case was cut short afterwards.
+// result builds the case's result. Call it after end. A failure stays a failure even if the
+// case was cut short afterwards; any other verdict of a run that was cut short is
+// inconclusive. A broken transport, or a case without a finding, is VerdictError.
 func (x *trial) result() Result {
 	c := Result{
 		ID: x.c.ID, Level: x.c.Level, Rule: x.c.Rule, Impact: x.c.Impact, Fix: x.c.Fix, Spec: x.c.Spec,
@@ -206,8 +221,9 @@ func (x *trial) result() Result {
 	return c
 }
 
-// weigh gives a result that failed or warns the level, impact and fix of its heaviest
-// finding. A case of safety that also left something open stays one.
+// weigh replaces level, impact and fix of a failed or warning result c by those of its
+// heaviest miss. A safety case that warns and also has an inconclusive finding keeps
+// LevelSafety, so that Report.Undecided lists it.
 func (x *trial) weigh(c *Result) {
 	if c.Verdict != VerdictFail && c.Verdict != VerdictWarn {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Validate says what is wrong with the options, in one line that matches
-// ErrUsage, or nil. Run asks it first.
+// Validate returns the first mistake in the options as a *UsageError, in one line that matches
+// ErrUsage; nil if there is none. It sends nothing. Run calls it first.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	for _, check := range []func() error{o.checkTarget, o.checkTemplates, o.checkCarrier, o.checkKeys, o.checkNumbers, o.checkExplore} {
@@ -24,6 +24,7 @@ func (o Options) Validate() error {
 	return err
 }
 
+// checkTarget checks URL and Witness.
 func (o *Options) checkTarget() error {
 	if o.URL == "" {
 		return usage("URL", "there is none")
@@ -44,7 +45,8 @@ func (o *Options) checkTarget() error {
 	return nil
 }
 
-// checkURL also keeps the suite, which spends money where it is real, at home.
+// checkURL checks the URL of an option. It refuses every host but loopback and
+// Options.AllowHosts: a run against a real API spends money.
 func (o *Options) checkURL(option, text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -62,11 +64,13 @@ func (o *Options) checkURL(option, text string) error {
 	return nil
 }
 
+// isLoopback reports whether a host name without port is localhost or a loopback address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// checkTemplates checks templates, paths, pointers and header fields.
 func (o *Options) checkTemplates() error {
 	for _, t := range []struct{ option, text, word string }{
 		{"Body", o.Body, "{ref}"},
@@ -101,11 +105,15 @@ func (o *Options) checkTemplates() error {
 	return nil
 }
 
+// plainField reports whether a header field can be written without harm to the lines around
+// it.
 func plainField(name string, values []string) bool {
 	bad := name == "" || strings.ContainsAny(name, " \t\r\n:")
 	return !bad && !slices.ContainsFunc(values, func(v string) bool { return strings.ContainsAny(v, "\r\n") })
 }
 
+// checkCarrier checks that the profile has a place for the key, and the body template a {key}
+// if it is the body.
 func (o *Options) checkCarrier() error {
 	carrier := o.Profile.Carrier
 	switch {
@@ -117,7 +125,7 @@ func (o *Options) checkCarrier() error {
 	return nil
 }
 
-// checkKeys refuses what does not name a key.
+// checkKeys checks the options for the format and the place of keys.
 func (o *Options) checkKeys() error {
 	switch {
 	case o.KeyFormat != "" && o.KeyFormat != KeyUUIDv4 && o.KeyFormat != KeyUUIDv7:
@@ -132,7 +140,7 @@ func (o *Options) checkKeys() error {
 	return o.checkToken()
 }
 
-// checkToken refuses what does not say how a key is fetched.
+// checkToken checks the options for keys from the server.
 func (o *Options) checkToken() error {
 	switch {
 	case o.TokenMethod != "" && o.TokenMethod != http.MethodGet && o.TokenMethod != http.MethodPost:
@@ -143,6 +151,7 @@ func (o *Options) checkToken() error {
 	return nil
 }
 
+// checkNumbers refuses negative numbers.
 func (o *Options) checkNumbers() error {
 	for _, n := range []struct {
 		option string
@@ -159,7 +168,8 @@ func (o *Options) checkNumbers() error {
 	return nil
 }
 
-// checkExplore refuses a search, and volume, that nothing bounds where effects may be real, and what does not go with them.
+// checkExplore checks the options of a search and of volume. Off loopback, where effects may
+// be real, both need a bound.
 func (o *Options) checkExplore() error {
 	u, err := url.Parse(o.URL)
 	switch {
@@ -181,7 +191,7 @@ func (o *Options) checkExplore() error {
 	return nil
 }
 
-// render fills a template in.
+// render fills a template in. ref and key must not contain {ref} or {key}.
 func render(template, ref, key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(template, "{ref}", ref), "{key}", key) // neither holds the other's mark
 }

@@ -36,13 +36,13 @@ type Witness string
 const (
 	WitnessCounted  Witness = "counted"  // a counter of the server
 	WitnessListed   Witness = "listed"   // a list of the server, filtered by reference
-	WitnessInferred Witness = "inferred" // distinct ids among answers; an execution whose answer nobody saw is missed
+	WitnessInferred Witness = "inferred" // distinct ids among answers; an effect with a lost answer is missed
 	WitnessNone     Witness = "none"     // effects were not looked at, or could not be seen
 )
 
-// severity orders verdicts for "the worst finding wins". A failure and a warning
-// outrank what was not decided: what was seen to be wrong stays wrong though
-// another part of the case came to no end.
+// severity orders verdicts: of several, the one with the highest severity counts. A failure
+// and a warning outrank inconclusive: a fault that was seen stays one. An unknown verdict has
+// the severity of VerdictError.
 func (v Verdict) severity() int {
 	order := []Verdict{VerdictSkip, VerdictPass, VerdictSeen, VerdictInconclusive, VerdictWarn, VerdictError, VerdictFail}
 	if i := slices.Index(order, v); i >= 0 {
@@ -51,7 +51,7 @@ func (v Verdict) severity() int {
 	return slices.Index(order, VerdictError)
 }
 
-// worstOf gives the verdict with the highest severity; of none, VerdictSkip.
+// worstOf returns the verdict of the highest severity; VerdictSkip if there is none.
 func worstOf(verdicts ...Verdict) Verdict {
 	worst := VerdictSkip
 	for _, v := range verdicts {

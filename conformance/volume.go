@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// VolumePlan is how much a run with Options.Volume sends.
+// VolumePlan is the amount of a run with Options.Volume.
 type VolumePlan struct {
-	// Requests and Effects are the most that it sends, and the most operations among them. What a limit on the rate turns away
-	// is sent again, and counts for MaxRequests only.
+	// Requests is the most requests of the run, Effects the most operations among them. A
+	// request that a rate limit turns away is sent again, and counts for MaxRequests only.
 	Requests, Effects int
 
 	keys, repeats  int // fresh keys, and repeats of some of them at the end
@@ -16,7 +16,7 @@ type VolumePlan struct {
 	large          int // operations with a body of largeBytes
 	aged           int // operations that are repeated after volumeAge
 	besides        int // other keys while one operation is at work
-	connections    int
+	connections    int // each with connectionRound requests
 }
 
 // The sizes of a run with Options.Volume.
@@ -31,8 +31,8 @@ const (
 	volumeEffectsLeast = 100
 )
 
-// PlanVolume returns how much a run with these options and Volume sends. It shares Options.MaxEffects and
-// MaxRequests out among its cases.
+// PlanVolume returns the amount of a run with these options and Volume. It divides
+// Options.MaxEffects and MaxRequests among the cases, and sends nothing.
 func PlanVolume(o Options) VolumePlan {
 	o = o.withDefaults()
 	effects := o.MaxEffects
@@ -51,12 +51,13 @@ func PlanVolume(o Options) VolumePlan {
 	return p
 }
 
-// Volumes lists the cases of a run with Options.Volume.
+// Volumes lists the cases of a run with Options.Volume, in the order of a report.
 func Volumes() []Case {
-	volume := func(id, rule, impact, fix string, run func(*trial), needs ...Need) Case {
+	volume := func(id, rule, impact, fix string, run func(volumeRun), needs ...Need) Case {
 		return Case{
 			ID: "volume/" + id, Level: LevelSafety, Since: "1.1", Needs: needs, Alone: true, lasts: volumeCaseTime,
-			Spec: []Ref{invariant("S1"), invariant("S2")}, Rule: rule, Impact: impact, Fix: fix, ownLoss: true, run: run,
+			Spec: []Ref{invariant("S1"), invariant("S2")}, Rule: rule, Impact: impact, Fix: fix, ownLoss: true,
+			run: func(x *trial) { run(volumeRun{trial: x, plan: PlanVolume(x.r.o)}) },
 		}
 	}
 	return []Case{

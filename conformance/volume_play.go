@@ -9,29 +9,36 @@ import (
 // flooded is one request among many, with its answer.
 type flooded struct {
 	op *operation
-	l  *link
+	l  *link // closed; for the evidence
 	*answer
 }
 
-// floodTime bounds how long requests are sent that differ in number only.
+// volumeRun is one run of a case of volume. The goroutine of the trial uses it.
+type volumeRun struct {
+	trial *trial
+	plan  VolumePlan // the amount that the case may send
+}
+
+// floodTime bounds one call of flood.
 const floodTime = 20 * time.Second
 
-// flood sends operations, Options.Parallel at a time, and returns what was sent within floodTime.
-// Nothing of it is evidence until show says so.
-func (x *trial) flood(ops []*operation, note string) []*flooded {
+// flood sends operations, Options.Parallel at a time, and returns those sent within floodTime,
+// in the order of ops. It ends early with the case. Nothing of it is evidence until
+// showFlooded.
+func (v volumeRun) flood(ops []*operation, note string) []*flooded {
 	all := make([]*flooded, len(ops))
 	end := time.Now().Add(floodTime)
 	next := make(chan int)
 	var wait sync.WaitGroup
-	for range x.r.o.Parallel {
+	for range v.trial.r.o.Parallel {
 		wait.Go(func() {
 			for i := range next {
-				all[i] = x.floodOne(ops[i], note)
+				all[i] = v.floodOne(ops[i], note)
 			}
 		})
 	}
 	sent := 0
-	for ; sent < len(ops) && x.ctx.Err() == nil && !x.over() && time.Now().Before(end); sent++ {
+	for ; sent < len(ops) && v.trial.ctx.Err() == nil && !v.trial.over() && time.Now().Before(end); sent++ {
 		next <- sent
 	}
 	close(next)
@@ -39,11 +46,12 @@ func (x *trial) flood(ops []*operation, note string) []*flooded {
 	return all[:sent]
 }
 
-// floodOne sends one of many requests on a connection of its own.
-func (x *trial) floodOne(op *operation, note string) *flooded {
+// floodOne sends one of many requests on a connection of its own, which it closes. After a
+// rate limit it sends again.
+func (v volumeRun) floodOne(op *operation, note string) *flooded {
 	f := &flooded{op: op}
-	f.answer = x.pastLimit(op, func() *answer {
-		l := x.dial("")
+	f.answer = v.trial.pastLimit(op, func() *answer {
+		l := v.trial.dial("")
 		defer l.close()
 		l.silent = true
 		l.load(op, withLength)
@@ -57,126 +65,129 @@ func (x *trial) floodOne(op *operation, note string) *flooded {
 	return f
 }
 
-// show makes the exchange evidence.
-func (x *trial) showFlooded(f *flooded) *flooded {
-	x.keep(f.l, f.answer)
+// showFlooded keeps the exchange as evidence, and returns f.
+func (v volumeRun) showFlooded(f *flooded) *flooded {
+	v.trial.keep(f.l, f.answer)
 	return f
 }
 
-// fresh makes n operations, each with a change.
-func (x *trial) fresh(n int, change func(op *operation)) []*operation {
+// fresh returns n new operations, each after change.
+func (v volumeRun) fresh(n int, change func(op *operation)) []*operation {
 	ops := make([]*operation, n)
 	for i := range ops {
-		ops[i] = x.newOperation().with(change)
+		ops[i] = v.trial.newOperation().with(change)
 	}
 	return ops
 }
 
-// plan is what the case may send.
-func (x *trial) plan() VolumePlan { return PlanVolume(x.r.o) }
-
-// begin makes up to n operations, and returns those that were executed. False: something is wrong with one of
-// them, or too few were taken to say anything.
-func (x *trial) begin(ops []*operation, note string) ([]*flooded, bool) {
+// begin sends new operations and returns the successful ones. False: one of them got another's
+// outcome, a fresh key was refused, or fewer than nine in ten succeeded; the finding is
+// recorded.
+func (v volumeRun) begin(ops []*operation, note string) ([]*flooded, bool) {
 	var taken []*flooded
-	all := x.flood(ops, note)
+	all := v.flood(ops, note)
 	for _, f := range all {
 		switch {
-		case f.outcome() && !x.isOwn(&sent{op: f.op, answer: f.answer}):
-			x.proved = true
-			x.showFlooded(f)
-			x.spared(lost, false, "an outcome of its own for each of "+plural(len(all), "fresh key"), "%s of another reference", f)
+		case f.outcome() && !v.trial.isOwn(&sent{op: f.op, answer: f.answer}):
+			v.trial.proved = true
+			v.showFlooded(f)
+			v.trial.spared(lost, false, "an outcome of its own for each of "+plural(len(all), "fresh key"), "%s of another reference", f)
 			return nil, false
 		case f.outcome():
 			taken = append(taken, f)
 		case f.kind == mismatch || f.kind == refused || f.kind == busy && !f.throttled:
-			if x.refusesKey(f, len(all)) {
+			if v.refusesKey(f, len(all)) {
 				return nil, false
 			}
 		}
 	}
 	if len(taken) < len(all)*9/10 || len(taken) == 0 {
-		x.inconclusive("of %s only %d were taken", plural(len(all), "operation"), len(taken))
+		v.trial.inconclusive("of %s only %d were taken", plural(len(all), "operation"), len(taken))
 		return nil, false
 	}
 	return taken, true
 }
 
-// refusesKey reports whether a refusal is one of the key: it comes again, and the same request under another key is taken.
-func (x *trial) refusesKey(f *flooded, among int) bool {
-	again := x.again(f.op, "the refused one, again")
+// refusesKey reports, as a failed check, that f was refused for its key: the refusal comes
+// again, and the same request under another key succeeds. among is the number of fresh keys,
+// for the report.
+func (v volumeRun) refusesKey(f *flooded, among int) bool {
+	again := v.trial.again(f.op, "the refused one, again")
 	if again.kind != mismatch && again.kind != refused && again.kind != busy {
 		return false
 	}
 	other := f.op.with(func(dup *operation) {
-		dup.key = x.newOperation().key
-		dup.fillKey(x.r)
+		dup.key = v.trial.newOperation().key
+		dup.fillKey(v.trial.r)
 	})
-	if a := x.do(other, "the same under another key"); !a.outcome() {
+	if a := v.trial.do(other, "the same under another key"); !a.outcome() {
 		return false
 	}
-	x.showFlooded(f)
-	return !x.spared(denied, false, "a fresh key is taken", "%s for one of %s, and again %s; under another key the same request is taken", f, plural(among, "fresh key"), again)
+	v.showFlooded(f)
+	return !v.trial.spared(denied, false, "a fresh key is taken", "%s for one of %s, and again %s; under another key the same request is taken", f, plural(among, "fresh key"), again)
 }
 
-// repeat sends operations again, and holds their outcomes and effects against the first ones.
-func (x *trial) repeatAll(first []*flooded, after string) {
+// repeatAll sends the operations of first again and checks outcomes and effects. after says in
+// the report, "after ...", what came in between. It stops at the first failure.
+func (v volumeRun) repeatAll(first []*flooded, after string) {
 	ops := make([]*operation, len(first))
 	for i, f := range first {
 		ops[i] = f.op
 	}
-	repeats := x.flood(ops, "a repeat, "+after)
+	repeats := v.flood(ops, "a repeat, "+after)
 	for i, again := range repeats {
 		if same, known := sameOutcome(first[i].answer, again.answer); again.outcome() && (same || !known) {
 			continue
 		}
 		if again.kind == busy || again.kind == noAnswer || again.kind == broken {
-			again.answer = x.again(again.op, "the repeat once more")
+			again.answer = v.trial.again(again.op, "the repeat once more")
 		}
 		same, known := sameOutcome(first[i].answer, again.answer)
 		switch {
 		case again.outcome() && known && !same:
-			x.proved = true
-			x.showFlooded(first[i])
-			x.showFlooded(again)
-			x.spared(x.twoNames(again.op), false, "the first outcome "+after, "%s, and then %s", first[i], again)
+			v.trial.proved = true
+			v.showFlooded(first[i])
+			v.showFlooded(again)
+			v.trial.spared(v.trial.twoNames(again.op), false, "the first outcome "+after, "%s, and then %s", first[i], again)
 			return
 		case !again.outcome():
-			x.showFlooded(first[i])
-			x.showFlooded(again)
-			x.spared(unresolved(again.answer), false, "the first outcome "+after, "%s, and then %s", first[i], again)
+			v.showFlooded(first[i])
+			v.showFlooded(again)
+			v.trial.spared(unresolved(again.answer), false, "the first outcome "+after, "%s, and then %s", first[i], again)
 			return
 		}
 	}
 	if len(repeats) == 0 {
-		x.inconclusive("no repeat was sent in time")
+		v.trial.inconclusive("no repeat was sent in time")
 		return
 	}
-	x.countAll(ops, after)
-	x.find(VerdictPass, fmt.Sprintf("%s had the first outcome %s", plural(len(repeats), "repeat"), after))
+	v.countAll(ops, after)
+	v.trial.find(VerdictPass, fmt.Sprintf("%s had the first outcome %s", plural(len(repeats), "repeat"), after))
 }
 
-// countAll counts the effects of operations that were repeated.
-func (x *trial) countAll(ops []*operation, after string) {
-	if !x.counts() {
+// countAll checks the effects of repeated operations: one for each at most. It stops at the
+// first failure, and does nothing without a counter.
+func (v volumeRun) countAll(ops []*operation, after string) {
+	if !v.trial.counts() {
 		return
 	}
 	claims := make([]claim, len(ops))
 	for i, op := range ops {
 		claims[i] = claim{ref: op.ref, what: "an operation that was repeated " + after, most: 1}
 	}
-	x.witness = x.r.learnt.witness
-	for i, n := range x.r.recount(x.ctx, claims) {
+	v.trial.witness = v.trial.r.learnt.witness
+	for i, n := range v.trial.r.recount(v.trial.ctx, claims) {
 		claims[i].seen = n
 		if n > 1 {
-			x.atMost(ops[i], 1, n, claims[i].what)
+			v.trial.atMost(ops[i], 1, n, claims[i].what)
 			return
 		}
 	}
-	x.claims = append(x.claims, claims...)
+	v.trial.claims = append(v.trial.claims, claims...)
 }
 
-// some returns up to n of a list: half of them its first, the others spread over the rest.
+// someOf returns up to n of a list: half of them from its start, the others spread over the
+// rest.
 func someOf(all []*flooded, n int) []*flooded {
 	if len(all) <= n {
 		return all

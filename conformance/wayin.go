@@ -12,20 +12,21 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// probesMax is how many operations are sent at most to find out how the target takes one.
+// probesMax is the most operations that findWayIn sends.
 const probesMax = 12
 
-// way is another way to send an operation, which servers are known to want.
+// way is another way to send an operation, such as another header for the key.
 type way struct {
-	flags string   // of the command, that say the same
-	words []string // in a refusal that speak for this way
-	// change makes the options say so. It returns false if they say otherwise already.
+	flags string   // the command's flags for it
+	words []string // in lower case; a refusal with one of them makes this way likely
+	// change puts the way into the options, which must be a copy: it returns false if they
+	// already say otherwise, perhaps after a part of the change.
 	change func(o *Options) bool
-	token  bool // the key is fetched first
-	reads  bool // the server may read the body now, so that other words of its are progress
+	token  bool // the key is fetched from the server first
+	reads  bool // the server may read the body now, so that a refusal with another body is progress
 }
 
-// ways lists what servers really use, the most common first.
+// ways lists the ways in use by servers, the most frequent first.
 func ways() []way {
 	all := []way{headerWay("X-Idempotency-Key"), {
 		flags: "--key-quoted", words: []string{"quot", "structured", "sf-string"},
@@ -51,7 +52,8 @@ func ways() []way {
 	}, tokenWay(http.MethodGet, "/tokens"), tokenWay(http.MethodPost, "/tokens"))
 }
 
-// set sets a field that nobody has set.
+// set sets a field that has its zero value. It returns false, and changes nothing, if it has
+// another.
 func set[T comparable](field *T, value T) bool {
 	var zero T
 	if *field != zero {
@@ -61,10 +63,10 @@ func set[T comparable](field *T, value T) bool {
 	return true
 }
 
-// inKeyHeader reports whether the key travels in a header, as far as the options say.
+// inKeyHeader reports whether the options carry the key in a header.
 func inKeyHeader(o *Options) bool { return o.KeyField == "" && o.inHeader() }
 
-// headerWay carries the key in another header.
+// headerWay returns the way with the key in the named header.
 func headerWay(name string) way {
 	return way{flags: "--key-header " + name, words: []string{strings.ToLower(name)}, change: func(o *Options) bool {
 		return inKeyHeader(o) && !strings.EqualFold(o.Profile.Carrier.Name, name) && set(&o.KeyHeader, name)
@@ -76,7 +78,8 @@ func jsonTemplate(o *Options) bool {
 	return strings.Contains(o.ContentType, "json") && strings.HasPrefix(o.Body, "{") && !strings.Contains(o.Body, "{key}")
 }
 
-// asForm sends the members of a flat JSON object as a form.
+// asForm makes the body template a form with the members of its flat JSON object. It returns
+// false, and changes nothing, if the template is no such object.
 func asForm(o *Options) bool {
 	var members map[string]any
 	decoder := json.NewDecoder(strings.NewReader(o.Body))
@@ -98,7 +101,7 @@ func asForm(o *Options) bool {
 	return true
 }
 
-// tokenWay fetches the key first.
+// tokenWay returns the way with a key that is fetched from the path first.
 func tokenWay(method, path string) way {
 	return way{flags: "--token-path " + path + " --token-method " + method, words: []string{"token"}, token: true, change: func(o *Options) bool {
 		if o.handsOutKeys() {
@@ -109,7 +112,7 @@ func tokenWay(method, path string) way {
 	}}
 }
 
-// prefixWay puts something in front of every key.
+// prefixWay returns the way with a prefix in front of every key.
 func prefixWay(prefix string) way {
 	return way{flags: "--key-prefix " + prefix, words: []string{strings.ToLower(prefix)}, change: func(o *Options) bool { return set(&o.KeyPrefix, prefix) }}
 }
@@ -120,7 +123,8 @@ var (
 	namedPath   = regexp.MustCompile(`(?:^|[\s"'(])(/[a-z][a-z0-9/_-]*)`)
 )
 
-// waysFor lists the ways to try after a refusal, those first that it speaks of.
+// waysFor lists the ways to try after a refusal: first those with a hint in its text or
+// headers, then the others.
 func waysFor(a *answer) []way {
 	text := string(a.body[:min(len(a.body), 4096)])
 	for _, name := range sortedNames(a.header) {
@@ -152,12 +156,13 @@ func waysFor(a *answer) []way {
 	return append(told, rest...)
 }
 
-// spoken reports whether a text speaks of a way.
+// spoken reports whether the text, in lower case, has one of the way's words.
 func spoken(w way, text string) bool {
 	return slices.ContainsFunc(w.words, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// findable reports whether another way of sending may help after this answer.
+// findable reports whether another way of sending may help after this refusal. Answers such as
+// 401, 404 or 429 have other causes.
 func findable(a *answer) bool {
 	switch a.status {
 	case 0, http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooManyRequests, http.StatusNotImplemented, http.StatusServiceUnavailable:
@@ -166,8 +171,8 @@ func findable(a *answer) bool {
 	return a.status == http.StatusInternalServerError || a.status >= 400 && a.status < 500
 }
 
-// probesAllowed is how many operations may be sent to find a way in: elsewhere than on
-// loopback none that nobody has allowed.
+// probesAllowed returns the most operations for findWayIn: none with Options.NoProbe, and off
+// loopback none without Options.MaxEffects, since each may have a real effect.
 func (r *runner) probesAllowed() int {
 	switch {
 	case r.o.NoProbe:
@@ -178,9 +183,10 @@ func (r *runner) probesAllowed() int {
 	return min(probesMax, r.o.MaxEffects)
 }
 
-// findWayIn tries other ways to send an operation, until one is taken, and then keeps to it.
-// A way after which the refusal is another one is kept as well: what it lacks yet is tried on
-// top of it. It returns an operation that was taken, with its answer, or nil.
+// findWayIn tries other ways to send an operation after the refusal a, until one succeeds, and
+// leaves that way in r.o. If a way leads to another refusal, the next ways are tried on top of
+// it. It returns the successful operation with its answer; nil means none was found, and r.o
+// is as before. It must run before the first case, alone.
 func (x *trial) findWayIn(a *answer) (*operation, *answer) {
 	if !findable(a) {
 		return nil, nil
@@ -221,8 +227,8 @@ func (x *trial) findWayIn(a *answer) (*operation, *answer) {
 	return nil, nil
 }
 
-// pointAtToken fetches a key, and makes way and options say where in the answer it stands. It
-// returns false if none is handed out.
+// pointAtToken fetches a key, and puts its place in the answer into the options and the way's
+// flags. It returns false if the server hands out no key.
 func (x *trial) pointAtToken(w *way) bool {
 	a := x.do(x.tokenFetch(&operation{target: x.r.target.RequestURI(), keyless: true}), "a token is fetched")
 	pointer := pointerTo(a.body)
@@ -233,7 +239,8 @@ func (x *trial) pointAtToken(w *way) bool {
 	return a.kind == done && (pointer != "" || len(a.body) > 0 && !json.Valid(a.body))
 }
 
-// joined are flags on one line, each once.
+// joined returns the flags on one line. A text that begins with the line so far adds only its
+// rest.
 func joined(flags []string) string {
 	line := ""
 	for _, f := range flags {
@@ -242,7 +249,8 @@ func joined(flags []string) string {
 	return line
 }
 
-// by are the options with a way applied, and whether it changes anything.
+// by returns the options with a way applied, with defaults. False: the way changes nothing, or
+// the options are no longer valid. o itself stays as it is.
 func (o Options) by(w *way) (Options, bool) {
 	o.Profile = o.Profile.Clone()
 	if !w.change(&o) {
@@ -256,8 +264,8 @@ func tokenNames() []string {
 	return []string{"token", "key", "idempotency_key", "idempotencyKey", "id", "value"}
 }
 
-// pointerTo finds where the key stands in the JSON of an answer: at a name in use, at the top
-// or one level below. "" is: it is no JSON, or has none.
+// pointerTo returns the JSON pointer to the key in an answer, at the top or one level below,
+// under one of the usual names; "" if there is none.
 func pointerTo(body []byte) string {
 	var top map[string]any
 	if json.Unmarshal(body, &top) != nil {
@@ -279,7 +287,8 @@ func pointerTo(body []byte) string {
 	return ""
 }
 
-// wayFound is what the headline says of a way that was found, or "".
+// wayFound returns the headline's sentence about the way in; "" if the options worked as
+// given.
 func (r *runner) wayFound() string {
 	if r.wayIn == "" {
 		return ""
@@ -287,7 +296,8 @@ func (r *runner) wayFound() string {
 	return fmt.Sprintf("The first operation was refused; operations are taken with %s, which was found by trying (%s). Give these flags, or --no-probe.", r.wayIn, plural(r.tries, "probe"))
 }
 
-// carryInField carries the key in a field of the body.
+// carryInField puts KeyField into the profile and, unless it has {key}, into the body
+// template. The profile must be a copy.
 func (o *Options) carryInField() {
 	place, name := profile.Body, "/"+strings.TrimPrefix(o.KeyField, "/")
 	if o.ContentType == formType {

@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// Access is one request as an access log has it. It holds no body, no header but the
-// key, and no query.
+// Access is one request as an access log has it. It holds no body, no query, and no header but the key.
 type Access struct {
-	// Begun is when the request's head had arrived.
+	// Begun is the time at which the request's head had arrived.
 	Begun time.Time
-	// Took is how long the server was at it, its faults' delays included.
+	// Took is the time from Begun until the server was done, delays of faults included.
 	Took time.Duration
 	// Method and Path are as the client sent them, the path still escaped and
-	// without its query. Nothing bounds them but what net/http takes (1 MiB).
+	// without its query. Only net/http bounds their length (1 MiB).
 	Method, Path string
-	// Key is the idempotency key; empty where there is none, an invalid one, or one
-	// that means nothing: to a GET, or to a body that did not arrive.
+	// Key is the idempotency key. It is empty if the key is missing, invalid or
+	// without meaning: on a GET, or on a body that did not arrive whole.
 	Key string
-	// Status is what was answered; 0: the connection was cut before an answer.
+	// Status is the status of the answer; 0: the connection was cut before an answer.
 	Status int
-	// Bytes is how much of the answer's body was written.
+	// Bytes is the number of bytes written of the answer's body.
 	Bytes int64
-	// Fault is what the request met; zero: nothing.
+	// Fault is the fault that the request met; zero: none.
 	Fault Fault
-	// Replay: the answer was given from the store, or is marked as a replay.
+	// Replay: the answer came from the store, or is marked as a replay.
 	Replay bool
 }
 
-// accessWriter counts what is written to a client, and tells of it once.
+// accessWriter collects the Access of one request while its handler writes, and reports it once. Only the request's
+// own goroutine uses it.
 type accessWriter struct {
-	http.ResponseWriter // nil for a request that gets no answer
+	http.ResponseWriter // nil for a request without an answer (lastRequest)
 	access              Access
-	seen                *observation // nil: no send
-	tell                func(Access) // nil once it was called
+	seen                *observation // the request's send; nil: it is no send
+	tell                func(Access) // Config.Access; nil once it was called
 }
 
-// WriteHeader notes the final status.
+// WriteHeader notes the first final status; a 1xx is only passed on.
 func (w *accessWriter) WriteHeader(status int) {
 	if w.access.Status == 0 && status >= 200 {
 		w.access.Status = status
@@ -44,13 +44,13 @@ func (w *accessWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts the bytes.
+// Write counts the bytes taken by the connection. A Write without WriteHeader means status 200.
 func (w *accessWriter) Write(b []byte) (int, error) {
 	if w.access.Status == 0 {
 		w.access.Status = http.StatusOK
 	}
 	n, err := w.ResponseWriter.Write(b)
-	if w.access.Method != http.MethodHead { // net/http takes its body and sends none
+	if w.access.Method != http.MethodHead { // net/http accepts a body for HEAD and sends none
 		w.access.Bytes += int64(n)
 	}
 	return n, err
@@ -59,7 +59,7 @@ func (w *accessWriter) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *accessWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// end tells of the request, when the server is done with it.
+// end completes the entry and calls Config.Access. Only the first call has an effect.
 func (w *accessWriter) end() {
 	if w.tell == nil {
 		return
@@ -72,8 +72,9 @@ func (w *accessWriter) end() {
 	w.tell = nil
 }
 
-// logged lets Config.Access see what becomes of a request: writer takes the place of
-// w. done has to be called, also when the handler panics.
+// logged returns the writer for a request: w itself without Config.Access, else an accessWriter around it. w may be
+// nil if nothing will be written. The caller must call done when the request has ended, also after a panic of its
+// handler; done reports the request.
 func (s *Server) logged(w http.ResponseWriter, r *http.Request) (writer http.ResponseWriter, done func()) {
 	if s.cfg.Access == nil {
 		return w, func() {}
@@ -85,21 +86,21 @@ func (s *Server) logged(w http.ResponseWriter, r *http.Request) (writer http.Res
 	return own, own.end
 }
 
-// access is where the exchange's entry is made; nil: nobody asks for one.
+// access returns the writer that collects the exchange's Access; nil without Config.Access.
 func (x *exchange) access() *accessWriter {
 	own, _ := x.w.(*accessWriter)
 	return own
 }
 
-// noteSend keeps which send the request is, and what it meets.
+// noteSend puts the exchange's send and fault into its Access. receive calls it once both are known.
 func (x *exchange) noteSend() {
 	if own := x.access(); own != nil {
 		own.seen, own.access.Fault = x.seen, x.fault
 	}
 }
 
-// noteHijacked keeps an answer that went to the connection itself, and tells of it now:
-// the handler goes on with another request.
+// noteHijacked notes an answer that was written to the hijacked connection, and reports the request now: its handler
+// goes on to read another request, with an Access of its own.
 func (x *exchange) noteHijacked(status, bytes int) {
 	if own := x.access(); own != nil {
 		own.access.Status, own.access.Bytes = status, int64(bytes)
@@ -107,8 +108,8 @@ func (x *exchange) noteHijacked(status, bytes int) {
 	}
 }
 
-// plainWriter is what net/http gave to the server: http.MaxBytesReader looks at its
-// type.
+// plainWriter returns the ResponseWriter of net/http. http.MaxBytesReader needs it: it closes the connection of an
+// oversized request only for that type.
 func (x *exchange) plainWriter() http.ResponseWriter {
 	if own := x.access(); own != nil {
 		return own.ResponseWriter

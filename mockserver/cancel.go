@@ -8,35 +8,37 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// undone counts what was undone by key. It is safe for concurrent use.
+// undone is the set of keys whose effects a client has undone (profile.Cancel). It is safe for concurrent use; reset
+// makes the map.
 type undone struct {
 	mu   sync.Mutex
 	keys map[string]bool
 }
 
-// Undone reports whether what was made under the key was undone: the profile has a Cancel, and a request for it came when
-// there was an answer to the key's first request.
+// Undone reports whether a client has undone the effect of the key: the profile has a Cancel, and a request for it
+// came when the key's stored answer was a success.
 func (s *Server) Undone(key string) bool {
 	s.undone.mu.Lock()
 	defer s.undone.mu.Unlock()
 	return s.undone.keys[key]
 }
 
-// reset forgets what was undone.
+// reset forgets all keys. New calls it to make the map.
 func (u *undone) reset() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.keys = map[string]bool{}
 }
 
-// asksToUndo reports whether r asks to undo what was made under a key.
+// asksToUndo reports whether r is the profile's request to undo by key; false without a Cancel.
 func (s *Server) asksToUndo(r *http.Request) bool {
 	c := s.cfg.Profile.Cancel
 	return c != nil && r.Method == http.MethodPost && r.URL.Path == c.Path
 }
 
-// undo answers such a request: 200 also where nothing is found, as Square does. It is no send, and meets no fault but those
-// of UndoScript.
+// undo answers a request to undo by key; r must be one (asksToUndo). Like Square it answers 200 even for an unknown
+// key, and marks the key only if its stored answer is below 300. The request is no send, and meets only the faults of
+// UndoScript: those that drop the answer panic with http.ErrAbortHandler.
 func (s *Server) undo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.cfg.MaxRequestBytes))
 	if err != nil {
@@ -47,10 +49,10 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) {
 		a.Write(w)
 		return
 	}
-	f := s.nextUndoFault()
-	switch f.Kind {
+	fault := s.nextUndoFault()
+	switch fault.Kind {
 	case Answer:
-		s.scripted(f).Write(w)
+		s.scripted(fault).Write(w)
 		return
 	case DropBefore:
 		panic(http.ErrAbortHandler)
@@ -61,18 +63,18 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	scope := s.keys.Scope(&keylayer.Exchange{Request: r, Key: keylayer.Reading{Key: key, Present: true}})
-	if e, known := s.keys.Store.Peek(scope); known && e.Answer != nil && e.Answer.Status < 300 {
+	if entry, known := s.keys.Store.Peek(scope); known && entry.Answer != nil && entry.Answer.Status < 300 {
 		s.undone.mu.Lock()
 		s.undone.keys[key] = true
 		s.undone.mu.Unlock()
 	}
-	if f.Kind == DropAfter {
+	if fault.Kind == DropAfter {
 		panic(http.ErrAbortHandler)
 	}
 	keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, map[string]any{}).Write(w)
 }
 
-// nextUndoFault is what this request meets.
+// nextUndoFault takes the next fault of UndoScript; zero once the script is used up.
 func (s *Server) nextUndoFault() (f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,91 +11,91 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Config says how a server behaves. The zero value is a correct server of the
-// Draft07 profile that breaks nothing. New copies it; do not change what its
-// slices and maps hold afterwards.
+// Config configures a server. The zero value is a correct server of the Draft07
+// profile without faults. New copies the struct and shares its slices and maps:
+// do not change their elements afterwards.
 type Config struct {
-	// Profile is how the API spells idempotency. Nil: profile.Draft07(). One that
-	// names a business reference (Duplicate and Reference) makes the package's own
-	// service take each reference once and answer the lookup for it.
+	// Profile describes the API's idempotency. Nil: profile.Draft07(). If it names
+	// a business reference (Duplicate and Reference), the package's own service
+	// takes each reference once and answers lookups for it.
 	Profile *profile.Profile
-	// Handler supplies the effect. Nil: the service of the package comment. It
-	// gets a request whose context does not end when the client leaves, only
-	// when the server is closed. Each run that answers 2xx or 3xx counts as
-	// one effect.
+	// Handler executes requests. Nil: the service of the package comment. The
+	// context of its request does not end when the client leaves; it ends with
+	// Server.Close and Server.Restart. Each run that answers 2xx or 3xx, and does
+	// not refuse in its body (see profile.Profile.Verdicts), counts as one effect.
 	Handler http.Handler
 
 	// Script is the fault of each send, in the order of arrival, one entry
 	// per send; None is a send that goes well. When it is used up, Mix draws.
 	Script []Fault
-	// ByKey is a script for single keys: the n-th send with that key meets the
+	// ByKey holds a script for each key: the n-th send with that key meets the
 	// n-th fault. It goes before all others.
 	ByKey map[string][]Fault
 	// Scenarios are scripts for operations, in the order in which operations
 	// first appear, and from the start again when there are more of them. An
-	// operation is what OperationPointer finds, else its key. They go before
-	// Script and Mix. Empty: none.
+	// operation is identified by OperationPointer, else by its key. They go
+	// before Script and Mix. Empty: none.
 	Scenarios [][]Fault
-	// Mix is faults by probability. Zero: none.
+	// Mix draws faults by probability. Zero: none.
 	Mix Mix
-	// Seed decides what Mix draws. Equal seeds give each send of each key the
-	// same fault. Zero is a seed like any other.
+	// Seed is the seed of Mix: equal seeds give each send of each key the same
+	// fault. Zero is a valid seed.
 	Seed uint64
 
-	// Verify checks the signature of each request, whose body was read already; package sign makes such functions. An
-	// error is answered 401 with its text, without an effect and without a claim on the key. It is asked when a request
-	// is handled: not of one that a fault answers before that, and a second time of one that a fault delivers again. The
-	// paths that begin with an underscore are not asked about. It must be safe for concurrent use, and its errors must
-	// hold no secret. Nil: signatures are not looked at.
+	// Verify checks the signature of each request, with the body that was read; package sign makes such functions. An
+	// error is answered 401 with its text, without an effect and without a claim on the key. It is called when a request
+	// is handled: not for a request that a fault answers before that, and twice for a request that a fault delivers
+	// twice. It is not called for the control paths. It must be safe for concurrent use, and its errors must hold no
+	// secret. Nil: signatures are not checked.
 	Verify func(req *http.Request, body []byte) error
-	// Caller names whose keys a request uses. Set it where a signature is in the Authorization header and so differs on
-	// each attempt, as WeChat Pay's. It must be safe for concurrent use. Nil: the Authorization header as a whole.
+	// Caller returns the caller of a request: each caller has keys of its own. Set it for APIs with a signature in the
+	// Authorization header, which differs on each attempt, as WeChat Pay's. It must be safe for concurrent use. Nil: the
+	// whole Authorization header.
 	Caller func(req *http.Request) string
 
-	// TokenLife is how long a token that was handed out may wait for its first use, where the profile has tokens (see
-	// profile.Token). Zero: 5 min. The server binds a token to its caller, and to the path that the query parameter
-	// purpose of the request for it names; it has one effect at most, also where the key is forgotten. Any other use is
+	// TokenLife is the time from handing out a token to its first use at the latest, if the profile has tokens (see
+	// profile.Token). Zero: 5 min. The server binds a token to its caller, and to the path in the query parameter
+	// purpose of the request for it. A token has one effect at most, even after its key is forgotten. Any other use is
 	// answered 403.
 	TokenLife time.Duration
 	// TokenScript is the fault of each request for a token, in the order of arrival: none, drop-before, drop-after (the
-	// token is handed out, and its answer lost) or answer. Requests for tokens are no sends, and meet no other fault.
+	// token is handed out, and the answer lost) or answer. Requests for tokens are no sends, and meet no other fault.
 	TokenScript []Fault
-	// UndoScript is the fault of each request to undo by key, likewise, where the profile has a Cancel.
+	// UndoScript is the fault of each request to undo by key, with the kinds of TokenScript, if the profile has a Cancel.
 	UndoScript []Fault
 
-	// Window is how long a key is known after its first request. Zero: the
-	// profile's floor.
+	// Window is the time for which a key is known after its first request. Zero:
+	// the profile's floor, or 24 h without one.
 	Window time.Duration
-	// RequireKey answers 400 to a request without a key, where the profile's
-	// methods need one. Otherwise such a request is executed, and two of them
-	// are two operations.
+	// RequireKey answers 400 to a request without a key, if the profile honours
+	// keys on it. Otherwise such a request is executed, and two of them are two
+	// operations.
 	RequireKey bool
-	// RetryAfter is what the "in progress" answer tells the client to wait, in
-	// whole seconds, rounded up. Zero: 1 s. Negative: the header is left out.
+	// RetryAfter is the wait in the "in progress" answer, rounded up to whole
+	// seconds. Zero: 1 s. Negative: the header is left out.
 	RetryAfter time.Duration
 	// MaxRequestBytes bounds the request bodies; a longer one is answered 413
 	// and has no effect. Zero: 16 MiB.
 	MaxRequestBytes int64
 
-	// Webhooks sends events about effects, as the API does. Nil: none are sent.
+	// Webhooks sends events about effects, as the API does. Nil: no events.
 	Webhooks *Webhooks
 
-	// OperationPointer is a JSON pointer (RFC 6901) to what identifies an
-	// operation in a request body, so that a client that changes its key is
-	// caught. Empty: a key is taken for the operation. The count of
-	// GET /_effects goes by it too (empty: /reference).
+	// OperationPointer is a JSON pointer (RFC 6901) to the identifier of the
+	// operation in a request body. With it a change of keys within an operation
+	// is noticed. Empty: the key identifies the operation. GET /_effects counts
+	// by it, too (empty: /reference).
 	OperationPointer string
-	// Referee plays a hard server to the client and is told what the client
-	// does: see package referee. Its scenarios take the place of Scenarios.
-	// Nil: no referee.
+	// Referee supplies the scenarios, in place of Scenarios, and is told of each
+	// send and its end: see package referee. Nil: no referee.
 	Referee Referee
-	// Access is told of each request once the server is done with it, those to the
-	// control paths such as /_ledger included; what a fault delivers a second time
-	// or late is told once. It may be called by several requests at a time, and
-	// must not call the server back. Nil: nobody is told.
+	// Access is called once for each request, when the server is done with it,
+	// also for the control paths such as /_ledger. A second or late delivery by a
+	// fault adds no call. It must be safe for concurrent use, and must not call
+	// the server. Nil: no log.
 	Access func(Access)
-	// Bug names an entry of the catalogue in package bugs, which the server
-	// then has. Empty: none.
+	// Bug names the server's bug, an entry of the catalogue in package bugs.
+	// Empty: none.
 	Bug string
 }
 
@@ -106,7 +106,8 @@ const (
 	tokenLife       = 5 * time.Minute
 )
 
-// Validate says what is wrong with the configuration, in one line, or nil.
+// Validate returns the first mistake of the configuration as one line; nil: New takes it. A Referee is asked for its
+// Scenarios.
 func (c Config) Validate() error {
 	if err := validateScripts(c.scripts()); err != nil {
 		return err
@@ -162,6 +163,7 @@ func validateScripts(scripts [][]Fault) error {
 	return nil
 }
 
+// scripts returns all scripts of faults for sends; those of a Referee are not among them.
 func (c Config) scripts() [][]Fault {
 	all := append([][]Fault{c.Script}, c.Scenarios...)
 	for _, script := range c.ByKey {
@@ -170,7 +172,8 @@ func (c Config) scripts() [][]Fault {
 	return all
 }
 
-// withDefaults is the configuration with its zero values filled in.
+// withDefaults returns the configuration with its zero values filled in, a profile of its own, and the scenarios of
+// its Referee. It must be valid (Validate).
 func (c Config) withDefaults() Config {
 	if c.Profile == nil {
 		c.Profile = profile.Draft07()

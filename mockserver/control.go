@@ -7,10 +7,11 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// control answers the paths that are for the person who tests. They are no
-// sends, and no fault touches them.
+// control answers a request to a control path, such as /_ledger; false: r is for another path, and nothing was
+// written. Such requests are no sends, and meet no faults. A restart by POST /_restart spares the connection of the
+// request itself.
 func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
-	want := http.MethodGet
+	method := http.MethodGet
 	var act func() any
 	switch r.URL.Path {
 	case "/_ledger":
@@ -21,13 +22,13 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 			return map[string]int{"count": count, "total": total}
 		}
 	case "/_reset":
-		want = http.MethodPost
+		method = http.MethodPost
 		act = func() any { s.Reset(); return map[string]bool{"reset": true} }
 	case "/_expire":
-		want = http.MethodPost
+		method = http.MethodPost
 		act = func() any { s.Expire(); return map[string]bool{"expired": true} }
 	case "/_restart":
-		want = http.MethodPost
+		method = http.MethodPost
 		act = func() any {
 			var own net.Conn
 			if c, counted := r.Context().Value(connectionKey{}).(*connection); counted {
@@ -37,21 +38,21 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 			return map[string]bool{"restarted": true}
 		}
 	case "/_finish":
-		want = http.MethodPost
+		method = http.MethodPost
 		act = s.finish
 	default:
 		return false
 	}
-	if r.Method != want {
-		w.Header().Set("Allow", want)
-		say(w, http.StatusMethodNotAllowed, "this path takes "+want)
+	if r.Method != method {
+		w.Header().Set("Allow", method)
+		say(w, http.StatusMethodNotAllowed, "this path takes "+method)
 		return true
 	}
 	reply(w, http.StatusOK, keylayer.JSONType, act())
 	return true
 }
 
-// finish ends the referee's run and gives its verdict.
+// finish ends the referee's run and returns its verdict for encoding/json; without a referee, a note in its place.
 func (s *Server) finish() any {
 	if s.cfg.Referee == nil {
 		return map[string]any{"finished": false, "detail": "no referee is at work"}

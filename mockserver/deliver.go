@@ -13,15 +13,18 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// What faults do on the wire.
+// The faults on the wire. A fault that closes the connection panics with http.ErrAbortHandler if the connection cannot be
+// hijacked (HTTP/2, or a recorder in a test).
 
+// The defaults of Fault.Delay and Fault.Bytes for SlowBody and HugeError.
 const (
 	slowBodyDelay  = 10 * time.Second
-	slowBodyPieces = 10
+	slowBodyPieces = 10 // writes of one body
 	hugeErrorBytes = 1 << 20
 )
 
-// refuse plays the faults before which nothing is handled.
+// refuse answers a request, or cuts its connection, without handling it. The fault must be one of Fault.before. Its
+// Delay passes first, or until the client leaves or the server closes; Hang and Late use the Delay themselves.
 func (s *Server) refuse(x *exchange) {
 	f := x.fault
 	if f.Kind != Hang && f.Kind != Late {
@@ -50,7 +53,8 @@ func (s *Server) refuse(x *exchange) {
 	}
 }
 
-// deliver hands out the answer to a request that was handled.
+// deliver writes the answer of a handled request, with the fault of x, and notes in x.seen how the send ended. The
+// answer is not changed.
 func (s *Server) deliver(x *exchange, a *keylayer.Answer) {
 	switch x.fault.Kind {
 	case DropAfter:
@@ -72,13 +76,14 @@ func (s *Server) deliver(x *exchange, a *keylayer.Answer) {
 	}
 }
 
-// send gives the whole answer.
+// send writes the whole answer, and notes in x.seen whether the client took it.
 func (s *Server) send(x *exchange, a *keylayer.Answer) {
 	s.rules.noteEnd(x.seen)
 	s.rules.answered(x.seen, a, a.Write(x.w))
 }
 
-// scripted is what Answer and AnswerAfter say.
+// scripted returns the answer of Answer and AnswerAfter: Fault.Body, or else the profile's "in progress" for 409, its
+// declined payment for 402, a JSON error for other statuses; Fault.Header and RetryAfter on top. The caller owns it.
 func (s *Server) scripted(f Fault) *keylayer.Answer {
 	status := f.status()
 	a := keylayer.JSONAnswer(status, keylayer.JSONType, map[string]any{
@@ -103,7 +108,8 @@ func (s *Server) scripted(f Fault) *keylayer.Answer {
 	return a
 }
 
-// hang keeps the client waiting, then closes without an answer.
+// hang writes nothing for the Delay of the fault (zero: without a limit), or until the client leaves or the server
+// closes, and then closes the connection.
 func (s *Server) hang(x *exchange) {
 	d := x.fault.Delay
 	if d == 0 {
@@ -117,7 +123,8 @@ func (s *Server) hang(x *exchange) {
 	s.cut(x, false)
 }
 
-// slow lets the body trickle.
+// slow writes the body in about slowBodyPieces pieces over the Delay of the fault. If the client leaves or the server
+// closes before the end, it panics with http.ErrAbortHandler.
 func (s *Server) slow(x *exchange, a *keylayer.Answer) {
 	total := x.fault.Delay
 	if total == 0 {
@@ -144,7 +151,8 @@ func (s *Server) slow(x *exchange, a *keylayer.Answer) {
 	}
 }
 
-// cutBody declares the whole length, and sends less.
+// cutBody declares the body's whole length, writes Fault.Bytes of it (zero: half; always at least one byte less than
+// all), and panics with http.ErrAbortHandler to close the connection.
 func (s *Server) cutBody(x *exchange, a *keylayer.Answer) {
 	n := x.fault.Bytes
 	if n == 0 {
@@ -160,7 +168,8 @@ func (s *Server) cutBody(x *exchange, a *keylayer.Answer) {
 	panic(http.ErrAbortHandler)
 }
 
-// huge streams an error page until it is done or the client has had enough.
+// huge writes an error page of Fault.Bytes bytes piece by piece, until it is whole, the client leaves or the server
+// closes.
 func (s *Server) huge(x *exchange) {
 	n := x.fault.Bytes
 	if n == 0 {
@@ -185,7 +194,7 @@ func (s *Server) huge(x *exchange) {
 	s.rules.answered(x.seen, a, err == nil)
 }
 
-// cut closes the connection without an answer, by FIN or by RST.
+// cut closes the connection without an answer: by a TCP reset if reset, else in order.
 func (s *Server) cut(x *exchange, reset bool) {
 	s.rules.noteEnd(x.seen)
 	conn, _, err := http.NewResponseController(x.w).Hijack()
@@ -193,15 +202,14 @@ func (s *Server) cut(x *exchange, reset bool) {
 		panic(http.ErrAbortHandler)
 	}
 	if lingerer, ok := conn.(interface{ SetLinger(int) error }); ok && reset {
-		_ = lingerer.SetLinger(0) // without it the client sees a plain end
+		_ = lingerer.SetLinger(0) // so that Close sends a reset
 	}
-	_ = conn.Close() // closing is all that was wanted
+	_ = conn.Close() // an error changes nothing: the connection is gone
 }
 
-// killIdle answers, and leaves the connection open as if it could be used
-// again. The next request on it is read, counted as a send, and the connection
-// closed: what a server does that is restarted, or that closes idle connections
-// at the wrong moment.
+// killIdle answers, and leaves the connection open as if for another request. It then reads the next request, counts
+// it as a send, and closes the connection: like a server that restarts, or closes an idle connection just as it is
+// used. It returns once the connection is closed.
 func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 	conn, buffer, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
@@ -229,7 +237,8 @@ func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 	}
 }
 
-// lastRequest reads one more request off a connection that is about to die.
+// lastRequest reads one more request of the hijacked connection of x, counts it as a send without an answer, and
+// closes the connection. It blocks until a request arrives or conn is closed by the client or by Server.Close.
 func (s *Server) lastRequest(x *exchange, conn net.Conn, from *bufio.Reader) {
 	r, err := http.ReadRequest(from)
 	if err != nil {
@@ -242,10 +251,10 @@ func (s *Server) lastRequest(x *exchange, conn net.Conn, from *bufio.Reader) {
 		return
 	}
 	r = r.WithContext(context.WithValue(context.Background(), connectionKey{}, x.Request.Context().Value(connectionKey{})))
-	v := s.rules.begin(r, keylayer.ReadKey(s.cfg.Profile, r, body), body)
+	seen := s.rules.begin(r, keylayer.ReadKey(s.cfg.Profile, r, body), body)
 	if own, is := w.(*accessWriter); is {
-		own.seen = v
+		own.seen = seen
 	}
-	_ = conn.Close() // the answer is that there is none
-	s.rules.finish(v)
+	_ = conn.Close() // no answer: that is the fault
+	s.rules.finish(seen)
 }

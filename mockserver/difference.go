@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	// imageBytesMax is how much of a body is kept to be compared with later ones.
+	// imageBytesMax bounds the part of a body that is kept for comparison.
 	imageBytesMax = 64 << 10
-	// pointersMax bounds the places that a difference names.
+	// pointersMax bounds the number of places in a difference.
 	pointersMax = 8
-	// nameBytesMax bounds each name in it.
+	// nameBytesMax bounds each name in a difference.
 	nameBytesMax = 60
 )
 
-// image is what is kept of the first request with a key, so that a later one
-// that differs can be told in what.
+// image is the kept form of a key's first request, to say where a later one differs from it.
 type image struct {
 	method, path, query, contentType string
-	body                             []byte // at most imageBytesMax of it
-	size                             int    // of the whole body
+	body                             []byte // the first imageBytesMax bytes at most
+	size                             int    // of the whole body, in bytes
 }
 
-// newImage shares the body with the request; see kept.
+// newImage returns the image of a request. It shares the memory of body; kept copies it.
 func newImage(r *http.Request, body []byte) image {
 	return image{
 		method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery, contentType: r.Header.Get("Content-Type"),
@@ -38,15 +37,15 @@ func newImage(r *http.Request, body []byte) image {
 	}
 }
 
-// kept is the image without what it shares with a request, of which it would keep
-// the whole body in memory.
+// kept returns the image with a copy of its part of the body, so that keeping it does not keep the request's whole
+// body in memory.
 func (i image) kept() image {
 	i.body = bytes.Clone(i.body)
 	return i
 }
 
-// differences says in what the second request differs from the first: names,
-// lengths and places, and never a value. It is asked only where they differ.
+// differences says where the second request differs from the first: names, lengths and places, never a value. The
+// requests must differ (their fingerprints do); a difference behind the kept part of the bodies is named as such.
 func (first image) differences(second image) string {
 	var all []string
 	if first.method != second.method {
@@ -70,8 +69,8 @@ func (first image) differences(second image) string {
 	return strings.Join(all, ", ")
 }
 
-// place is both lengths and the first offset at which two texts differ. The
-// texts may be the beginnings of longer ones.
+// place describes a difference of two texts: both lengths, sizeA and sizeB, and the first offset at which a and b
+// differ. a and b may be the beginnings of longer texts.
 func place(a, b []byte, sizeA, sizeB int) string {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {
@@ -83,7 +82,7 @@ func place(a, b []byte, sizeA, sizeB int) string {
 	return fmt.Sprintf("%d and %d bytes, the first difference at offset %d", sizeA, sizeB, at)
 }
 
-// queryDifference names the parameters that differ.
+// queryDifference names the parameters with different values in two raw queries.
 func queryDifference(a, b string) string {
 	first, errA := url.ParseQuery(a)
 	second, errB := url.ParseQuery(b)
@@ -94,7 +93,8 @@ func queryDifference(a, b string) string {
 	return "parameters " + list(names)
 }
 
-// typeDifference says whether the media type differs, or which of its parameters.
+// typeDifference says which part of two Content-Type values differs: the media type, parameters, or only the
+// spelling.
 func typeDifference(a, b string) string {
 	first, firstParameters, errA := mime.ParseMediaType(a)
 	second, secondParameters, errB := mime.ParseMediaType(b)
@@ -109,7 +109,7 @@ func typeDifference(a, b string) string {
 	}
 }
 
-// different lists the names whose values differ, or that one map has alone.
+// different lists the names with different values, and the names of one map only, sorted.
 func different[V any](a, b map[string]V) []string {
 	var names []string
 	for name := range a {
@@ -126,8 +126,7 @@ func different[V any](a, b map[string]V) []string {
 	return names
 }
 
-// bodyDifference says where two JSON bodies differ; empty where one is no JSON,
-// or too long to be kept whole.
+// bodyDifference names the places at which two JSON bodies differ; empty if one is no JSON, or was not kept whole.
 func bodyDifference(a, b image) string {
 	first, okA := decoded(a)
 	second, okB := decoded(b)
@@ -151,8 +150,8 @@ func decoded(i image) (value any, ok bool) {
 	return value, decoder.Decode(&value) == nil
 }
 
-// jsonDifference lists pointers to what differs between two JSON values, members
-// by name, elements by number.
+// jsonDifference lists JSON pointers to the differences of two values, each prefixed with at: members by name,
+// elements by index. Equal values give none.
 func jsonDifference(at string, a, b any) []string {
 	if object, isObject := a.(map[string]any); isObject {
 		if other, same := b.(map[string]any); same {
@@ -170,8 +169,7 @@ func jsonDifference(at string, a, b any) []string {
 	return []string{at}
 }
 
-// memberDifference lists pointers to what differs between two objects; at is the
-// pointer to both.
+// memberDifference lists pointers to the differing members of two objects, each prefixed with at.
 func memberDifference(at string, a, b map[string]any) []string {
 	var pointers []string
 	for _, name := range different(a, b) {
@@ -187,7 +185,7 @@ func memberDifference(at string, a, b map[string]any) []string {
 	return pointers
 }
 
-// numbered is an array as a map from its indexes.
+// numbered returns an array as a map from its indexes in decimal.
 func numbered(array []any) map[string]any {
 	byIndex := make(map[string]any, len(array))
 	for i, value := range array {
@@ -196,7 +194,7 @@ func numbered(array []any) map[string]any {
 	return byIndex
 }
 
-// list joins names, bounded in number and length.
+// list joins names with commas: at most pointersMax of them, each clipped, and the number of the rest.
 func list(names []string) string {
 	short := make([]string, 0, pointersMax)
 	for _, name := range names[:min(len(names), pointersMax)] {
@@ -208,7 +206,7 @@ func list(names []string) string {
 	return strings.Join(short, ", ")
 }
 
-// clip bounds a name, and quotes one that holds more than visible ASCII.
+// clip bounds a name to nameBytesMax bytes, and quotes it if it holds anything but visible ASCII.
 func clip(name string) string {
 	if len(name) > nameBytesMax {
 		name = name[:nameBytesMax] + "…"

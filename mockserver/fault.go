@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Kind is what goes wrong with one send. The zero value is None.
+// Kind is the kind of a Fault. The zero value is None.
 type Kind uint8
 
 // The kinds. "Before" means that the request has no effect and claims no key;
@@ -26,7 +26,7 @@ const (
 	CutBody                 // the answer's body ends after Bytes (zero: half) of what was declared
 	Answer                  // Status (zero: 503) instead of handling the request; no effect
 	AnswerAfter             // the effect happens, and Status (zero: 503) is the answer
-	Redirect                // Status (zero: 307) to Location (zero: /moved and the path, which is the same place); no effect
+	Redirect                // Status (zero: 307) to Location (zero: /moved and the path, the same resource); no effect
 	HugeError               // Status (zero: 500) with a body of Bytes (zero: 1 MiB); no effect
 	Expire                  // the key is forgotten, as if its window had passed; then the server behaves
 	KillIdle                // the server behaves; the next request on the connection is read and the connection closed
@@ -35,7 +35,7 @@ const (
 	kindsEnd
 )
 
-// kindNames is the spelling of each kind, in scripts and mixes.
+// kindNames returns the spelling of each kind in scripts and mixes, by Kind.
 func kindNames() [kindsEnd]string {
 	return [kindsEnd]string{
 		"none", "drop-before", "drop-after", "reset", "reset-after", "hang", "hang-after", "slow-body",
@@ -44,7 +44,7 @@ func kindNames() [kindsEnd]string {
 	}
 }
 
-// String is the kind's name in scripts and mixes, such as "drop-after".
+// String returns the kind's name in scripts and mixes, such as "drop-after", or kind-N for an unknown kind.
 func (k Kind) String() string {
 	if k >= kindsEnd {
 		return fmt.Sprintf("kind-%d", uint8(k))
@@ -52,10 +52,10 @@ func (k Kind) String() string {
 	return kindNames()[k]
 }
 
-// MarshalText is the kind's name.
+// MarshalText returns the kind's name; the error is always nil.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads a kind's name.
+// UnmarshalText sets k to the kind of this name. An unknown name is an error, and leaves k as it was.
 func (k *Kind) UnmarshalText(text []byte) error {
 	names := kindNames()
 	at := slices.Index(names[:], string(text))
@@ -66,36 +66,38 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Fault is what one send meets. The zero value is a server that behaves.
+// Fault is the misbehaviour of the server for one send. The zero value is none.
 type Fault struct {
-	// Kind is what goes wrong; zero: nothing.
+	// Kind is the kind of misbehaviour; zero: none.
 	Kind Kind
-	// Status of Answer, AnswerAfter, Redirect and HugeError; zero: see the kind.
+	// Status is that of Answer, AnswerAfter, Redirect and HugeError; zero: see
+	// the kind.
 	Status int
 	// RetryAfter is the Retry-After header of Answer, AnswerAfter and
-	// HugeError, as it is to be sent; empty: none.
+	// HugeError, sent as given; empty: none.
 	RetryAfter string
-	// Location of Redirect; an absolute URL crosses origins.
+	// Location is that of Redirect. An absolute URL may lead to another origin.
 	Location string
-	// Delay is how long Hang, HangAfter and SlowBody last, and when the second
-	// delivery of Duplicate and the only one of Late come. For every other
-	// kind it is how long handling takes: what has an effect holds its key for
-	// so long, also when the client leaves.
+	// Delay is the duration of Hang, HangAfter and SlowBody, and the time until
+	// the second delivery of Duplicate and the only delivery of Late. For every
+	// other kind it is the time that handling takes: a request with an effect
+	// holds its key for so long, also when the client leaves.
 	Delay time.Duration
-	// Bytes is how much of the body CutBody sends and HugeError makes.
+	// Bytes is the number of bytes of the body that CutBody and HugeError write;
+	// zero: see the kind.
 	Bytes int
-	// Header and Body replace what Answer, AnswerAfter would say by
-	// themselves; zero: a JSON error, for 409 the profile's "in progress", for
-	// 402 a declined payment as the profile's API spells it.
+	// Header and Body replace those of Answer and AnswerAfter; zero: a JSON
+	// error, for 409 the profile's "in progress", for 402 a declined payment as
+	// the profile's API spells it.
 	Header http.Header
-	// Body is sent as it is; see Header.
+	// Body is sent as given; see Header.
 	Body string
 }
 
 // HugeErrorBytesMax bounds Fault.Bytes: 1 GiB.
 const HugeErrorBytesMax = 1 << 30
 
-// Validate says what is wrong with the fault, or nil.
+// Validate returns the first mistake of the fault as one line, or nil.
 func (f Fault) Validate() error {
 	switch {
 	case f.Kind >= kindsEnd:
@@ -117,7 +119,7 @@ func (f Fault) Validate() error {
 	return nil
 }
 
-// status is what the fault answers with.
+// status returns the status of the fault's answer, with the kind's default.
 func (f Fault) status() int {
 	if f.Status != 0 {
 		return f.Status
@@ -132,7 +134,8 @@ func (f Fault) status() int {
 	}
 }
 
-// before reports whether the request is not handled at all.
+// before reports whether the fault takes the place of handling the request: no effect, no claim on the key. (Late
+// handles it afterwards.)
 func (f Fault) before() bool {
 	switch f.Kind {
 	case DropBefore, Reset, Hang, Answer, Redirect, HugeError, Late:
@@ -142,7 +145,7 @@ func (f Fault) before() bool {
 	}
 }
 
-// holds reports whether Delay is how long handling takes.
+// holds reports whether the fault's Delay is the time that handling takes, and not the duration of the fault itself.
 func (f Fault) holds() bool {
 	switch f.Kind {
 	case SlowBody, HangAfter, Duplicate, Late:

@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// Count is what happened under one key.
+// Count counts the sends and effects of one key.
 type Count struct {
-	// Sends is how many requests with the key reached the server whole, those
-	// that a fault delivered a second time among them.
+	// Sends is the number of requests with the key that reached the server
+	// whole; a second delivery by a fault counts again.
 	Sends int `json:"sends"`
-	// Effects is how often the server did something about them.
+	// Effects is the number of effects that they had.
 	Effects int `json:"effects"`
 }
 
-// Violation is one rule for clients that was broken. It is an error, so that
-// Err can join several.
+// Violation is one breach of a rule for clients. It is an error, so that Err can
+// join several.
 type Violation struct {
 	// Rule is the id of the rule: one of the constants from RuleKeyValid on.
 	Rule string `json:"rule"`
-	// Key is the idempotency key; it is empty where a request carried none.
+	// Key is the idempotency key; empty: the request has none, or an invalid one.
 	Key string `json:"key"`
-	// Detail says what was seen; it holds no body and no credential.
+	// Detail describes the breach; it holds no body and no credential.
 	Detail string `json:"detail"`
 }
 
@@ -47,40 +47,41 @@ type Snapshot struct {
 // violationsMax bounds the list of violations; later ones are dropped.
 const violationsMax = 1000
 
-// Ledger counts what reached the server and what it did. It is safe for
-// concurrent use. A key is counted as the client sent it, whatever the server's
-// Bug makes of it; the principal makes no difference here.
+// Ledger counts the sends and effects of a server. It is safe for concurrent use.
+// A key is counted as the client sent it, even if the server's Bug reads another
+// one. Equal keys of different principals are counted together.
 type Ledger struct {
 	mu         sync.Mutex
-	sends      int
-	effects    int
-	keys       map[string]Count
-	references map[string]int
-	violations []Violation
+	sends      int              // with the requests without a key
+	effects    int              // with those of requests without a key
+	keys       map[string]Count // valid keys only
+	references map[string]int   // effects by Server.reference; "" is not counted
+	violations []Violation      // at most violationsMax
 }
 
+// newLedger returns an empty ledger.
 func newLedger() *Ledger {
 	l := &Ledger{}
 	l.reset()
 	return l
 }
 
-// Sends is how many requests with this key reached the server whole. An
-// invalid key is not counted under itself.
+// Sends returns the number of requests with this key that reached the server whole; 0 for an unknown key. A request
+// with an invalid key counts for no key.
 func (l *Ledger) Sends(key string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.keys[key].Sends
 }
 
-// Effects is how often the server did what requests with this key asked for.
+// Effects returns the number of effects of requests with this key; 0 for an unknown key.
 func (l *Ledger) Effects(key string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.keys[key].Effects
 }
 
-// Snapshot copies the ledger. Its totals include requests without a key.
+// Snapshot returns a copy of the ledger; the caller owns it. Its totals include requests without a key.
 func (l *Ledger) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +105,7 @@ func (l *Ledger) send(key string) {
 	}
 }
 
-// effect counts an effect; key and reference are empty if the request had none.
+// effect counts an effect. An empty key or reference stands for a request without one: then only the total counts it.
 func (l *Ledger) effect(key, reference string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +120,7 @@ func (l *Ledger) effect(key, reference string) {
 	}
 }
 
-// violated notes a violation, up to violationsMax.
+// violated appends a violation, or drops it if there are violationsMax already.
 func (l *Ledger) violated(v Violation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,23 +129,22 @@ func (l *Ledger) violated(v Violation) {
 	}
 }
 
-// witness is the effects of one reference, and of all.
+// witness returns the number of effects of one reference (0 for an unknown one), and of all requests.
 func (l *Ledger) witness(reference string) (count, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.references[reference], l.effects
 }
 
-// EffectsByReference counts the effects of each operation that
-// Config.OperationPointer (empty: /reference) finds in a body. The caller owns
-// the map.
+// EffectsByReference returns the number of effects of each operation, by the value at Config.OperationPointer (empty:
+// /reference) in the body. The caller owns the map.
 func (l *Ledger) EffectsByReference() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.references)
 }
 
-// err joins the violations; nil if there are none.
+// err returns all violations joined into one error, each a Violation; nil without any.
 func (l *Ledger) err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,6 +155,7 @@ func (l *Ledger) err() error {
 	return errors.Join(all...)
 }
 
+// reset forgets everything.
 func (l *Ledger) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,25 +13,25 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// The lists of what was made, of the APIs whose lists package reconcile asks. A list has the caller's own resources only,
-// the newest first, and each with the members of the request that made it.
+// The lists of resources of the APIs that package reconcile asks. A list holds the caller's own resources only, newest
+// first, each with the members of the request that created it.
 
-// listLimitMax is how many resources a page may have: of Stripe (https://docs.stripe.com/api/pagination) and of Increase
+// listLimitMax bounds the resources of a page: of Stripe (https://docs.stripe.com/api/pagination) and of Increase
 // (github.com/Increase/increase-go, parameter limit of each list).
 const listLimitMax = 100
 
-// listStyle is how an API spells its lists.
+// listStyle is an API's spelling of its lists. All fields are set.
 type listStyle struct {
-	limit  int    // resources of a page where the query sets no limit
+	limit  int    // in 1..listLimitMax
 	after  string // the query parameter with the id of the last resource of the page before
 	filter string // the query parameter that selects resources
 
-	selects func(value string) (func(*listed) bool, error)                   // what the filter's value selects
-	stamp   func(shown map[string]any, made *listed)                         // adds what the API itself says of a resource
-	answer  func(path string, resources []any, lastID string) map[string]any // a page; lastID is empty on the last one
+	selects func(value string) (func(*listed) bool, error)                   // returns the filter for a value of the parameter; an error: the value is invalid
+	stamp   func(shown map[string]any, made *listed)                         // adds the members that the API itself sets
+	answer  func(path string, resources []any, lastID string) map[string]any // the body of a page; lastID is empty on the last page
 }
 
-// listStyleOf returns how the profile's API lists what was made; false: the mock does not play its lists.
+// listStyleOf returns the spelling of the profile's API; false: the mock has no lists for it.
 func listStyleOf(p *profile.Profile) (listStyle, bool) {
 	switch p.Name {
 	case profile.StripeV1().Name:
@@ -56,7 +56,8 @@ func listStyleOf(p *profile.Profile) (listStyle, bool) {
 	return listStyle{}, false
 }
 
-// madeSince selects what was made at the time or later; value is in seconds since 1970.
+// madeSince returns the filter for resources created at value or later; value is in seconds since 1970. An error:
+// value is no such number.
 func madeSince(value string) (func(*listed) bool, error) {
 	since, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
@@ -65,12 +66,12 @@ func madeSince(value string) (func(*listed) bool, error) {
 	return func(made *listed) bool { return made.at.Unix() >= since }, nil
 }
 
-// madeByKey selects what was made under the key.
+// madeByKey returns the filter for resources created under the key value. It has no error.
 func madeByKey(value string) (func(*listed) bool, error) {
 	return func(made *listed) bool { return made.key == value }, nil
 }
 
-// orNull is JSON's null where the text is empty.
+// orNull returns the text, or nil (JSON's null) for an empty one.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -78,24 +79,24 @@ func orNull(text string) any {
 	return text
 }
 
-// listed is a resource as its list knows it.
+// listed is one resource in its list.
 type listed struct {
 	collection, id string
-	owner          keylayer.Digest // whose it is
-	key            string          // under which it was made; empty: none
-	at             time.Time       // when it was made
+	owner          keylayer.Digest // the caller that created it (Layer.Principal)
+	key            string          // of the request that created it; empty: none
+	at             time.Time       // when it was created
 }
 
-// lists is what was made, in that order. The service's lock guards made.
+// lists holds the resources in the order of their creation. A nil one holds none. The service's lock guards made.
 type lists struct {
 	listStyle
 	profile *profile.Profile
-	owner   func(*http.Request) keylayer.Digest // whose resources a request makes and sees
+	owner   func(*http.Request) keylayer.Digest // the owner of resources that a request creates and sees
 
 	made []listed
 }
 
-// newLists returns nil where the mock plays no list of the profile's API.
+// newLists returns nil if the mock has no lists for the profile's API.
 func newLists(p *profile.Profile, owner func(*http.Request) keylayer.Digest) *lists {
 	style, known := listStyleOf(p)
 	if !known {
@@ -104,13 +105,14 @@ func newLists(p *profile.Profile, owner func(*http.Request) keylayer.Digest) *li
 	return &lists{listStyle: style, profile: p, owner: owner}
 }
 
-// add makes the resource, which has its id, part of the list of its collection, and adds to it what the list shows. A whole
-// number in a form is a number there, as it is at Stripe, except below another member, such as metadata.
-func (l *lists) add(r *http.Request, body []byte, made listed, resource map[string]any) {
+// add appends a new resource to the list of its collection, and adds to resource the request's members and those of the
+// API. created holds the collection and the id. A top-level whole number of a form becomes a number, as at Stripe. The
+// service's lock is held; a nil l does nothing.
+func (l *lists) add(r *http.Request, body []byte, created listed, resource map[string]any) {
 	if l == nil {
 		return
 	}
-	made.owner, made.key, made.at = l.owner(r), keylayer.ReadKey(l.profile, r, body).Key, time.Now()
+	created.owner, created.key, created.at = l.owner(r), keylayer.ReadKey(l.profile, r, body).Key, time.Now()
 	text := keylayer.AsJSON(r, body)
 	document, _ := keylayer.Lookup(text, "")
 	members, _ := document.(map[string]any)
@@ -126,32 +128,33 @@ func (l *lists) add(r *http.Request, body []byte, made listed, resource map[stri
 		}
 		resource[name] = value
 	}
-	l.stamp(resource, &made)
-	l.made = append(l.made, made)
+	l.stamp(resource, &created)
+	l.made = append(l.made, created)
 }
 
-// asks reports whether the query is one of a list. The error says what of it cannot be answered.
-func (l *lists) asks(query url.Values) (is bool, err error) {
+// asks reports whether the query has a parameter of lists, so that it asks for one even if the collection is empty.
+// The error names a parameter that the mock does not know.
+func (l *lists) asks(query url.Values) (list bool, err error) {
 	for name := range query {
 		switch name {
 		case l.after, l.filter, "limit":
-			is = true
+			list = true
 		case "sleep": // of the mock itself
 		default:
 			err = errors.New("the mock's lists do not take the parameter " + strconv.Quote(name))
 		}
 	}
-	return is, err
+	return list, err
 }
 
-// listQuery is what of a collection is asked for.
+// listQuery is the query of one page.
 type listQuery struct {
 	limit  int
-	after  string             // empty: from the newest on
-	wanted func(*listed) bool // what the filter selects
+	after  string             // the id of the last resource of the page before; empty: begin with the newest
+	wanted func(*listed) bool // the filter; never nil
 }
 
-// read reads the query of a list.
+// read parses the query of a list. After an error q is not to be used.
 func (l *lists) read(query url.Values) (q listQuery, err error) {
 	q = listQuery{limit: l.limit, after: query.Get(l.after), wanted: func(*listed) bool { return true }}
 	if text := query.Get("limit"); text != "" {
@@ -166,9 +169,9 @@ func (l *lists) read(query url.Values) (q listQuery, err error) {
 	return q, err
 }
 
-// list answers a GET for what was made in a collection; nil: it asks for something else. A path is a collection if something
-// was made there, or if the query is one of a list. What the mock cannot select by is refused: an answer without regard to it
-// would name resources that were not asked for.
+// list answers a GET for a list; nil: the request asks for something else. A path names a collection if a resource
+// was created there, or if the query has a parameter of lists. An unknown parameter is answered 400, since ignoring
+// it would name resources that were not asked for.
 func (v *service) list(r *http.Request) *keylayer.Answer {
 	if v.lists == nil || v.has(r.URL.Path) {
 		return nil
@@ -191,8 +194,8 @@ func (v *service) list(r *http.Request) *keylayer.Answer {
 	return keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, v.lists.answer(path, resources, lastID))
 }
 
-// page is one page of a collection. lastID is the id of its last resource where more follow. found is false if the resource
-// after which it begins is not there. The lock is held.
+// page returns one page of a collection, newest first. lastID is the id of its last resource if more follow, else
+// empty. found is false if the owner has no resource q.after in the collection. The lock is held.
 func (v *service) page(path string, owner keylayer.Digest, q listQuery) (resources []any, lastID string, found bool) {
 	resources, found = []any{}, q.after == ""
 	last := ""

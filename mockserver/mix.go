@@ -16,14 +16,14 @@ type Share struct {
 	Probability float64
 }
 
-// Mix is faults by probability. What is missing to 1 is a server that behaves.
-// The zero value breaks nothing.
+// Mix draws faults by probability; the remainder to 1 is the probability of no
+// fault. The zero value draws none.
 type Mix []Share
 
-// sumSlack forgives what decimal fractions lose in binary: ten times 0.1.
+// sumSlack allows for rounding in sums of decimal fractions, such as ten times 0.1.
 const sumSlack = 1e-9
 
-// Validate says what is wrong with the mix, or nil.
+// Validate returns the first mistake of the mix as one line, or nil.
 func (m Mix) Validate() error {
 	var sum float64
 	for _, share := range m {
@@ -42,7 +42,7 @@ func (m Mix) Validate() error {
 	return nil
 }
 
-// at is the fault for a random number in [0, 1).
+// at returns the fault for a random number x in [0, 1).
 func (m Mix) at(x float64) Fault {
 	for _, share := range m {
 		if x -= share.Probability; x < 0 {
@@ -57,12 +57,11 @@ func (m Mix) at(x float64) Fault {
 //	drop-after=0.2,reset=0.05,503=0.1,429:2=0.1,hang:30s=0.01
 //
 // Each item is NAME[:ARGUMENT]=PROBABILITY. A name is a kind's (see Kind), or a
-// status in 400..599, which is answered without an effect; "-after" behind a
-// status lets the effect happen first. The argument is the Retry-After of a
-// status, the delay of hang, hang-after, slow-body, drop-after, reset-after,
-// duplicate and late, the bytes of cut-body and huge-error, the status of
-// redirect. The empty text is no faults. An error is one line that names the
-// item.
+// status in 400..599: an answer without an effect. With "-after" behind the
+// status the effect happens first. The argument is the Retry-After of a status,
+// the delay of hang, hang-after, slow-body, drop-after, reset-after, duplicate
+// and late, the bytes of cut-body and huge-error, the status of redirect. The
+// empty text is no faults. An error is one line and names the item.
 func ParseFaults(text string) (Mix, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -94,7 +93,7 @@ func ParseFaults(text string) (Mix, error) {
 	return mix, nil
 }
 
-// ParseFault reads one fault, spelled NAME[:ARGUMENT] as in [ParseFaults].
+// ParseFault reads one fault, spelled NAME[:ARGUMENT] as in [ParseFaults]. An error is one line and quotes the text.
 func ParseFault(text string) (Fault, error) {
 	name, argument, hasArgument := strings.Cut(text, ":")
 	fault, err := namedFault(name)
@@ -110,7 +109,8 @@ func ParseFault(text string) (Fault, error) {
 	return fault, nil
 }
 
-// namedFault reads a fault's name: a status, a status with "-after", or a Kind.
+// namedFault reads a fault's name: a status in 400..599, such a status with "-after", or a Kind other than none. The
+// error has no prefix "mockserver:"; ParseFault adds it.
 func namedFault(name string) (Fault, error) {
 	if digits, after := strings.CutSuffix(name, "-after"); digits != "" && digits[0] >= '0' && digits[0] <= '9' {
 		status, err := strconv.Atoi(digits)
@@ -130,7 +130,7 @@ func namedFault(name string) (Fault, error) {
 	return Fault{Kind: kind}, nil
 }
 
-// argument reads what follows the colon into the field that it is for.
+// argument reads the text after the colon into the field of the fault's kind. After an error f is not to be used.
 func (f *Fault) argument(text string) error {
 	var err error
 	switch f.Kind {

@@ -12,24 +12,23 @@ import (
 	"syscall"
 )
 
-// pipeURL is the address of every pipe; whatever host a client asks for, it
-// reaches the pipe's server.
+// pipeURL is the URL of every pipe. The pipe's transport ignores the host.
 const pipeURL = "http://mock.test"
 
-// Pipe serves a Server over connections in memory. It works in virtual time:
-// nothing of it waits for anything but channels and timers. Server.Pipe makes one: a zero one panics.
+// Pipe serves a Server over connections in memory. It works in virtual time: it
+// waits for channels and timers only. Server.Pipe makes one; a zero Pipe panics.
 type Pipe struct {
 	// URL is the base URL, without a slash at its end. The transport reaches
-	// this server under every host, so that redirects to other origins can be
-	// followed and told apart.
+	// this server under every host, so that a client can follow redirects to
+	// other origins.
 	URL string
 
-	front    io.Closer
+	front    io.Closer // the http.Server behind the pipe
 	listener *pipeListener
 }
 
-// Pipe serves over a new pipe until the pipe or the server is closed. It panics
-// on a server that is closed, or that New did not make.
+// Pipe serves over a new pipe until the pipe or the server is closed. It panics if the server is closed, or was not
+// made by New.
 func (s *Server) Pipe() *Pipe {
 	listener := &pipeListener{dialled: make(chan net.Conn), closed: make(chan struct{})}
 	front, err := s.front(listener)
@@ -39,8 +38,8 @@ func (s *Server) Pipe() *Pipe {
 	return &Pipe{URL: pipeURL, front: front, listener: listener}
 }
 
-// Transport is a new http.Transport that dials this pipe, with a pool of its
-// own, keep-alive, no proxy and no compression.
+// Transport returns a new http.Transport over this pipe: keep-alive, no proxy, no compression. The caller may change
+// it; it has connections of its own.
 func (p *Pipe) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext:         p.listener.dial,
@@ -49,17 +48,18 @@ func (p *Pipe) Transport() *http.Transport {
 	}
 }
 
-// Close ends the pipe with all its connections; the server lives on.
+// Close ends the pipe and all its connections. The server goes on.
 func (p *Pipe) Close() error { return p.front.Close() }
 
-// pipeListener hands the server's ends of dialled pipes to Accept.
+// pipeListener passes the server's ends of new connections from dial to Accept.
 type pipeListener struct {
 	dialled chan net.Conn
-	once    sync.Once
+	once    sync.Once // closes closed
 	closed  chan struct{}
 	serial  atomic.Int64 // numbers the connections
 }
 
+// Accept waits for the next dial. After Close it returns net.ErrClosed.
 func (l *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.dialled:
@@ -76,14 +76,14 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return pipeAddr(0) }
 
-// dial makes a pair of connections. Where the server listens no more it fails as
-// a refused TCP connection does, so that a client draws the same conclusion.
+// dial makes a connection and waits until the server accepts it, or ctx ends. After Close of the listener its error
+// is that of a refused TCP connection.
 func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
-	line, client := &atomic.Bool{}, pipeAddr(l.serial.Add(1))
+	reset, client := &atomic.Bool{}, pipeAddr(l.serial.Add(1))
 	select {
-	case l.dialled <- &pipeConn{Conn: far, reset: line, remote: client}:
-		return &pipeConn{Conn: near, reset: line, local: client}, nil
+	case l.dialled <- &pipeConn{Conn: far, reset: reset, remote: client}:
+		return &pipeConn{Conn: near, reset: reset, local: client}, nil
 	case <-l.closed:
 		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr(0), Err: syscall.ECONNREFUSED}
 	case <-ctx.Done():
@@ -91,22 +91,23 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-// pipeConn is one end. reset is shared by both: once an end has been closed
-// after SetLinger(0), the other sees a reset instead of a plain end.
+// pipeConn is one end of a connection. Both ends share reset: after SetLinger(0) and Close of one end, reads and
+// writes of the other fail with ECONNRESET.
 type pipeConn struct {
 	net.Conn
-	linger atomic.Bool
+	linger atomic.Bool // Close is a reset
 	reset  *atomic.Bool
 
 	local, remote pipeAddr
 }
 
-// SetLinger is TCPConn's: 0 makes Close a reset.
+// SetLinger is that of net.TCPConn: with 0, Close resets the connection. Other values mean an orderly Close.
 func (c *pipeConn) SetLinger(seconds int) error {
 	c.linger.Store(seconds == 0)
 	return nil
 }
 
+// Close closes this end; after SetLinger(0) both ends see a reset.
 func (c *pipeConn) Close() error {
 	if c.linger.Load() {
 		c.reset.Store(true)
@@ -114,21 +115,23 @@ func (c *pipeConn) Close() error {
 	return c.Conn.Close()
 }
 
+// Read is net.Conn's, with the errors of TCP after a reset.
 func (c *pipeConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	return n, c.seen("read", err)
+	return n, c.asTCP("read", err)
 }
 
+// Write is net.Conn's, with the errors of TCP.
 func (c *pipeConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if errors.Is(err, io.ErrClosedPipe) && !c.reset.Load() {
 		err = &net.OpError{Op: "write", Net: "pipe", Err: syscall.EPIPE}
 	}
-	return n, c.seen("write", err)
+	return n, c.asTCP("write", err)
 }
 
-// seen turns the end of a reset line into what TCP would say.
-func (c *pipeConn) seen(op string, err error) error {
+// asTCP returns ECONNRESET in place of err if the connection was reset; nil and timeouts stay as they are.
+func (c *pipeConn) asTCP(op string, err error) error {
 	var timeout net.Error
 	if err == nil || !c.reset.Load() || errors.As(err, &timeout) && timeout.Timeout() {
 		return err
@@ -139,7 +142,7 @@ func (c *pipeConn) seen(op string, err error) error {
 func (c *pipeConn) LocalAddr() net.Addr  { return c.local }
 func (c *pipeConn) RemoteAddr() net.Addr { return c.remote }
 
-// pipeAddr is the number of the client's end; 0 is the server.
+// pipeAddr is the address of an end: the number of the connection for the client, 0 for the server.
 type pipeAddr int64
 
 func (pipeAddr) Network() string { return "pipe" }

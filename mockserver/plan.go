@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// plan chooses the fault of each send. It is safe for concurrent use.
+// plan chooses the fault of each send. It is safe for concurrent use; mu guards
+// the fields below it.
 type plan struct {
 	cfg *Config
 
 	mu         sync.Mutex
-	global     []Fault        // what is left of Script and of Inject
+	global     []Fault        // the rest of Script, and the faults of Inject
 	byKey      map[string]int // sends so far, per key
-	operations map[string]int // order of first appearance
-	byOp       map[string]int // sends so far, per operation
+	operations map[string]int // the number of each operation in order of appearance, from 0; with Scenarios only
+	byOp       map[string]int // sends so far, per operation; with Scenarios only
 }
 
 func newPlan(cfg *Config) *plan {
@@ -32,16 +33,16 @@ func (p *plan) reset() {
 	p.byKey, p.byOp, p.operations = map[string]int{}, map[string]int{}, map[string]int{}
 }
 
-// inject appends to the global script.
+// inject appends to the global script. The faults must be valid.
 func (p *plan) inject(faults []Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.global = append(p.global, faults...)
 }
 
-// next is the fault for a send of this key and operation. The mix draws by
-// seed, key and number of the send, and not by order of arrival, so that
-// concurrency does not change what a key meets.
+// next returns the fault of the next send with this key and operation (empty: the key is the operation), and counts
+// the send. The order is ByKey, Scenarios, the global script, Mix. Mix draws by seed, key and number of the send with
+// the key, so that the order of concurrent sends changes nothing.
 func (p *plan) next(key, operation string) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +72,8 @@ func (p *plan) next(key, operation string) Fault {
 	return p.cfg.Mix.at(draw(p.cfg.Seed, key, nth))
 }
 
-// scenario is the script of an operation, by order of first appearance.
+// scenario returns the script of an operation; nil: there are no Scenarios, or an empty one. An unknown operation
+// gets the next number. The lock is held.
 func (p *plan) scenario(operation string) []Fault {
 	if len(p.cfg.Scenarios) == 0 {
 		return nil
@@ -84,7 +86,7 @@ func (p *plan) scenario(operation string) []Fault {
 	return p.cfg.Scenarios[order%len(p.cfg.Scenarios)]
 }
 
-// draw is a number in [0, 1) that depends on its arguments only.
+// draw returns a number in [0, 1) that depends on its arguments only.
 func draw(seed uint64, key string, nth int) float64 {
 	text := binary.BigEndian.AppendUint64(nil, seed)
 	text = binary.BigEndian.AppendUint64(text, uint64(nth))

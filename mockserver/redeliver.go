@@ -2,22 +2,23 @@ package mockserver
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// What a network or a proxy does that delivers a request twice, or late.
+// The faults Duplicate and Late: a network or a proxy delivers a request twice, or late.
 
-// redelivery is the request of x once more, as the network delivers it
-// again or late: no client waits for its answer.
+// redelivery returns an exchange for another delivery of the request of x. It has no writer: no client waits for the
+// answer. Its context ends with the server.
 func (s *Server) redelivery(x *exchange) *exchange {
 	again := &exchange{seen: x.seen, arrived: x.arrived, Exchange: keylayer.Exchange{Request: x.Request.WithContext(s.life), Body: x.Body, Key: x.Key, Number: s.requests.Add(1)}}
 	again.Execute = func() *keylayer.Answer { return s.run(again) }
 	return again
 }
 
-// handleUnawaited handles a redelivery. No client waits for its answer; it is read
-// to its end all the same, as a proxy reads it.
+// handleUnawaited handles a redelivery and drops the answer. To a bug it counts as delivered: a proxy reads it to its
+// end. A handler that aborts the connection does no harm here.
 func (s *Server) handleUnawaited(x *exchange) {
 	defer func() {
 		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {
@@ -31,15 +32,15 @@ func (s *Server) handleUnawaited(x *exchange) {
 	}
 }
 
-// handleLater handles a redelivery after the delay of the fault, unless the
-// server is closed before.
-func (s *Server) handleLater(x *exchange, f Fault, counted bool) {
+// handleLater handles a redelivery after the delay, in a goroutine of its own, unless the server is closed before.
+// counted: it counts as another send.
+func (s *Server) handleLater(x *exchange, delay time.Duration, counted bool) {
 	if !s.enter() {
 		return
 	}
 	go func() {
 		defer s.leave()
-		if keylayer.Pause(f.Delay, s.life.Done(), nil) {
+		if keylayer.Pause(delay, s.life.Done(), nil) {
 			if counted {
 				s.ledger.send(x.seen.Key)
 			}
@@ -48,23 +49,24 @@ func (s *Server) handleLater(x *exchange, f Fault, counted bool) {
 	}()
 }
 
-// duplicate handles the request of x a second time: now, or after the delay.
+// duplicate handles the request of x a second time and counts another send: now, or in the background after the
+// fault's delay.
 func (s *Server) duplicate(x *exchange) {
 	again := s.redelivery(x)
 	if x.fault.Delay > 0 {
-		s.handleLater(again, x.fault, true)
+		s.handleLater(again, x.fault.Delay, true)
 		return
 	}
 	s.ledger.send(x.seen.Key)
 	s.handleUnawaited(again)
 }
 
-// delay keeps the request of x back: for the delay of the fault or, if that is zero,
-// until the next request with its key has been handled.
+// delay keeps the request of x, which was counted but not handled: for the fault's delay, or if that is zero until
+// arriveLate is called for its key.
 func (s *Server) delay(x *exchange) {
 	late := s.redelivery(x)
 	if x.fault.Delay > 0 {
-		s.handleLater(late, x.fault, false)
+		s.handleLater(late, x.fault.Delay, false)
 		return
 	}
 	s.mu.Lock()
@@ -72,7 +74,8 @@ func (s *Server) delay(x *exchange) {
 	s.late[x.seen.Key] = append(s.late[x.seen.Key], late)
 }
 
-// arriveLate handles what delay has kept back until a request with this key came.
+// arriveLate handles the requests that delay keeps for this key. play calls it after it has handled another request
+// with the key.
 func (s *Server) arriveLate(key string) {
 	s.mu.Lock()
 	late := s.late[key]

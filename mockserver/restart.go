@@ -8,34 +8,36 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// process is the server from one start to the next. A restart ends its context,
-// and with it the handlers that are running.
+// process stands for the server between two restarts. A restart ends its context,
+// and so the handlers that run in it.
 type process struct {
 	context.Context
 	kill    context.CancelFunc
-	running sync.WaitGroup
+	running sync.WaitGroup // counts these handlers; Server.mu is held when one is added
 }
 
+// newProcess returns a process; its context ends with life, or by kill.
 func newProcess(life context.Context) *process {
 	p := &process{}
 	p.Context, p.kill = context.WithCancel(life)
 	return p
 }
 
-// connection is what a request's context holds of its connection.
+// connection identifies the connection of a request, in the request's context.
 type connection struct {
-	number uint64
+	number uint64 // from 1, unique in the server
 	conn   net.Conn
 }
 
-// Restart does what killing the server and starting it again does: connections
-// break, and what is being handled ends without its effect or its answer, its
-// key free again. Keys and answers are kept, as in a store on disk; so are
-// resources and the ledger. It returns when the handlers have ended, or after 5 s
-// where a Config.Handler does not heed its context.
+// Restart acts like killing the server and starting it again. Connections break.
+// A request in a handler ends without its effect or its answer, and its key is
+// free again. Keys, answers, resources and the ledger are kept, as in a store on
+// disk. It returns when the handlers have ended, or after 5 s if a Config.Handler
+// does not heed its context.
 func (s *Server) Restart() { s.restart(nil) }
 
-// restart spares one connection: the one that asks for it.
+// restart is Restart; it does not close the connection spared (nil: none), so that the request for the restart can be
+// answered on it.
 func (s *Server) restart(spared net.Conn) {
 	fresh := newProcess(s.life)
 	s.mu.Lock()
@@ -43,7 +45,7 @@ func (s *Server) restart(spared net.Conn) {
 	s.process = fresh
 	for conn := range s.open {
 		if conn != spared {
-			_ = conn.Close() // it is thrown away
+			_ = conn.Close() // an error changes nothing: the connection is gone
 		}
 	}
 	s.mu.Unlock()
@@ -54,7 +56,8 @@ func (s *Server) restart(spared net.Conn) {
 	s.keys.Restart()
 }
 
-// handle lets the key layer handle a request whose signature is good; a restart from now on ends it.
+// handle executes or refuses a request: its signature, its token, then its key. A restart during the key layer ends
+// its handler. It panics with http.ErrAbortHandler if the handler aborts, or the server ends while it waits.
 func (s *Server) handle(x *exchange) (*keylayer.Answer, keylayer.Claim) {
 	if a := s.unverified(x.arrived, x.Body); a != nil {
 		return a, keylayer.Unkeyed

@@ -10,81 +10,79 @@ import (
 	"time"
 )
 
-// Send is one request as the server saw it when it had arrived whole. It does
-// not change afterwards. The server makes one: methods of a zero one may panic.
+// Send is one request that has arrived whole. It does not change afterwards. The
+// server makes one; methods of a zero Send may panic.
 type Send struct {
-	// Key is the idempotency key; empty where there is none, or an invalid one.
+	// Key is the idempotency key; empty: there is none, or an invalid one.
 	Key string
 	// Keyed: there is a key, valid or not.
 	Keyed bool
 	// Honoured: the API honours keys on this method at this path.
 	Honoured bool
-	// KeyError says why the key is invalid; empty: it is not. It never holds
-	// the key.
+	// KeyError is the error of an invalid key, without the key; empty: the key is
+	// valid or missing.
 	KeyError string
-	// Operation identifies the operation: what OperationPointer finds, which
-	// may be empty, or the key where no pointer is configured.
+	// Operation identifies the operation: the value at OperationPointer (empty if
+	// the body has none), or the key if no pointer is configured.
 	Operation string
 	// Method and Path are the request's.
 	Method, Path string
 	// Fingerprint is the SHA-256 of target, content type and body: equal
 	// requests have equal ones.
 	Fingerprint [32]byte
-	// FirstSent is when the operation was first sent, as the request says it; empty where the profile asks for no such
-	// header.
+	// FirstSent is the request's header with the time of the operation's first send (profile.FirstSent), as it came; empty:
+	// there is none, or the profile has no such header.
 	FirstSent string
-	// Connection tells the connections of clients apart; empty: it is not known.
+	// Connection identifies the client's connection; empty: unknown.
 	Connection string
-	// Difference says in what the request differs from the first one with its
-	// key: names, lengths and places, no values. Empty: in nothing.
+	// Difference says where the request differs from the first one with its key:
+	// names, lengths and places, no values. Empty: it is equal.
 	Difference string
-	// Begun is when the request had arrived.
+	// Begun is the time at which the whole request had arrived.
 	Begun time.Time
 
-	context context.Context
+	context context.Context // the request's: it ends when the client leaves
 }
 
 // Waiting reports whether the client is known to be still connected. It may be
 // called at any time.
 func (s *Send) Waiting() bool { return s.context.Err() == nil }
 
-// HasRead reports whether the client that sent s is known to have read the
-// answer to an earlier send: s came on the same connection, which a client of
-// HTTP/1.1 uses again only when it has read the answer before. A server cannot
-// know it otherwise; a client that was killed once the answer was written may
-// never have seen it.
+// HasRead reports whether the client that sent s is known to have read the answer to an earlier send: s came on the
+// same connection, and a client of HTTP/1.1 uses a connection again only after it has read the answer before.
+// Otherwise a server cannot know it: a client may have been killed just after the answer was written.
 func (s *Send) HasRead(earlier *Send) bool {
 	return s.Connection != "" && s.Connection == earlier.Connection
 }
 
 // Reply is how a send ended.
 type Reply struct {
-	// Status is what was answered; 0: nothing.
+	// Status is that of the answer; 0: there was none.
 	Status int
-	// Whole: all of the answer was written to a client that was connected. It
-	// does not follow that the client has read it.
+	// Whole: all of the answer was written to a connected client. The client may
+	// still not have read it.
 	Whole bool
 	// Cut: the server cut the answer's body off.
 	Cut bool
 	// RetryAfter is the Retry-After header as it was sent; empty: none.
 	RetryAfter string
-	// BodyWait is the longest wait that the body asks for, where the profile says that bodies do; zero: none.
+	// BodyWait is the longest wait that the body asks for (profile.RetryAfter); zero: none.
 	BodyWait time.Duration
-	// Advised: the answer said, as the profile spells it, that trying again is
-	// of no use.
+	// Advised: the answer advises against another attempt, in the profile's
+	// spelling (ShouldRetry).
 	Advised bool
-	// Replay: the answer was given from the store, or is marked as a replay.
+	// Replay: the answer came from the store, or is marked as a replay.
 	Replay bool
 	// Mismatch: the answer says that the key belongs to another request.
 	Mismatch bool
 	// InProgress: the answer says that the first request is being handled.
 	InProgress bool
-	// Ended is when the server wrote the last of the answer, or cut the
-	// connection: just before it, so that a send that follows begins later.
+	// Ended is the time just before the server wrote the last of the answer, or
+	// cut the connection. A send that follows the answer begins later.
 	Ended time.Time
 }
 
-// String is the reply in words, such as "a 503", "no answer".
+// String describes the reply, such as "a 503", "no answer".
 func (r Reply) String() string {
 	switch {
 	case r.Status == 0:
@@ -96,9 +94,8 @@ func (r Reply) String() string {
 	}
 }
 
-// Final reports whether the answer settles the operation, so that asking again
-// is waste. inDoubt: an answer before it was lost, after which a refusal
-// settles nothing.
+// Final reports whether the answer settles the operation, so that another send is a waste. inDoubt: an answer before
+// it was lost; after that a 4xx settles nothing.
 func (r Reply) Final(inDoubt bool) bool {
 	switch {
 	case r.Status >= 200 && r.Status < 300, r.Advised:
@@ -110,13 +107,13 @@ func (r Reply) Final(inDoubt bool) bool {
 	return !slices.Contains(again, r.Status)
 }
 
-// NotBefore is the earliest time for the next send that Retry-After, in seconds or
-// as any of the three dates of RFC 9110, and BodyWait allow. False: there is no
-// hint, or one that cannot be read.
+// NotBefore returns the earliest time for the next send by Retry-After (seconds,
+// or one of the three date formats of RFC 9110) and by BodyWait: the later of
+// both. False: there is no hint, or an unreadable one.
 func (r Reply) NotBefore() (time.Time, bool) {
 	at, found := r.afterHeader()
-	if told := r.Ended.Add(r.BodyWait); r.BodyWait > 0 && (!found || told.After(at)) {
-		return told, true
+	if byBody := r.Ended.Add(r.BodyWait); r.BodyWait > 0 && (!found || byBody.After(at)) {
+		return byBody, true
 	}
 	return at, found
 }
@@ -131,12 +128,11 @@ func (r Reply) afterHeader() (time.Time, bool) {
 	return date, err == nil
 }
 
-// abandonSlack is how long after the client has left the server may notice.
+// abandonSlack bounds the time after which a server notices that the client left.
 const abandonSlack = 250 * time.Millisecond
 
-// WaitedFor reports whether the client was still waiting for this reply when it
-// sent a later one: that one overlaps it.
+// WaitedFor reports whether the client still waited for this reply when it sent later, so that the two sends overlap.
 func (r Reply) WaitedFor(later *Send) bool {
-	before := r.Ended.Sub(later.Begun)
-	return before > 0 && (r.Whole || before > abandonSlack)
+	overlap := r.Ended.Sub(later.Begun)
+	return overlap > 0 && (r.Whole || overlap > abandonSlack)
 }

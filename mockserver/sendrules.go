@@ -12,23 +12,25 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// The ids of the rules that are judged as the sends arrive, with or without a
-// referee; a [Violation] carries one. Package referee says what each means.
+// The ids of the rules that are judged as sends arrive, with or without a
+// referee; a [Violation] carries one. Package referee explains each.
 const (
 	RuleKeyValid   = "key/valid"                // the key is within the profile's bounds
 	RuleOneKey     = "key/one-per-operation"    // an operation keeps the key that it began with
 	RuleSameBytes  = "request/same-bytes"       // a key names one request, byte for byte
-	RuleNoOverlap  = "attempts/no-overlap"      // no send while an earlier one is waited for
-	RuleRetryAfter = "wait/retry-after"         // no send before Retry-After allows it
-	RuleFinal      = "answer/final-not-retried" // no send after a final answer was read
+	RuleNoOverlap  = "attempts/no-overlap"      // no send while the client waits for an earlier one
+	RuleRetryAfter = "wait/retry-after"         // no send before the time of Retry-After
+	RuleFinal      = "answer/final-not-retried" // no send after reading a final answer
 	RuleFirstSent  = "key/first-sent-kept"      // every attempt says the same time of the first send
 )
 
-// earlySlack forgives a client whose timer is a little fast.
+// earlySlack is the allowance for a client with a fast timer.
 const earlySlack = 20 * time.Millisecond
 
-// sendRules holds the clients' sends to the rules above as they arrive, and tells
-// the referee of each. It is safe for concurrent use.
+// sendRules checks the rules above on each send, writes violations to the ledger,
+// and tells the referee of each send. It is safe for concurrent use; mu guards the
+// maps, the histories and the open observations in them, and is held while the
+// referee is called.
 type sendRules struct {
 	cfg     *Config
 	ledger  *Ledger
@@ -36,29 +38,31 @@ type sendRules struct {
 
 	mu         sync.Mutex
 	keys       map[string]*keyHistory
-	operations map[string]string // the key that an operation began with
+	operations map[string]string // the first key of each operation; with an OperationPointer only
 }
 
-// keyHistory is one key as the clients have used it.
+// keyHistory is the history of one key. sendRules.mu guards it.
 type keyHistory struct {
 	first     image
-	print     [32]byte // of the first request
-	active    []*observation
-	firstSent string       // the time that the first send which may have counted says of itself
-	counted   bool         // such a send was there
-	uncertain bool         // a send has had no whole answer
-	final     *observation // the first that was given a final answer
-	last      *observation // the last that was given a whole answer
+	print     [32]byte       // of the first request
+	active    []*observation // sends that are not finished
+	firstSent string         // the FirstSent that later sends must repeat
+	counted   bool           // a send was finished that the server may have acted on: firstSent is settled
+	uncertain bool           // a send ended without a whole answer
+	final     *observation   // the first send with a final answer; nil: none
+	last      *observation   // the send with the latest whole answer; nil: none
 }
 
-// observation is a send that the server is at, with what it learns on the way.
+// observation is one send and its reply so far. begin returns one, and the caller must call finish. The goroutine of
+// the request fills in the Reply without the lock; only Ended, overlaps and done need it.
 type observation struct {
 	Send
 	Reply
-	overlaps []*Send // with the same key, that came while this one was being handled
-	done     bool
+	overlaps []*Send // sends with the same key that arrived before this one was done
+	done     bool    // finish was called
 }
 
+// newSendRules returns empty rules, and starts the run of cfg's referee.
 func newSendRules(cfg *Config, ledger *Ledger) *sendRules {
 	w := &sendRules{cfg: cfg, ledger: ledger, referee: cfg.Referee}
 	w.reset()
@@ -75,53 +79,53 @@ func (w *sendRules) reset() {
 	}
 }
 
-// begin notes a send and says what it breaks.
+// begin counts a send that has arrived whole, checks the rules, and tells the referee. The caller must call finish on
+// the result.
 func (w *sendRules) begin(r *http.Request, k keylayer.Reading, body []byte) *observation {
-	o := &observation{Send: Send{
+	seen := &observation{Send: Send{
 		Keyed: k.Present, Honoured: keylayer.Honours(w.cfg.Profile, r), Method: r.Method, Path: r.URL.Path,
 		Fingerprint: requestDigest(r, body), Connection: connectionOf(r), context: r.Context(), Begun: time.Now(),
 	}}
 	switch {
 	case k.Err != nil:
-		o.KeyError = k.Err.Error()
+		seen.KeyError = k.Err.Error()
 	case k.Present:
-		o.Key = k.Key
+		seen.Key = k.Key
 	}
-	o.Operation = o.Key
+	seen.Operation = seen.Key
 	if w.cfg.OperationPointer != "" {
-		o.Operation, _ = keylayer.LookupText(keylayer.AsJSON(r, body), w.cfg.OperationPointer)
+		seen.Operation, _ = keylayer.LookupText(keylayer.AsJSON(r, body), w.cfg.OperationPointer)
 	}
 	if name := w.cfg.Profile.FirstSent; name != "" {
-		o.FirstSent = strings.Join(r.Header.Values(name), ", ")
+		seen.FirstSent = strings.Join(r.Header.Values(name), ", ")
 	}
-	w.ledger.send(o.Key)
+	w.ledger.send(seen.Key)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o.KeyError != "" {
-		w.violated(RuleKeyValid, "", o.KeyError)
+	if seen.KeyError != "" {
+		w.violated(RuleKeyValid, "", seen.KeyError)
 	}
-	w.identify(o)
-	if o.Key != "" {
-		w.examine(o, newImage(r, body))
+	w.identify(seen)
+	if seen.Key != "" {
+		w.examine(seen, newImage(r, body))
 	}
 	if w.referee != nil {
-		w.referee.Arrived(&o.Send)
+		w.referee.Arrived(&seen.Send)
 	}
-	return o
+	return seen
 }
 
-// requestDigest is what a client is held to: target and bytes. A content type
-// that changes is a change of the bytes' meaning.
+// requestDigest is the digest of the parts of a request that its key names for clients: method, target, content type
+// and body. The content type gives the bytes their meaning.
 func requestDigest(r *http.Request, body []byte) [32]byte {
 	return keylayer.DigestOf(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type"), string(body))
 }
 
-// connectionKey is where a request's context holds its *connection.
+// connectionKey is the key of the *connection in a request's context.
 type connectionKey struct{}
 
-// connectionOf names the connection of a request: by the server's own count, or
-// by the client's address where another server serves. With HTTP/2 a connection
-// says nothing of what was read.
+// connectionOf returns the name of a request's connection: the server's own number, or the client's address behind
+// another http.Server. It is empty for HTTP/2: there, a shared connection does not prove that an answer was read.
 func connectionOf(r *http.Request) string {
 	if r.ProtoMajor != 1 {
 		return ""
@@ -132,132 +136,133 @@ func connectionOf(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// identify holds an operation to the key that it began with.
-func (w *sendRules) identify(o *observation) {
-	if w.cfg.OperationPointer == "" || o.Operation == "" {
+// identify checks that an operation keeps its first key. The lock is held.
+func (w *sendRules) identify(seen *observation) {
+	if w.cfg.OperationPointer == "" || seen.Operation == "" {
 		return
 	}
-	first, known := w.operations[o.Operation]
+	first, known := w.operations[seen.Operation]
 	if !known {
-		w.operations[o.Operation] = o.Key
-	} else if first != o.Key {
-		w.violated(RuleOneKey, o.Key, fmt.Sprintf("operation %q began with key %q", o.Operation, first))
+		w.operations[seen.Operation] = seen.Key
+	} else if first != seen.Key {
+		w.violated(RuleOneKey, seen.Key, fmt.Sprintf("operation %q began with key %q", seen.Operation, first))
 	}
 }
 
-// examine holds a send to what its key has seen so far.
-func (w *sendRules) examine(o *observation, request image) {
-	history := w.keys[o.Key]
+// examine checks a send against the history of its key, and adds it to the history. request shares the body's memory;
+// only the first of a key is copied. The lock is held.
+func (w *sendRules) examine(seen *observation, request image) {
+	history := w.keys[seen.Key]
 	if history == nil {
-		history = &keyHistory{first: request.kept(), print: o.Fingerprint}
-		w.keys[o.Key] = history
+		history = &keyHistory{first: request.kept(), print: seen.Fingerprint}
+		w.keys[seen.Key] = history
 	}
-	if history.print != o.Fingerprint {
-		o.Difference = history.first.differences(request)
-		w.violated(RuleSameBytes, o.Key, "the request differs from the first one with this key: "+o.Difference)
+	if history.print != seen.Fingerprint {
+		seen.Difference = history.first.differences(request)
+		w.violated(RuleSameBytes, seen.Key, "the request differs from the first one with this key: "+seen.Difference)
 	}
-	w.examineFirstSent(o, history)
-	if final := history.final; final != nil && o.HasRead(&final.Send) {
-		w.violated(RuleFinal, o.Key, "sent again after status "+strconv.Itoa(final.Status))
+	w.examineFirstSent(seen, history)
+	if final := history.final; final != nil && seen.HasRead(&final.Send) {
+		w.violated(RuleFinal, seen.Key, "sent again after status "+strconv.Itoa(final.Status))
 	}
-	if last := history.last; last != nil && o.HasRead(&last.Send) {
-		if notBefore, hinted := last.NotBefore(); hinted && notBefore.Sub(o.Begun) > earlySlack {
-			w.violated(RuleRetryAfter, o.Key, fmt.Sprintf("sent %v before Retry-After allowed it", notBefore.Sub(o.Begun).Round(time.Millisecond)))
+	if last := history.last; last != nil && seen.HasRead(&last.Send) {
+		if notBefore, hinted := last.NotBefore(); hinted && notBefore.Sub(seen.Begun) > earlySlack {
+			w.violated(RuleRetryAfter, seen.Key, fmt.Sprintf("sent %v before Retry-After allowed it", notBefore.Sub(seen.Begun).Round(time.Millisecond)))
 		}
 	}
 	for _, other := range history.active {
 		if other.Waiting() {
-			other.overlaps = append(other.overlaps, &o.Send)
+			other.overlaps = append(other.overlaps, &seen.Send)
 		}
 	}
-	history.active = append(history.active, o)
+	history.active = append(history.active, seen)
 }
 
-// examineFirstSent holds a send to the time of the first send that its key came with, where the API wants one. A send
-// that the server has not acted upon is no first one.
-func (w *sendRules) examineFirstSent(o *observation, history *keyHistory) {
+// examineFirstSent checks that a send repeats the time of the first send with its key, if the profile has such a
+// header. Sends that the server has certainly not acted on do not count as first. The lock is held.
+func (w *sendRules) examineFirstSent(seen *observation, history *keyHistory) {
 	name := w.cfg.Profile.FirstSent
 	if name == "" {
 		return
 	}
-	if _, err := keylayer.FirstSent(http.Header{name: {o.FirstSent}}, name); err != nil {
-		w.violated(RuleFirstSent, o.Key, fmt.Sprintf("%s is %q, no IMF-fixdate", name, o.FirstSent))
+	if _, err := keylayer.FirstSent(http.Header{name: {seen.FirstSent}}, name); err != nil {
+		w.violated(RuleFirstSent, seen.Key, fmt.Sprintf("%s is %q, no IMF-fixdate", name, seen.FirstSent))
 	}
 	if history.counted || len(history.active) > 0 {
-		if history.firstSent != o.FirstSent {
-			w.violated(RuleFirstSent, o.Key, fmt.Sprintf("%s is %s, and was %s before", name, o.FirstSent, history.firstSent))
+		if history.firstSent != seen.FirstSent {
+			w.violated(RuleFirstSent, seen.Key, fmt.Sprintf("%s is %s, and was %s before", name, seen.FirstSent, history.firstSent))
 		}
 		return
 	}
-	history.firstSent = o.FirstSent
+	history.firstSent = seen.FirstSent
 }
 
-// notActed reports whether the answer says that the server did not act.
+// notActed reports whether the profile's NotActed lists the status: the server did not act on the request.
 func (w *sendRules) notActed(status int) bool {
 	p := w.cfg.Profile
 	return slices.Contains(p.NotActed.Again, status) || slices.Contains(p.NotActed.Stop, status)
 }
 
-// noteEnd records when the answer ends. Call it just before the last write or the
-// cut, so that a send that follows the answer always begins later; only the first
-// call counts.
-func (w *sendRules) noteEnd(o *observation) {
+// noteEnd sets Ended to now, unless it is set. Call it just before the last write or the cut, so that a send that
+// follows the answer begins later.
+func (w *sendRules) noteEnd(seen *observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o.Ended.IsZero() {
-		o.Ended = time.Now()
+	if seen.Ended.IsZero() {
+		seen.Ended = time.Now()
 	}
 }
 
-// answered notes what a send was told, before finish is called.
-func (w *sendRules) answered(o *observation, a *keylayer.Answer, whole bool) {
+// answered notes the answer to a send; whole: all of it was written. Only the goroutine of the request calls it,
+// before finish.
+func (w *sendRules) answered(seen *observation, a *keylayer.Answer, whole bool) {
 	p := w.cfg.Profile
-	o.Status, o.RetryAfter = a.Status, a.Header.Get("Retry-After")
-	o.BodyWait = keylayer.WaitInBody(p, a)
-	o.Whole = whole && o.Waiting()
-	o.Advised = p.ShouldRetry.Header != "" && a.Header.Get(p.ShouldRetry.Header) == p.ShouldRetry.No
-	o.Replay = a.Replay || keylayer.MatchesAny(p.Replay, a)
-	o.Mismatch = keylayer.MatchesAny(p.Mismatch, a)
-	o.InProgress = keylayer.MatchesAny(p.InProgress, a)
+	seen.Status, seen.RetryAfter = a.Status, a.Header.Get("Retry-After")
+	seen.BodyWait = keylayer.WaitInBody(p, a)
+	seen.Whole = whole && seen.Waiting()
+	seen.Advised = p.ShouldRetry.Header != "" && a.Header.Get(p.ShouldRetry.Header) == p.ShouldRetry.No
+	seen.Replay = a.Replay || keylayer.MatchesAny(p.Replay, a)
+	seen.Mismatch = keylayer.MatchesAny(p.Mismatch, a)
+	seen.InProgress = keylayer.MatchesAny(p.InProgress, a)
 }
 
-// finish notes that the server is done with a send. Only then is it known
-// whether the client had left before it sent again.
-func (w *sendRules) finish(o *observation) {
+// finish completes a send and tells the referee; a second call has no effect. Overlaps are judged here, since only
+// now it is known whether the client had left before it sent again.
+func (w *sendRules) finish(seen *observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o.done {
+	if seen.done {
 		return
 	}
-	o.done = true
-	if o.Ended.IsZero() {
-		o.Ended = time.Now()
+	seen.done = true
+	if seen.Ended.IsZero() {
+		seen.Ended = time.Now()
 	}
 	if w.referee != nil {
-		w.referee.Ended(&o.Send, o.Reply)
+		w.referee.Ended(&seen.Send, seen.Reply)
 	}
-	history := w.keys[o.Key]
+	history := w.keys[seen.Key]
 	if history == nil {
 		return
 	}
-	history.active = slices.DeleteFunc(history.active, func(other *observation) bool { return other == o })
-	for _, later := range o.overlaps {
-		if o.WaitedFor(later) {
-			w.violated(RuleNoOverlap, o.Key, "sent while an earlier send was being handled and its client was waiting")
+	history.active = slices.DeleteFunc(history.active, func(other *observation) bool { return other == seen })
+	for _, later := range seen.overlaps {
+		if seen.WaitedFor(later) {
+			w.violated(RuleNoOverlap, seen.Key, "sent while an earlier send was being handled and its client was waiting")
 		}
 	}
-	history.counted = history.counted || !w.notActed(o.Status)
-	if !o.Whole {
+	history.counted = history.counted || !w.notActed(seen.Status)
+	if !seen.Whole {
 		history.uncertain = true
 		return
 	}
-	history.last = o
-	if history.final == nil && o.Final(history.uncertain) {
-		history.final = o
+	history.last = seen
+	if history.final == nil && seen.Final(history.uncertain) {
+		history.final = seen
 	}
 }
 
-// violated writes into the ledger; the lock is held.
+// violated writes a violation to the ledger.
 func (w *sendRules) violated(rule, key, detail string) {
 	w.ledger.violated(Violation{Rule: rule, Key: key, Detail: detail})
 }

@@ -13,17 +13,18 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// closeDelayMax bounds how long Close waits for a Config.Handler that does not
-// look at its context.
+// closeDelayMax bounds the time for which Close and Restart wait for a
+// Config.Handler that does not heed its context.
 const closeDelayMax = 5 * time.Second
 
-// errUnmade is the error of a Server that New did not make.
+// errUnmade is the error of a zero Server.
 var errUnmade = errors.New("mockserver: a zero Server; New makes one")
 
-// Start serves on a free port of 127.0.0.1, until Close.
+// Start is Listen on a free port of 127.0.0.1; see URL.
 func (s *Server) Start() error { return s.Listen("127.0.0.1:0") }
 
-// Listen serves on a TCP address, until Close. A server listens once.
+// Listen serves on a TCP address in the background, until Close. A second call, a call after Close and an address in
+// use are errors.
 func (s *Server) Listen(address string) error {
 	if s.ledger == nil {
 		return errUnmade
@@ -45,14 +46,15 @@ func (s *Server) Listen(address string) error {
 	return err
 }
 
-// URL is where Start or Listen serves, without a slash at its end; "" before.
+// URL returns the base URL of Start or Listen, without a slash at its end; "" before.
 func (s *Server) URL() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.url
 }
 
-// front serves a listener in the background.
+// front serves the listener in the background until the returned closer or the server is closed. If the server is
+// closed already it returns an error and closes the listener.
 func (s *Server) front(listener net.Listener) (io.Closer, error) {
 	server := &http.Server{
 		Handler:           s,
@@ -77,17 +79,16 @@ func (s *Server) front(listener net.Listener) (io.Closer, error) {
 	return server, nil
 }
 
-// Close ends everything: listeners, pipes, connections, and every wait. It
-// returns when nothing of it runs any more, or after 5 s where a Config.Handler
-// does not heed its context. Close must not be called by a handler. Closing
-// twice is allowed.
+// Close ends everything: listeners, pipes, connections, handlers and waits. It returns when none of it runs any more,
+// or after 5 s if a Config.Handler does not heed its context. A handler must not call it. A second call has no
+// effect.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	fronts := s.fronts
 	s.fronts = nil
 	for conn := range s.conns {
-		_ = conn.Close() // it is thrown away
+		_ = conn.Close() // an error changes nothing: the connection is gone
 	}
 	s.mu.Unlock()
 	s.end()
@@ -104,8 +105,8 @@ func (s *Server) Close() error {
 	return errors.Join(all...)
 }
 
-// connState counts the goroutine of a connection, which net/http may keep for
-// half a second after the last answer: it must not outlive Close.
+// connState counts each connection in busy from its begin to its end: net/http may keep its goroutine for half a
+// second after the last answer, and it must not outlive Close.
 func (s *Server) connState(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -121,7 +122,8 @@ func (s *Server) connState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// enter counts a request in, unless the server is closed.
+// enter adds one to busy. The caller must call leave afterwards. False: the server is closed, nothing was counted,
+// and leave must not be called.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +133,7 @@ func (s *Server) enter() bool {
 	return !s.closed
 }
 
-// leave counts a request or a connection out; the last one wakes Close.
+// leave ends one enter, or one connection; the last one wakes Close.
 func (s *Server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,23 +143,24 @@ func (s *Server) leave() {
 	}
 }
 
-// track keeps a connection that http.Server no longer knows, for Close.
+// track registers a hijacked connection, so that Close and Restart can close it. The caller must call untrack
+// afterwards. False: the server is closed, and conn is closed now.
 func (s *Server) track(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		_ = conn.Close() // it is thrown away
+		_ = conn.Close() // an error changes nothing: the connection is gone
 		return false
 	}
 	s.conns[conn], s.open[conn] = struct{}{}, struct{}{}
 	return true
 }
 
-// untrack closes a connection and forgets it.
+// untrack ends track and closes the connection.
 func (s *Server) untrack(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, conn)
 	delete(s.open, conn)
-	_ = conn.Close() // it is thrown away
+	_ = conn.Close() // an error changes nothing: the connection is gone
 }

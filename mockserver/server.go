@@ -17,42 +17,42 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Server is the mock. It is an http.Handler, safe for concurrent use. Close
-// ends what it has started. New makes one: most methods of a zero one panic.
+// Server is the mock. It is an http.Handler, safe for concurrent use. Its owner
+// must call Close. New makes one; most methods of a zero Server panic.
 type Server struct {
-	cfg     Config
+	cfg     Config // with the defaults filled in; not changed
 	keys    *keylayer.Layer
 	ledger  *Ledger
 	plan    *plan
 	rules   *sendRules
-	tokens  *tokenDesk // nil where the profile has none
+	tokens  *tokenDesk // nil: the profile has none
 	undone  undone
 	events  *events      // nil: none are sent
-	own     *service     // nil where Config.Handler supplies the effect
-	service http.Handler // what has the effect
+	own     *service     // nil: Config.Handler executes requests
+	service http.Handler // executes requests: own, or Config.Handler
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
 
 	connections atomic.Uint64 // how many were accepted
-	requests    atomic.Uint64 // how many have arrived
+	requests    atomic.Uint64 // handled requests, redeliveries included
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	closed  bool
-	busy    int                   // requests and connections being handled
-	idle    chan struct{}         // closed, and made anew, when busy reaches zero
-	conns   map[net.Conn]struct{} // those that http.Server no longer knows
-	open    map[net.Conn]struct{} // those that it knows, and those
-	process *process
-	fronts  []io.Closer
-	url     string
+	busy    int                    // requests and connections being handled
+	idle    chan struct{}          // closed, and made anew, when busy reaches zero
+	conns   map[net.Conn]struct{}  // hijacked connections; see track
+	open    map[net.Conn]struct{}  // all connections
+	process *process               // set by handle: a restart ends it
+	fronts  []io.Closer            // the http.Servers of Listen and Pipe
+	url     string                 // of Listen; empty before
 	undos   int                    // requests to undo so far
-	late    map[string][]*exchange // requests to be handled after the next one with their key
+	late    map[string][]*exchange // requests kept by delay, by key
 }
 
-// New makes a server. It panics where the configuration is wrong, which is an
-// error of the program; ask [Config.Validate] first where it comes from a user.
-// Nothing is started: see [Server.Start], [Server.Pipe], or use it as a handler.
+// New makes a server. It panics on a wrong configuration, which is an error of the program; ask [Config.Validate]
+// first if the configuration comes from a user. Nothing is started: see [Server.Start] and [Server.Pipe], or use the
+// server as a handler.
 func New(cfg Config) *Server {
 	if err := cfg.Validate(); err != nil {
 		panic(err.Error())
@@ -78,14 +78,14 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Ledger is the count of sends and effects. It stays the same object for the
-// life of the server; Reset empties it.
+// Ledger returns the count of sends and effects: the same object for the life of the server. Reset empties it.
 func (s *Server) Ledger() *Ledger { return s.ledger }
 
-// Err joins the violations of the clients, each a [Violation]; nil: none seen.
+// Err joins the clients' violations, each a [Violation]; nil: none so far.
 func (s *Server) Err() error { return s.ledger.err() }
 
-// Inject appends faults to the global script: the next sends meet them.
+// Inject appends faults to the global script: the next sends meet them. It panics on an invalid fault, before any is
+// appended.
 func (s *Server) Inject(faults ...Fault) {
 	for _, fault := range faults {
 		if err := fault.Validate(); err != nil {
@@ -95,12 +95,12 @@ func (s *Server) Inject(faults ...Fault) {
 	s.plan.inject(faults)
 }
 
-// Expire forgets every key that is not being handled, as if all windows had
-// passed. The resources and the ledger stay.
+// Expire forgets every key with an answer, as if all windows had passed. Keys of requests in a handler, resources and
+// the ledger stay.
 func (s *Server) Expire() { s.keys.Store.ExpireAll() }
 
-// Reset forgets keys, resources and counts, and starts the scripts again.
-// Requests that are being handled go on, and may still have their effect.
+// Reset forgets keys, tokens, resources and counts, and starts the scripts again. Requests in a handler go on, and
+// may still have their effect. The counts of EventAnswers stay.
 func (s *Server) Reset() {
 	s.keys.Store.Reset()
 	s.ledger.reset()
@@ -116,7 +116,8 @@ func (s *Server) Reset() {
 	}
 }
 
-// ServeHTTP handles one request.
+// ServeHTTP handles one request. It panics with http.ErrAbortHandler to cut the connection: by a fault, or after
+// Close.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		panic(http.ErrAbortHandler)
@@ -148,10 +149,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// movedPrefix is where Redirect sends a client by default.
+// movedPrefix begins the path of the default Location of Redirect.
 const movedPrefix = "/moved"
 
-// unmoved makes of a request to /moved/x one to /x: it is the same place.
+// unmoved returns the request with its path without movedPrefix, in a clone: both paths name the same resource. Any
+// other request is returned as it is.
 func unmoved(r *http.Request) *http.Request {
 	path, moved := strings.CutPrefix(r.URL.Path, movedPrefix+"/")
 	if !moved {
@@ -162,24 +164,25 @@ func unmoved(r *http.Request) *http.Request {
 	return r
 }
 
-// mayHaveEffect reports whether a request of this method may have an effect: all but the safe methods of RFC 9110
+// mayHaveEffect reports whether requests of this method may have an effect: all but the safe methods of RFC 9110,
 // section 9.2.1.
 func mayHaveEffect(method string) bool {
 	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 
-// exchange is one request on its way through the server.
+// exchange is one delivery of a request on its way through the server. One goroutine at a time uses it.
 type exchange struct {
 	keylayer.Exchange
-	w       http.ResponseWriter
-	arrived *http.Request // as it was sent, which is what was signed
-	fault   Fault
-	seen    *observation
-	process *process // that handles it
+	w       http.ResponseWriter // nil for a redelivery
+	arrived *http.Request       // before unmoved: the form that was signed
+	fault   Fault               // of the send; zero for a redelivery // of the send; zero for a redelivery
+	seen    *observation        // of the send; nil for a request that is none (safe) // the send; nil: the request is none (safe methods)
+	process *process            // that handles it
 }
 
-// receive reads the whole request and writes it into the ledger. A request
-// whose body does not arrive whole is no send: it claims no key.
+// receive reads the whole body, counts the send, and sets x.Body, x.Key, x.seen and x.fault. The caller must then
+// call rules.finish(x.seen). False: the body was too large or did not arrive whole, the error is answered, and
+// nothing was counted.
 func (s *Server) receive(x *exchange) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(x.plainWriter(), x.Request.Body, s.cfg.MaxRequestBytes))
 	if err != nil {
@@ -205,7 +208,7 @@ func (s *Server) receive(x *exchange) bool {
 	return true
 }
 
-// play lets the request meet its fault.
+// play lets a received request meet its fault, and answers it or cuts the connection.
 func (s *Server) play(x *exchange) {
 	if x.fault.before() {
 		s.refuse(x)
@@ -220,20 +223,21 @@ func (s *Server) play(x *exchange) {
 			late(s.keys, &x.Exchange)
 		}()
 	}
-	a, said := s.handle(x)
+	a, claim := s.handle(x)
 	s.arriveLate(x.seen.Key)
 	if x.fault.Kind == Duplicate {
 		s.duplicate(x)
 	}
 	if shape := s.keys.Bug.Shape; shape != nil {
 		a = a.Clone()
-		shape(s.keys, &x.Exchange, said, a)
+		shape(s.keys, &x.Exchange, claim, a)
 	}
 	s.deliver(x, a)
 }
 
-// run has the effect. It goes on when the client leaves, as a server's work
-// does; a panic is a 500, except http.ErrAbortHandler, which aborts.
+// run executes the request and counts its effect. It goes on when the client leaves, and ends when the server
+// restarts or closes. A panic of the handler becomes a 500; http.ErrAbortHandler is passed on. The key layer calls it
+// with the key claimed.
 func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Request.Context()))
 	defer cancel()
@@ -266,12 +270,12 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 		s.tell(x)
 	}
 	if x.fault.Kind == AnswerAfter && keylayer.Keeps(s.cfg.Profile, s.scripted(x.fault)) && x.fault.status() >= 500 {
-		a = s.scripted(x.fault) // an API that stores its 500 has stored this one
+		a = s.scripted(x.fault) // an API that stores its 500s stores this one, too
 	}
 	return a
 }
 
-// safe serves a request that asks for no effect; keys mean nothing here.
+// safe answers a request of a safe method: no key, no fault, no count.
 func (s *Server) safe(x *exchange) {
 	if a := s.unverifiedSafe(x); a != nil {
 		a.Write(x.w)
@@ -288,7 +292,8 @@ func (s *Server) safe(x *exchange) {
 	recorder.Answer().Write(x.w)
 }
 
-// reference is what the witness counts by.
+// reference returns the identifier by which the ledger counts effects: the value at OperationPointer (empty:
+// /reference); empty if the body has none.
 func (s *Server) reference(x *exchange) string {
 	pointer := s.cfg.OperationPointer
 	if pointer == "" {

@@ -14,25 +14,27 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// sleepMax bounds the sleep parameter.
+// sleepMax bounds the query parameter sleep.
 const sleepMax = 10 * time.Minute
 
-// service is the effect of a server without a Handler: resources under paths.
-// It is safe for concurrent use.
+// service is the handler of a server without Config.Handler: it creates, changes
+// and removes resources, each under a path. It is safe for concurrent use.
 type service struct {
-	mu        sync.Mutex
-	made      int
+	mu        sync.Mutex                // guards made, resources and lists.made
+	made      int                       // resources and failures so far: the number in the next id
 	resources map[string]map[string]any // by path
 
-	references *keylayer.References // nil: the API takes any
-	lists      *lists               // nil: the mock plays none
+	references *keylayer.References // nil: the API has no references that are taken once
+	lists      *lists               // nil: the mock has no lists for the API
 }
 
-// newService makes the service of an API; owner says whose resources a request makes and lists.
+// newService returns the service for an API. owner returns the owner of resources that a request creates and lists;
+// it is called only after the server is complete.
 func newService(p *profile.Profile, owner func(*http.Request) keylayer.Digest) *service {
 	return &service{resources: map[string]map[string]any{}, references: keylayer.NewReferences(p), lists: newLists(p, owner)}
 }
 
+// reset forgets all resources and references; ids begin at 1 again.
 func (v *service) reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -45,7 +47,8 @@ func (v *service) reset() {
 	}
 }
 
-// ServeHTTP executes one request. Its context ends with the server only.
+// ServeHTTP executes one request. Its context ends with the server or a restart only. It panics for crash=1, and with
+// http.ErrAbortHandler if the context ends during sleep.
 func (v *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, members, err := parameters(r)
 	if err != nil {
@@ -76,7 +79,7 @@ func (v *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// steer obeys the query: sleep, fail, crash. It reports whether to go on.
+// steer obeys the query parameters sleep, fail and crash. False: the request is answered.
 func (v *service) steer(w http.ResponseWriter, r *http.Request) bool {
 	query := r.URL.Query()
 	if text := query.Get("sleep"); text != "" {
@@ -86,7 +89,7 @@ func (v *service) steer(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 		if !keylayer.Pause(time.Duration(ms)*time.Millisecond, r.Context().Done(), nil) {
-			panic(http.ErrAbortHandler) // the server has ended
+			panic(http.ErrAbortHandler) // the server has ended or restarts
 		}
 	}
 	if query.Get("crash") != "" {
@@ -104,8 +107,8 @@ func (v *service) steer(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// fail answers as an API of the draft does when it refuses, with a number that
-// tells a second execution from a stored answer.
+// fail answers with a problem of the draft. Each has a number of its own, which tells a second execution from a
+// stored answer.
 func (v *service) fail(w http.ResponseWriter, status int) {
 	v.mu.Lock()
 	v.made++
@@ -120,8 +123,9 @@ func (v *service) fail(w http.ResponseWriter, status int) {
 	reply(w, status, keylayer.ProblemType, body)
 }
 
-// create makes a new resource under path, also for a PUT, so that each execution can
-// be counted, and answers 201. Of members only reference is kept, and all of them where the mock plays the API's lists.
+// create makes a new resource under the request's path, with an id of its own even for a PUT so that each execution
+// can be counted, and returns a 201. members may be nil; the resource keeps its reference only, unless the mock has
+// lists for the API: then all members.
 func (v *service) create(r *http.Request, body []byte, members map[string]any) *keylayer.Answer {
 	path := "/" + strings.Trim(r.URL.Path, "/")
 	v.mu.Lock()
@@ -137,12 +141,12 @@ func (v *service) create(r *http.Request, body []byte, members map[string]any) *
 	v.mu.Unlock()
 	a := keylayer.JSONAnswer(http.StatusCreated, keylayer.JSONType, text)
 	a.Header.Set("Location", path+"/"+id)
-	// A cookie that a replay must not give to another caller.
+	// The cookie of one caller: no replay may give it to another.
 	a.Header.Set("Set-Cookie", "mock_visit="+id+"; Path=/; HttpOnly")
 	return a
 }
 
-// find answers a lookup by reference or with a list, or else with the resource at the path.
+// find answers a GET or HEAD: a lookup by reference, a list, or the resource at the path.
 func (v *service) find(w http.ResponseWriter, r *http.Request) {
 	if v.references != nil {
 		if a := v.references.Find(r); a != nil {
@@ -165,7 +169,7 @@ func (v *service) has(path string) bool {
 	return found
 }
 
-// read answers with the resource at path.
+// read answers with the resource at path, or 404.
 func (v *service) read(w http.ResponseWriter, path string) {
 	v.mu.Lock()
 	text, found := v.text(path)
@@ -177,7 +181,8 @@ func (v *service) read(w http.ResponseWriter, path string) {
 	reply(w, http.StatusOK, keylayer.JSONType, text)
 }
 
-// change acts on a resource; the verb becomes its status.
+// change sets the members of a resource, and its status to verb; id and status of members are ignored. 404 if there
+// is none.
 func (v *service) change(w http.ResponseWriter, path, verb string, members map[string]any) {
 	v.mu.Lock()
 	resource, found := v.resources[path]
@@ -198,7 +203,7 @@ func (v *service) change(w http.ResponseWriter, path, verb string, members map[s
 	reply(w, http.StatusOK, keylayer.JSONType, text)
 }
 
-// remove deletes the resource at path and answers 204.
+// remove deletes the resource at path and answers 204, or 404.
 func (v *service) remove(w http.ResponseWriter, path string) {
 	v.mu.Lock()
 	_, found := v.resources[path]
@@ -211,7 +216,7 @@ func (v *service) remove(w http.ResponseWriter, path string) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// text is a resource as JSON; the lock is held.
+// text returns the resource at path as JSON; false: there is none. The lock is held.
 func (v *service) text(path string) (json.RawMessage, bool) {
 	resource, found := v.resources[path]
 	if !found {
@@ -221,8 +226,8 @@ func (v *service) text(path string) (json.RawMessage, bool) {
 	return text, err == nil
 }
 
-// parameters reads the body: a JSON object, a form, or bytes that mean nothing
-// here. Only what claims to be JSON can be wrong.
+// parameters reads the body: a JSON object, a form, or bytes without meaning here. members is nil for an empty body
+// and for bytes. Only a body that claims to be JSON can be invalid.
 func parameters(r *http.Request) (body []byte, members map[string]any, err error) {
 	body, err = keylayer.ReadAll(r.Body)
 	if err != nil || len(body) == 0 {
@@ -241,22 +246,23 @@ func parameters(r *http.Request) (body []byte, members map[string]any, err error
 	return body, members, nil
 }
 
-// splitPath gives the path without its last segment, and that.
+// splitPath returns the path without its last segment, and that segment, without slashes at the end.
 func splitPath(path string) (parent, last string) {
 	path = "/" + strings.Trim(path, "/")
 	at := strings.LastIndexByte(path, '/')
 	return path[:at], path[at+1:]
 }
 
-// say answers with a problem.
+// say answers with a problem of RFC 9457.
 func say(w http.ResponseWriter, status int, detail string) {
 	reply(w, status, keylayer.ProblemType, map[string]any{
 		"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail,
 	})
 }
 
+// reply answers with value as JSON.
 func reply(w http.ResponseWriter, status int, contentType string, value any) {
 	a := keylayer.JSONAnswer(status, contentType, value)
 	a.Head(w)
-	_, _ = w.Write(a.Body) // the client's absence changes nothing here
+	_, _ = w.Write(a.Body) // an error means that the client has left
 }

@@ -12,26 +12,27 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// tokenDesk hands out the tokens of a profile that has them, and knows which it has handed out. It is safe for concurrent
-// use.
+// tokenDesk hands out the tokens of a profile (profile.Token), and checks their use. It is safe for concurrent use. A
+// nil one has no tokens: reset, asksFor and use accept it.
 type tokenDesk struct {
 	cfg  *Config
-	path *regexp.Regexp
+	path *regexp.Regexp // of requests for tokens
 
 	mu      sync.Mutex
-	asked   int // requests for tokens
-	tickets map[string]*ticket
+	asked   int                // requests for tokens so far: the next entry of TokenScript
+	tickets map[string]*ticket // by token // by token
 }
 
-// ticket is a token that was handed out.
+// ticket is the record of one token.
 type ticket struct {
-	caller  keylayer.Digest
-	purpose string // the path that it is good for; empty: any
-	until   time.Time
-	used    bool // an effect came of it
+	caller  keylayer.Digest // the only caller that may use it
+	purpose string          // the only path of its use; empty: any
+	until   time.Time       // the end of TokenLife, exclusive
+	used    bool            // a request with it had an effect
 }
 
-// newTokenDesk is the desk of a server; nil where the profile says nothing of tokens.
+// newTokenDesk returns nil if the profile has no requests for tokens. In the profile's path, {path} matches any text
+// and any other {name} one segment.
 func newTokenDesk(cfg *Config) *tokenDesk {
 	t := cfg.Profile.Token
 	if t == nil || t.Path == "" {
@@ -49,7 +50,7 @@ func newTokenDesk(cfg *Config) *tokenDesk {
 	return &tokenDesk{cfg: cfg, path: regexp.MustCompile(pattern + "$"), tickets: map[string]*ticket{}}
 }
 
-// reset forgets all tokens.
+// reset forgets all tokens and starts TokenScript again.
 func (d *tokenDesk) reset() {
 	if d == nil {
 		return
@@ -68,7 +69,8 @@ func (d *tokenDesk) asksFor(r *http.Request) bool {
 	return (r.Method == method || method == "" && r.Method == http.MethodPost) && d.path.MatchString(r.URL.Path)
 }
 
-// handOut makes a new token for the caller, for the path that the query parameter purpose names, or for any.
+// handOut returns a new token for the caller, usable at the path purpose (empty: any). Tokens depend only on the seed
+// and their number.
 func (d *tokenDesk) handOut(caller keylayer.Digest, purpose string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +80,7 @@ func (d *tokenDesk) handOut(caller keylayer.Digest, purpose string) string {
 	return token
 }
 
-// nextFault is what this request for a token meets.
+// nextFault takes the next fault of TokenScript; zero once the script is used up.
 func (d *tokenDesk) nextFault() (f Fault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +91,7 @@ func (d *tokenDesk) nextFault() (f Fault) {
 	return f
 }
 
-// use notes that an effect came of the token.
+// use marks a token as used by an effect. Any other text is ignored.
 func (d *tokenDesk) use(token string) {
 	if d == nil {
 		return
@@ -101,8 +103,8 @@ func (d *tokenDesk) use(token string) {
 	}
 }
 
-// wrong says why a request to path must not be handled under the token; "" if it may be. known says that its key is
-// remembered, so that what it is answered is the key layer's to say.
+// wrong returns the reason against handling a request of the caller to path under the token; "" if there is none.
+// known: the store knows the token as a key, so that the key layer answers a repeat.
 func (d *tokenDesk) wrong(token, path string, caller keylayer.Digest, known bool) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -122,7 +124,7 @@ func (d *tokenDesk) wrong(token, path string, caller keylayer.Digest, known bool
 	return ""
 }
 
-// Tokens is how many tokens the server has handed out; those whose answer was lost count.
+// Tokens returns the number of tokens handed out since the start or Reset, those with a lost answer included.
 func (s *Server) Tokens() int {
 	if s.tokens == nil {
 		return 0
@@ -132,29 +134,30 @@ func (s *Server) Tokens() int {
 	return len(s.tokens.tickets)
 }
 
-// handOutToken answers a request for a token.
+// handOutToken answers a request for a token (asksFor). It is no send, and meets only the faults of TokenScript:
+// those that drop the answer panic with http.ErrAbortHandler.
 func (s *Server) handOutToken(w http.ResponseWriter, r *http.Request) {
 	if a := s.unverified(r, nil); a != nil {
 		a.Write(w)
 		return
 	}
-	f := s.tokens.nextFault()
-	if f.Kind == Answer {
-		s.scripted(f).Write(w)
+	fault := s.tokens.nextFault()
+	if fault.Kind == Answer {
+		s.scripted(fault).Write(w)
 		return
 	}
-	if f.Kind == DropBefore {
+	if fault.Kind == DropBefore {
 		panic(http.ErrAbortHandler)
 	}
 	token := s.tokens.handOut(s.keys.Principal(r), r.URL.Query().Get("purpose"))
-	if f.Kind == DropAfter {
+	if fault.Kind == DropAfter {
 		panic(http.ErrAbortHandler)
 	}
 	keylayer.Planted(http.StatusCreated, s.cfg.Profile.Token.Pointer, token).Write(w)
 }
 
-// refuseToken is the answer to a request whose token was not handed out to its caller for this, has expired or was used;
-// nil if it is good, or no token.
+// refuseToken returns the refusal of a request with a bad token: unknown to its caller, for another path, expired or
+// used. nil: the token is good, the profile has no tokens, or the request has no valid key.
 func (s *Server) refuseToken(x *exchange) *keylayer.Answer {
 	if s.tokens == nil || !x.Key.Present || x.Key.Err != nil {
 		return nil
@@ -167,7 +170,7 @@ func (s *Server) refuseToken(x *exchange) *keylayer.Answer {
 	return keylayer.Problem(s.cfg.Profile, http.StatusForbidden, why, "")
 }
 
-// validateTokens says what is wrong with the configuration of tokens and of undoing.
+// validateTokens returns the first mistake in TokenLife, TokenScript and UndoScript, or nil.
 func (c *Config) validateTokens() error {
 	if c.TokenLife < 0 {
 		return fmt.Errorf("mockserver: negative TokenLife %v", c.TokenLife)
@@ -185,4 +188,5 @@ func (c *Config) validateTokens() error {
 	return validateScripts([][]Fault{c.TokenScript, c.UndoScript})
 }
 
+// handsOut reports whether the profile has requests for tokens; a nil profile has none.
 func handsOut(p *profile.Profile) bool { return p != nil && p.Token != nil && p.Token.Path != "" }

@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// unverified is the answer to a request whose signature Config.Verify refuses; nil if it does not.
+// unverified returns the refusal of a request with a signature that Config.Verify refuses, else nil. arrived is the
+// request before unmoved, since that is the signed form.
 func (s *Server) unverified(arrived *http.Request, body []byte) *keylayer.Answer {
 	if s.cfg.Verify == nil {
 		return nil
@@ -18,12 +19,12 @@ func (s *Server) unverified(arrived *http.Request, body []byte) *keylayer.Answer
 		return nil
 	}
 	a := keylayer.Problem(s.cfg.Profile, http.StatusUnauthorized, "the signature is refused", err.Error())
-	a.Header.Set("WWW-Authenticate", "Signature") // which RFC 9110 section 11.6.1 wants beside a 401
+	a.Header.Set("WWW-Authenticate", "Signature") // a 401 needs one: RFC 9110 section 11.6.1
 	return a
 }
 
-// unverifiedSafe is unverified for a request that asks for no effect. It reads the body, and puts it back for the
-// service.
+// unverifiedSafe is unverified for a request of a safe method, or a 400 if its body does not arrive. It reads the
+// body and puts it back for the service.
 func (s *Server) unverifiedSafe(x *exchange) *keylayer.Answer {
 	if s.cfg.Verify == nil {
 		return nil

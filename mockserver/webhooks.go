@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,28 +22,31 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Webhooks sends an event for each effect of which the profile lists a proof (profile.Webhook), as the API does: signed, and again
-// while it is not answered 2xx.
+// Webhooks configures events: one for each effect with a proof in the profile (profile.Webhook), signed as the API does. An event
+// without an answer, or with a 5xx, is sent again, five times in all.
 type Webhooks struct {
 	_ struct{}
 
-	// URL is where the events go: http, at this machine.
+	// URL receives the events: http, on this machine.
 	URL string
-	// Secret signs them.
+	// Secret is the key of the signatures; not empty.
 	Secret string
 	// Test: the events are of the test environment.
 	Test bool
-	// Reference is a business reference beside those of the profile: its place in an event and in a request. Zero: none.
+	// Merchant is the merchant in the events, where the profile has a place for it (profile.Webhook.Merchant). Zero: "mock", or none where an
+	// event need not have it.
+	Merchant string
+	// Reference is a business reference beyond those of the profile: its place in an event and in a request. Zero: none.
 	Reference profile.EventField
 	// Script is the fault of each event, in the order of the effects. When it is used up, all goes well.
 	Script []EventFault
 	// Delay is the wait before a late event, and before one is sent again. Zero: 50 ms.
 	Delay time.Duration
-	// Transport sends the events. Nil: a transport of their own.
+	// Transport sends the events. Nil: http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
-// EventFault is what happens to an event on its way.
+// EventFault is a fault in the delivery of an event. The zero value is none.
 type EventFault string
 
 // The faults of events.
@@ -53,19 +55,20 @@ const (
 	EventLate    EventFault = "late"    // it comes after the Delay
 	EventTwice   EventFault = "twice"   // it comes twice
 	EventAfter   EventFault = "after"   // it comes after the next one
-	EventForged  EventFault = "forged"  // it is signed by another secret, and then comes as it should
-	EventFalse   EventFault = "false"   // only one that is signed by another secret comes
-	EventOther   EventFault = "other"   // it is of the other environment
+	EventForged  EventFault = "forged"  // it comes first with the signature of another secret, then with its own
+	EventFalse   EventFault = "false"   // it comes only with the signature of another secret
+	EventOther   EventFault = "other"   // it is marked as of the other environment (Webhooks.Test)
 	EventDropped EventFault = "dropped" // it never comes
 )
 
 const (
 	eventDelay    = 50 * time.Millisecond
-	eventAttempts = 5    // of one event
-	eventsWaiting = 1000 // at once; more are dropped
+	eventAttempts = 5    // deliveries of one event without an answer below 500
+	eventsWaiting = 1000 // events in delivery at once; more are dropped
 	eventTimeout  = 10 * time.Second
 )
 
+// validate returns the first mistake as one line, or nil. p may be nil.
 func (w *Webhooks) validate(p *profile.Profile) error {
 	u, err := url.Parse(w.URL)
 	if err != nil || u.Scheme != "http" || !isLoopback(u.Hostname()) {
@@ -89,30 +92,32 @@ func (w *Webhooks) validate(p *profile.Profile) error {
 	return nil
 }
 
+// isLoopback reports whether host is localhost or a loopback address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// events sends events. It is safe for concurrent use.
+// events delivers events in the background. It is safe for concurrent use.
 type events struct {
-	*Webhooks
-	client *http.Client
+	*Webhooks // a copy with its defaults
+	client    *http.Client
 
-	mu      sync.Mutex
-	effects int       // with an event
-	waiting int       // being sent
-	kept    []*letter // until the next one was sent
-	answers map[int]int
+	mu      sync.Mutex  // guards the fields below
+	effects int         // effects with an event so far: the next entry of Script
+	waiting int         // events in delivery, at most eventsWaiting
+	kept    []*letter   // an EventAfter, until the next event was sent
+	answers map[int]int // deliveries by status; 0: no answer
 }
 
-// letter is one event on its way.
+// letter is one event to be delivered. It is not changed.
 type letter struct {
-	body  []byte
-	where *profile.Webhook
-	fault EventFault
+	body    []byte // unsigned
+	webhook *profile.Webhook
+	fault   EventFault
 }
 
+// newEvents returns nil if w is nil.
 func newEvents(w *Webhooks) *events {
 	if w == nil {
 		return nil
@@ -124,7 +129,8 @@ func newEvents(w *Webhooks) *events {
 	return &events{Webhooks: &own, client: &http.Client{Transport: own.Transport, Timeout: eventTimeout}, answers: map[int]int{}}
 }
 
-// EventAnswers returns how often events were answered with each status, and with 0 how often there was no answer.
+// EventAnswers returns the number of deliveries of events by the status of their answer, 0 standing for no answer.
+// The caller owns the map.
 func (s *Server) EventAnswers() map[int]int {
 	all := map[int]int{}
 	if s.events == nil {
@@ -138,14 +144,14 @@ func (s *Server) EventAnswers() map[int]int {
 	return all
 }
 
-// tell sends the event of an effect, if there is one.
+// tell sends the event of the effect of x in the background, if there is one. x is a send, and its key was read.
 func (s *Server) tell(x *exchange) {
 	e := s.events
 	if e == nil {
 		return
 	}
-	p := proofFor(s.cfg.Profile.Webhook, x.Request)
-	if p == nil {
+	proof := proofFor(s.cfg.Profile.Webhook, x.Request)
+	if proof == nil {
 		return
 	}
 	e.mu.Lock()
@@ -154,25 +160,26 @@ func (s *Server) tell(x *exchange) {
 		fault = e.Script[e.effects]
 	}
 	e.effects++
-	l := &letter{e.body(s.cfg.Profile.Webhook, p, x, fault), s.cfg.Profile.Webhook, fault}
+	event := &letter{e.body(s.cfg.Profile.Webhook, proof, x, fault), s.cfg.Profile.Webhook, fault}
 	before := e.kept
 	e.kept = nil
 	if fault == EventAfter {
-		e.kept = []*letter{l}
+		e.kept = []*letter{event}
 	}
 	e.mu.Unlock()
 	if fault != EventAfter && fault != EventDropped {
-		s.post(l, before)
+		s.post(event, before)
 		return
 	}
 	s.post(nil, before)
 }
 
-// post sends an event, and then those kept back for it. The request that made it is not held up.
-func (s *Server) post(l *letter, then []*letter) {
+// post delivers an event (nil: none), and then those of then, in order, in one goroutine: the request with the effect
+// is not delayed. They are dropped if eventsWaiting are in delivery, or the server is closed.
+func (s *Server) post(event *letter, then []*letter) {
 	e := s.events
-	if l != nil {
-		then = append([]*letter{l}, then...)
+	if event != nil {
+		then = append([]*letter{event}, then...)
 	}
 	e.mu.Lock()
 	full := e.waiting+len(then) > eventsWaiting
@@ -194,7 +201,7 @@ func (s *Server) post(l *letter, then []*letter) {
 	}()
 }
 
-// send sends one event, with its fault.
+// send delivers one event with its fault; it returns when it was answered, given up, or ctx has ended.
 func (e *events) send(ctx context.Context, l *letter) {
 	switch l.fault {
 	case EventLate:
@@ -211,7 +218,8 @@ func (e *events) send(ctx context.Context, l *letter) {
 	}
 }
 
-// deliver sends a body until it is answered 2xx or 4xx, a few times at most.
+// deliver posts an event signed with secret until its answer is below 500, eventAttempts times at most, and counts
+// each answer.
 func (e *events) deliver(ctx context.Context, l *letter, secret string) {
 	for range eventAttempts {
 		status := 0
@@ -231,9 +239,9 @@ func (e *events) deliver(ctx context.Context, l *letter, secret string) {
 	}
 }
 
-// request makes the request of an event, signed.
+// request returns the signed request of an event. The signature holds the time of the call.
 func (e *events) request(ctx context.Context, l *letter, secret string) (*http.Request, error) {
-	body, header := signedEvent(l.where.Scheme, secret, e.URL, time.Now(), l.body)
+	body, header := signedEvent(l.webhook.Scheme, secret, e.URL, time.Now(), l.body)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -243,7 +251,9 @@ func (e *events) request(ctx context.Context, l *letter, secret string) (*http.R
 	return req, nil
 }
 
-// signedEvent signs a body as an API does. It is code of the mock's own: the client verifies by other code.
+// signedEvent returns the body and the header of an event, signed by an API's scheme (profile.Webhook.Scheme); an
+// unknown scheme signs nothing. address is the receiver's URL, which square signs. The code shares nothing with the
+// client's verification, so that one can test the other.
 func signedEvent(scheme, secret, address string, at time.Time, body []byte) ([]byte, http.Header) {
 	sum := func(key []byte, parts ...[]byte) []byte {
 		h := hmac.New(sha256.New, key)
@@ -276,110 +286,4 @@ func signedEvent(scheme, secret, address string, at time.Time, body []byte) ([]b
 		body = bytes.Replace(body, []byte(`"hmacSignature":""`), []byte(`"hmacSignature":"`+signature+`"`), 1)
 	}
 	return body, header
-}
-
-// proofFor returns the event of which the profile says that it proves an operation of this request.
-func proofFor(w *profile.Webhook, r *http.Request) *profile.EventProof {
-	for i := range w.Proofs {
-		for _, o := range w.Proofs[i].Operations {
-			if o.Method == r.Method && fits(o.Path, r.URL.EscapedPath()) {
-				return &w.Proofs[i]
-			}
-		}
-	}
-	return nil
-}
-
-// fits reports whether a path has the segments of a pattern.
-func fits(pattern, path string) bool {
-	want, is := strings.Split(pattern, "/"), strings.Split(path, "/")
-	if len(want) != len(is) {
-		return false
-	}
-	for i := range want {
-		if want[i] != is[i] && (!strings.HasPrefix(want[i], "{") || is[i] == "") {
-			return false
-		}
-	}
-	return true
-}
-
-// body makes the body of an event. The caller holds mu.
-func (e *events) body(w *profile.Webhook, p *profile.EventProof, x *exchange, fault EventFault) []byte {
-	request := keylayer.AsJSON(x.Request, x.Body)
-	event, whole := map[string]any{}, map[string]any{}
-	types := strings.Fields(w.Type)
-	for i, part := range strings.SplitN(p.Type, ".", len(types)) {
-		put(event, types[i], part)
-	}
-	put(event, w.ID, fmt.Sprintf("evt_%d", e.effects))
-	for _, v := range p.Where {
-		put(event, v.Pointer, v.Equals[0])
-	}
-	put(event, p.Key, x.seen.Key)
-	for _, f := range []profile.EventField{p.Reference, p.Amount, p.Currency, e.Reference} {
-		if value, found := keylayer.LookupText(request, f.Request); found && f.Event != "" {
-			var spelled any = value
-			if f == p.Amount {
-				spelled = json.Number(value)
-			}
-			put(event, f.Event, spelled)
-		}
-	}
-	if w.Scheme == "adyen" {
-		put(event, "/additionalData/hmacSignature", "")
-	}
-	if account := x.Request.Header.Get(w.AccountHeader); w.AccountHeader != "" && account != "" {
-		put(event, w.Account, account)
-	}
-	if account, found := keylayer.LookupText(request, w.AccountField); w.AccountField != "" && found {
-		put(event, w.Account, account)
-	}
-	live := !e.Test
-	if fault == EventOther {
-		live = !live
-	}
-	if w.Events == "" {
-		whole = event
-	} else {
-		put(whole, w.Events, []any{within(w.Event, event)})
-	}
-	if w.Live != "" {
-		put(whole, w.Live, live == (w.LiveValue == "true"))
-	}
-	text, err := json.Marshal(whole)
-	if err != nil { // an amount that is no number
-		return nil
-	}
-	return text
-}
-
-// within puts an event at a pointer of its entry.
-func within(pointer string, event map[string]any) any {
-	if pointer == "" {
-		return event
-	}
-	entry := map[string]any{}
-	put(entry, pointer, event)
-	return entry
-}
-
-// put puts a value at a pointer; an empty one is nowhere.
-func put(at map[string]any, pointer string, value any) {
-	if pointer == "" {
-		return
-	}
-	names := strings.Split(pointer[1:], "/")
-	for i, name := range names {
-		names[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
-	}
-	for _, name := range names[:len(names)-1] {
-		next, is := at[name].(map[string]any)
-		if !is {
-			next = map[string]any{}
-			at[name] = next
-		}
-		at = next
-	}
-	at[names[len(names)-1]] = value
 }

@@ -11,19 +11,18 @@
 //		})
 //	}
 //
-// A [Kit] is made inside of a bubble of testing/synctest, so that every wait of the client and of the server passes at
-// once. It ends with the test.
+// A [Kit] is made inside of a bubble of testing/synctest: there, waits of the client and of the server take no real time.
+// It ends with the test.
 //
-// # What can happen
+// # Faults
 //
-// [Kit.LoseAnswer] and [Kit.Next] say what the next sends meet:
+// [Kit.LoseAnswer] and [Kit.Next] set the faults of the next sends:
 //
 //	kit.Next(mockserver.Fault{Kind: mockserver.Answer, Status: 409})            // the first request is still being handled
 //	kit.Next(mockserver.Fault{Kind: mockserver.Answer, Status: 402}) // a declined payment
 //	kit.Next(mockserver.Fault{Kind: mockserver.HangAfter})                      // an effect, and no answer until the client leaves
 //
-// [Kit.Crash] ends the process of the client in the middle of whatever it does, and begins the next one on the same
-// journal:
+// [Kit.Crash] ends the process of the client at once, and begins the next one on the same journal:
 //
 //	kit.Next(mockserver.Fault{Kind: mockserver.HangAfter})
 //	go pay(kit.Client(), kit.URL, "order-7")
@@ -48,9 +47,9 @@
 //
 // # Limits
 //
-// The journal is package persist/memory: what it keeps, outlives [Kit.Crash], and nothing else. As that of a file, it is
-// one process's: leases, which processes on a database share, are not played. A call that a crash has cut off returns
-// an error, though the process that made it would be gone; its later calls are ErrClosed. Do not use a client from
-// before a crash, and ask Client again. The server is a test double that keeps to its profile; whether the API in
-// question does is for package conformance to tell.
+// The journal is package persist/memory: its records outlive [Kit.Crash], and nothing else does. Like a journal in a file
+// it belongs to one process: the leases of processes on a database are not simulated. A call during a crash returns an
+// error, though in reality its process would be gone; later calls of its client return ErrClosed. Do not use a client from
+// before a crash; call Client again. The server is a test double that keeps to its profile; test the API itself with
+// package conformance.
 package oncehttptest

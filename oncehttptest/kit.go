@@ -13,8 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// Config configures both sides. The zero value is a client with its defaults, and a server that keeps to
-// profile.Draft07.
+// Config configures both sides. The zero value is a client with its defaults, and a server of profile.Draft07.
 type Config struct {
 	// Client configures the client, now and after each Crash. Journal and Transport must be nil: they are the kit's.
 	// Origins may be left out beside an Authorize; then it is the kit's URL.
@@ -23,8 +22,8 @@ type Config struct {
 	Server mockserver.Config
 }
 
-// Kit is a client on a journal, and a server for it. New makes one: a nil or zero one panics. Its methods are safe for concurrent use, but for
-// Crash and Pass, which wait for the whole bubble, as [synctest.Wait] does.
+// Kit is a client on a journal, and a server for it. New makes one; a nil or zero Kit panics. Its methods are safe for concurrent use, but for
+// Crash and Pass: they wait for the whole bubble, as [synctest.Wait] does.
 type Kit struct {
 	// URL is the server's base URL, without a slash at its end.
 	URL string
@@ -32,18 +31,18 @@ type Kit struct {
 	Server *mockserver.Server
 
 	t       testing.TB
-	cfg     oncehttp.Config
+	cfg     oncehttp.Config // of each client, without Journal and Transport
 	pipe    *mockserver.Pipe
 	journal *memory.Journal
-	ending  sync.WaitGroup // of the processes that have crashed
+	ending  sync.WaitGroup // the calls of Close of crashed clients
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards process and client
 	process *process
-	client  *oncehttp.Client
+	client  *oncehttp.Client // nil after a failed open
 }
 
-// New makes a kit that ends with the test. It must be called inside of [synctest.Test], with the inner T. What is wrong
-// with cfg ends the test. It panics if t is nil.
+// New makes a kit that ends with the test, by t.Cleanup. It must be called inside of [synctest.Test], with the inner T. An
+// invalid cfg ends the test. It panics if t is nil.
 func New(t testing.TB, cfg Config) *Kit {
 	t.Helper()
 	if err := cfg.check(); err != nil {
@@ -62,7 +61,7 @@ func New(t testing.TB, cfg Config) *Kit {
 	return k
 }
 
-// check completes cfg. Errors: what is wrong with it, and that there is no bubble.
+// check sets the server's profile. An error: cfg is invalid, or the caller is not in a bubble.
 func (cfg *Config) check() error {
 	if cfg.Client.Journal != nil || cfg.Client.Transport != nil {
 		return fmt.Errorf("Client.Journal and Client.Transport must be nil: they are the kit's")
@@ -76,7 +75,7 @@ func (cfg *Config) check() error {
 	return inBubble()
 }
 
-// inBubble returns an error outside of a bubble.
+// inBubble returns an error outside of a bubble. In one it waits for the bubble's other goroutines to block.
 func inBubble() (err error) {
 	defer func() {
 		if recover() != nil {
@@ -87,7 +86,7 @@ func inBubble() (err error) {
 	return nil
 }
 
-// open begins a process.
+// open begins a process with a new client. After an error the kit has a process and no client.
 func (k *Kit) open() error {
 	p := newProcess(k.journal, k.pipe.Transport())
 	cfg := k.cfg
@@ -99,15 +98,15 @@ func (k *Kit) open() error {
 	return err
 }
 
-// Client returns the client: after a Crash another one.
+// Client returns the present client; each Crash replaces it.
 func (k *Kit) Client() *oncehttp.Client {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.client
 }
 
-// Next makes the next sends meet these faults, one each, after those of earlier calls; the zero Fault is a send that
-// goes well. A fault that package mockserver does not know ends the test.
+// Next sets the faults of the next sends, one each, after those of earlier calls; the zero Fault is a send without one. An
+// invalid fault ends the test.
 func (k *Kit) Next(faults ...mockserver.Fault) {
 	k.t.Helper()
 	for _, fault := range faults {
@@ -121,21 +120,21 @@ func (k *Kit) Next(faults ...mockserver.Fault) {
 // LoseAnswer lets the server act on the next send, and loses its answer: [mockserver.DropAfter].
 func (k *Kit) LoseAnswer() { k.Next(mockserver.Fault{Kind: mockserver.DropAfter}) }
 
-// Effects returns how often the server did what the key names, by the ledger. Requests without a key count in the
-// ledger's totals only: see [mockserver.Ledger.Snapshot].
+// Effects returns the number of effects of the operations under the key, by the server's ledger. Requests without a key
+// count in the ledger's totals only: see [mockserver.Ledger.Snapshot].
 func (k *Kit) Effects(key oncehttp.Key) int {
 	k.t.Helper()
 	return k.count(key, k.Server.Ledger().Effects)
 }
 
-// Sends returns how many requests with the key reached the server whole.
+// Sends returns the number of requests under the key that reached the server whole.
 func (k *Kit) Sends(key oncehttp.Key) int {
 	k.t.Helper()
 	return k.count(key, k.Server.Ledger().Sends)
 }
 
-// count sums of over the keys on the wire of the operations under key, in whatever account.
-func (k *Kit) count(key oncehttp.Key, of func(string) int) (n int) {
+// count returns the sum of the ledger's count over the keys on the wire of the operations under key, in all accounts.
+func (k *Kit) count(key oncehttp.Key, inLedger func(wireKey string) int) (n int) {
 	k.t.Helper()
 	wire := map[string]bool{string(key): true}
 	for rec, err := range k.journal.List(k.t.Context(), persist.Query{AllAccounts: true}) {
@@ -147,15 +146,15 @@ func (k *Kit) count(key oncehttp.Key, of func(string) int) (n int) {
 		}
 	}
 	for name := range wire {
-		n += of(name)
+		n += inLedger(name)
 	}
 	return n
 }
 
-// Crash ends the client's process, as kill -9 does, and begins the next one: nothing that the old client still does
-// reaches the journal or the server, its connections break, and Client returns a new one on the same journal, which
-// Crash returns, too. Calls of the old client that were under way return errors before Crash does, unless a function of
-// the Config or a loop body keeps them.
+// Crash ends the client's process, as kill -9 does, and begins the next one. From then on the old client reaches neither the
+// journal nor the server, and its connections break. Crash returns the new client, on the same journal; so does Client.
+// Open calls of the old client return errors before Crash returns, unless a function of the Config or a loop body keeps
+// them.
 func (k *Kit) Crash() *oncehttp.Client {
 	k.t.Helper()
 	k.mu.Lock()
@@ -170,13 +169,13 @@ func (k *Kit) Crash() *oncehttp.Client {
 	return k.Client()
 }
 
-// Pass lets so much time pass, and returns once everything in the bubble waits.
+// Pass lets the time d pass in the bubble, and returns when all its other goroutines wait.
 func (k *Kit) Pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// end closes both sides.
+// end closes the client, the crashed clients and the server. It runs once, at the end of the test.
 func (k *Kit) end() {
 	if client := k.Client(); client != nil {
 		if err := client.Close(); err != nil {

@@ -12,15 +12,16 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// process is what a client reaches until it is killed: the journal, as one that only this process has, and the server.
+// process is the access of one client to the journal and the server, until kill. It is the client's Journal: that of a single
+// process, on the kit's memory journal. It is safe for concurrent use.
 type process struct {
-	persist.Attachment // a process of its own shares nothing with those before
+	persist.Attachment // new in each process: nothing is shared with earlier ones
 
-	transport *http.Transport
+	transport *http.Transport // dials by keep
 
-	mu      sync.Mutex
-	journal *memory.Journal // a closed one once the process was killed
-	conns   []net.Conn
+	mu      sync.Mutex      // guards the fields below
+	journal *memory.Journal // after kill a zero one, whose methods return errors
+	conns   []net.Conn      // all that were dialled, to be closed by kill
 	killed  bool
 }
 
@@ -29,7 +30,7 @@ var _ interface {
 	persist.Results
 } = (*process)(nil)
 
-// newProcess begins a process that reaches the server by transport.
+// newProcess returns a process for the journal. It takes over transport and changes its dial functions.
 func newProcess(journal *memory.Journal, transport *http.Transport) *process {
 	p := &process{transport: transport, journal: journal}
 	dial := transport.DialContext
@@ -37,11 +38,11 @@ func newProcess(journal *memory.Journal, transport *http.Transport) *process {
 		conn, err := dial(ctx, network, address)
 		return p.keep(conn, err)
 	}
-	transport.DialTLSContext = transport.DialContext // the pipe is one end of the tunnel, whatever the URL says
+	transport.DialTLSContext = transport.DialContext // the pipe has no TLS, even for https
 	return p
 }
 
-// keep notes a new connection. A process that was killed has none.
+// keep passes on the result of a dial, and notes the connection for kill. After kill the dial fails as if refused.
 func (p *process) keep(conn net.Conn, err error) (net.Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +56,7 @@ func (p *process) keep(conn net.Conn, err error) (net.Conn, error) {
 	return conn, nil
 }
 
-// kill breaks the connections, and closes the process's way to the journal.
+// kill closes the connections, and cuts the process off from the journal. The records stay.
 func (p *process) kill() {
 	p.mu.Lock()
 	conns := p.conns
@@ -67,7 +68,7 @@ func (p *process) kill() {
 	p.transport.CloseIdleConnections()
 }
 
-// now returns the journal as the process reaches it.
+// now returns the journal that the process reaches: after kill one that fails.
 func (p *process) now() *memory.Journal {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -59,14 +59,14 @@ func (r *Record) Acted(a Act) {
 	r.Acts = append(slices.Clone(kept), a)
 }
 
-// validateActs checks the acts. The acts of a sealed record are in one note.
+// validateActs checks the acts. The acts of a sealed record are in one note, with its standing.
 func (r *Record) validateActs() error {
 	if len(r.Acts) > ActsMax {
 		return fmt.Errorf("%w: %d acts, want at most %d", ErrInvalid, len(r.Acts), ActsMax)
 	}
 	most := NoteBytesMax
 	if r.Carrier == CarrierSealed {
-		most = ActsMax*(NoteBytesMax+100) + sealedNoteMax
+		most = ActsMax*(NoteBytesMax+200) + 4*sealedNoteMax
 	}
 	for _, a := range r.Acts {
 		if len(a.Note) > most || len(a.Did) > 100 {

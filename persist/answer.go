@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -17,6 +18,9 @@ type Answer struct {
 	// BodyDropped: the body was larger than may be kept, and only Status and
 	// Header are known.
 	BodyDropped bool
+	// Dropped are the JSON pointers of members taken out of the body before it was recorded (oncehttp.Config.DropAnswer), sorted.
+	// At most AnswerDroppedMax, of AnswerDroppedBytesMax in all.
+	Dropped []string
 	// Replayed: the server marked it as the stored answer to an earlier send.
 	Replayed bool
 	// AlreadyDone: according to the server, the operation had been done before.
@@ -27,6 +31,28 @@ type Answer struct {
 	Stored bool
 	// At is when the answer had been read.
 	At time.Time
+}
+
+// The bounds of Answer.Dropped.
+const (
+	AnswerDroppedMax      = 96
+	AnswerDroppedBytesMax = 6144
+)
+
+// validate checks the bounds; a may be nil.
+func (a *Answer) validate() error {
+	if a == nil {
+		return nil
+	}
+	size := 0
+	for _, pointer := range a.Dropped {
+		size += len(pointer)
+	}
+	if len(a.Dropped) > AnswerDroppedMax || size > AnswerDroppedBytesMax {
+		return fmt.Errorf("%w: an answer with %d dropped members of %d bytes, want at most %d, of %d bytes in all",
+			ErrInvalid, len(a.Dropped), size, AnswerDroppedMax, AnswerDroppedBytesMax)
+	}
+	return nil
 }
 
 // Effect returns the effect stated by the final answer: EffectRefused for a 4xx without AlreadyDone, else EffectHappened.

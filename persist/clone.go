@@ -9,6 +9,7 @@ func (r *Record) Clone() Record {
 	c.Body = slices.Clone(r.Body)
 	c.Omitted = slices.Clone(r.Omitted)
 	c.KeptFields = slices.Clone(r.KeptFields)
+	c.DropAnswer = slices.Clone(r.DropAnswer)
 	c.Credentials = slices.Clone(r.Credentials)
 	c.Scopes = slices.Clone(r.Scopes)
 	c.Fingerprint = slices.Clone(r.Fingerprint)
@@ -22,6 +23,7 @@ func (r *Record) Clone() Record {
 		a := *r.Answer
 		a.Header = a.Header.Clone()
 		a.Body = slices.Clone(a.Body)
+		a.Dropped = slices.Clone(a.Dropped)
 		c.Answer = &a
 	}
 	return c

@@ -21,8 +21,12 @@ const FactPlain = "plain"
 // FactOrigins is the name of the fact about origins to which clients send with credentials kept by no journal.
 const FactOrigins = "origins"
 
+// FactDeclined is the name of the fact about answers that the command counts as refusals of the business: the values of --declined, a line
+// each. No client reads it.
+const FactDeclined = "declined"
+
 // FactNames returns the names of the facts written by oncehttp, for a copy of a journal.
-func FactNames() []string { return []string{FactSeal, FactOrigins} }
+func FactNames() []string { return []string{FactSeal, FactOrigins, FactDeclined} }
 
 // CheckFact returns ErrInvalid for a name, or a value that is not nil, past the bounds of facts.
 func CheckFact(name string, value []byte) error {

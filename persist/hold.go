@@ -18,6 +18,7 @@ const (
 	HoldRekey       HoldReason = "rekey"         // a Rekey of it, or the Rekey that began it, is not finished; only the same Rekey goes on
 	HoldRekeyHeld   HoldReason = "rekey of held" // as HoldRekey, of a record held before, or its journal was restored since: not sent again
 	HoldReopened    HoldReason = "reopened"      // a person took its settlement back; only a person ends it
+	HoldPredecessor HoldReason = "predecessor"   // an event proves the operation in whose place it stands, or another one stands there, too
 	HoldCaller      HoldReason = "caller"        // a plain-HTTP caller was shown the answer and decides
 )
 
@@ -25,6 +26,6 @@ const (
 func HoldReasons() []HoldReason {
 	return []HoldReason{
 		HoldExpired, HoldStoredError, HoldRedirected, HoldUnclear, HoldUnread, HoldNoKey, HoldDuplicate, HoldMismatch, HoldRestored, HoldUndo, HoldRekey,
-		HoldRekeyHeld, HoldReopened, HoldCaller,
+		HoldRekeyHeld, HoldReopened, HoldPredecessor, HoldCaller,
 	}
 }

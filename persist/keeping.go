@@ -52,6 +52,9 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 		return time.Time{}, false
 	case !r.Swept:
 		kept = cmp.Or(r.KeepAnswer, r.Window)
+		if over, drops := r.requestUntil(); drops && over.Before(r.Finished.Add(max(kept, 0))) {
+			return over, true
+		}
 	case r.Generated && r.Unreported:
 		kept = r.Window
 	case r.Generated:
@@ -64,7 +67,7 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 
 // Sweep returns the effect of a sweep under these limits on r. If drop is true,
 // the record goes whole. If strip is true, it becomes a tombstone, or the tombstone of a
-// chosen key: see Record.Strip.
+// chosen key: see Record.Strip. Before that, strip may be for the request alone: Limits.Strip tells them apart.
 func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	if !r.State.Final() || r.Owed() {
 		return false, false
@@ -73,7 +76,8 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	age := now.Sub(r.Finished)
 	answerOver := r.Swept || age >= keepAnswer
 	if !answerOver {
-		return false, false
+		at, ever := r.requestUntil()
+		return false, ever && !now.Before(at)
 	}
 	awaited := r.Unreported && age < r.Window // a caller without a key may still have to hear how it ended
 	keyOver := !awaited
@@ -81,6 +85,16 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 		keyOver = !awaited && keepKey != 0 && age >= keepKey
 	}
 	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited)
+}
+
+// Strip does what Limits.Sweep asks for with strip: it drops the request alone while the answer's time lasts, and else calls
+// Record.Strip.
+func (l *Limits) Strip(r *Record, now time.Time) {
+	if answer, _ := l.keeping(r); !r.Swept && now.Sub(r.Finished) < answer {
+		r.DropRequest(now)
+		return
+	}
+	r.Strip()
 }
 
 // Strip turns r into a tombstone: the key and its request are remembered by
@@ -92,7 +106,7 @@ func (r *Record) Strip() {
 	if r.Answer != nil {
 		r.Status = r.Answer.Status
 	}
-	r.Header, r.Body, r.Answer, r.Omitted, r.History, r.Trace = nil, nil, nil, nil, nil, ""
+	r.Header, r.Body, r.Answer, r.Omitted, r.History, r.Trace, r.RequestDropped = nil, nil, nil, nil, nil, "", false
 	if r.KeyTold && (r.Swept || !r.Unreported) {
 		r.Generated, r.Unreported, r.KeyTold = false, false, false
 	}

@@ -21,6 +21,25 @@ const (
 	KeptFieldsBytesMax = 256
 )
 
+// The bounds of Record.DropAnswer.
+const (
+	// DropAnswerMax is how many members of an answer a record leaves out.
+	DropAnswerMax = 32
+	// DropAnswerBytesMax is how long their pointers are in all.
+	DropAnswerBytesMax = 2048
+)
+
+func (r *Record) validateDropAnswer() error {
+	size := 0
+	for _, pointer := range r.DropAnswer {
+		size += len(pointer)
+	}
+	if len(r.DropAnswer) > DropAnswerMax || size > DropAnswerBytesMax {
+		return fmt.Errorf("%w: %d members of %d bytes to leave out of an answer, want at most %d, of %d bytes in all", ErrInvalid, len(r.DropAnswer), size, DropAnswerMax, DropAnswerBytesMax)
+	}
+	return nil
+}
+
 func (r *Record) validateKeptFields() error {
 	size := 0
 	for _, f := range r.KeptFields {

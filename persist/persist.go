@@ -120,7 +120,8 @@ type Journal interface {
 	// Visible to every later call at once. Durable with one of the next commits,
 	// 10 ms later at most, and at Close; Flush waits for it. A crash before this
 	// commit leaves the record as it was. This is safe: the operation is asked again
-	// with the same key. Record.Unreported is stored as it is given.
+	// with the same key. Record.Unreported is stored as it is given. With rec.RequestDropped, the same write removes Body, and
+	// writes everything else frozen by Begin as rec has it, which must be as it was read; so does Amend.
 	// Errors: ErrNotFound, ErrStale, and those of Begin but ErrGone.
 	Finish(ctx context.Context, rec Record) error
 
@@ -149,7 +150,7 @@ type Journal interface {
 	// returned is at its new revision. What Begin has frozen stays, as with Update. Of rec.SendUntil and the stored one the later stays.
 	//
 	// Durable on return; not cancellable once queued. Atomic: of any number of concurrent Amends of one revision exactly one succeeds.
-	// Errors: ErrNotFound, ErrStale if the record has changed or is not final, ErrInvalid for a pending record, and those of Begin but
+	// Errors: ErrNotFound, ErrStale if the record has changed or is not final, ErrInvalid for a pending record and an erased one, and those of Begin but
 	// ErrGone.
 	Amend(ctx context.Context, rec Record) (Record, error)
 
@@ -189,7 +190,7 @@ type Journal interface {
 
 	// Sweep removes data past its keeping time, at most of l.Max records, and
 	// returns the number of changed records. The record sets this time, not the sweeper: see Limits. Only final records are touched. Once
-	// the answer's time is over, Answer, Header and Body are dropped, KeptFields stay,
+	// the request's time is over (Record.KeepRequest), Body is dropped. Once the answer's time is over, Answer, Header and Body are dropped, KeptFields stay,
 	// and Swept is set: see Record.Strip. This tombstone of a caller-chosen key stays for Record.KeepKey. A record
 	// with a generated key is removed with its answer. An Unreported one
 	// stays, without its answer, until its Window has passed since Finished. A

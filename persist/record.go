@@ -78,7 +78,7 @@ type Pauses struct {
 
 // Record is one operation in a journal.
 //
-// The fields of a request (Header, Body, Trace) and of an answer are dropped by Sweep;
+// The fields of a request (Header, Body, Trace) and of an answer are dropped by Sweep, Body sooner if KeepRequest says so;
 // everything else that identifies the operation, and KeptFields, is frozen by Begin.
 type Record struct {
 	ID
@@ -138,7 +138,7 @@ type Record struct {
 	// Header is sent with every attempt, without the headers named by Omitted; nil
 	// once the record is swept.
 	Header http.Header
-	// Body is sent with every attempt; nil once the record is swept.
+	// Body is sent with every attempt; nil once the record is swept, or RequestDropped.
 	Body []byte
 	// Omitted names the parts left out because they are, or look like, a credential: headers by their names, query
 	// parameters with a '?' before the name. "userinfo" means the userinfo of the URL.
@@ -148,6 +148,10 @@ type Record struct {
 	// none were asked for. At most KeptFieldsMax, of KeptFieldsBytesMax in all.
 	// Frozen by Begin; they are no part of the fingerprint.
 	KeptFields []KeptField
+
+	// DropAnswer are the JSON pointers of members that no client records of an answer to this operation (oncehttp.Config.DropAnswer of the one
+	// that began it). Frozen by Begin and kept by Sweep. At most DropAnswerMax, of DropAnswerBytesMax in all.
+	DropAnswer []string
 
 	// Carrier tells how the key travels: "header", "body", "form", "query", or "none" if it is not sent. It is frozen
 	// with the fields below: another version of a profile changes new
@@ -173,6 +177,8 @@ type Record struct {
 	// chosen key. Negative: not at all, and no longer than the answer. A KeepAnswer of zero: as the sweeping client says, and for the
 	// Window at least. A KeepKey of zero: for ever. Begin sets them; only a Finish lengthens them: see [Record.ExtendKeeping].
 	KeepAnswer, KeepKey time.Duration
+	// KeepRequest is how long Body is kept, if the answer's time is too long. Frozen by Begin.
+	KeepRequest RequestKeeping
 
 	// AskFirst: before it is sent again in doubt, the API is asked by a business reference, whoever sends it. Frozen by Begin.
 	AskFirst bool
@@ -274,6 +280,12 @@ type Record struct {
 	Finished time.Time
 	// Swept: the answer and the request are gone, the key is remembered.
 	Swept bool
+	// Erased: a person had everything taken out of the record that no second effect depends on: see Record.Erase. It is Swept, too. Only
+	// [Eraser] sets it, and nothing clears it.
+	Erased bool
+	// RequestDropped: the body of the request is gone, before the answer: Body is nil. Finish, Amend and Sweep store it, and nothing
+	// clears it. A client sends no record that has it. See KeepRequest.
+	RequestDropped bool
 	// Status is the status of the answer dropped by Sweep; 0 while Answer is there, or
 	// if there was none.
 	Status int
@@ -338,6 +350,10 @@ func (r *Record) TakeLease(owner string, until time.Time) {
 	}
 	r.LeaseOwner, r.LeaseUntil = owner, until
 }
+
+// KeyOfOneCall reports whether the key was generated for one call, so that no other request has it: it is neither a caller's nor made of
+// the request by Config.NewKey.
+func (r *Record) KeyOfOneCall() bool { return r.Generated && !r.Business }
 
 // KeyOnWire returns the key as spelled on the wire: WireKey, or the Token of a
 // ServerToken record. The Token is empty until it was fetched.

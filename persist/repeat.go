@@ -16,7 +16,8 @@ var ErrTaken = errors.New("persist: the key is taken")
 // happened. The server's answer is then a success or a 202.
 //
 // Otherwise roll back. The error matches ErrTaken and one verdict. ErrFinal: another request has the key and has ended, or the
-// same one was refused (Record.Answer) or mismatched. ErrNoEffect: the same request was settled as absent. ErrOutcomeUnknown:
+// same one was refused (Record.Answer) or mismatched, or an event of the API contradicts its end (Record.Evidence), or r is erased. ErrNoEffect: the
+// same request was settled as absent. ErrOutcomeUnknown:
 // the requests cannot be compared, since they were read with other SecretHeaders or SecretParameters. Or another request has the
 // key. Or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do, which may forget it.
 // Enqueue of the request, outside of a transaction, goes on with the last two. Whatever r is, it is ErrOutcomeUnknown, too, if r was
@@ -26,50 +27,72 @@ var ErrTaken = errors.New("persist: the key is taken")
 //
 // Begin comes first in such a transaction: a row inserted before it fails the transaction the second time, and nobody looks
 // at r. If CheckRepeat returns nil, this row stands already.
+//
+// CheckRepeat says the same as Enqueue would of the same record: a test in internal/operation holds the two together in all states.
 func (r *Record) CheckRepeat(rec *Record) error {
 	if err := errors.Join(r.Sealed(), rec.Sealed()); err != nil {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+	if r.Erased { // of whatever request it was: it was decided
+		return fmt.Errorf("%w: %w by an operation whose record was erased: account %q, key %q", ErrFinal, ErrTaken, rec.Account, rec.Key)
 	}
 	if r.mayBeAnothers(rec) {
 		return fmt.Errorf("%w: %w by a request with other credentials, or with none, so that it may be another account's; "+
 			"name the account of each request by Config.Account or ContextWithAccount, or settle or assign the operation", ErrOutcomeUnknown, ErrTaken)
 	}
-	verdict, why := ErrOutcomeUnknown, ""
-	if r.State.Final() && r.State != StateAbandoned {
-		verdict = ErrFinal
-	}
-	same, differ := r.scopesOf(rec)
-	switch effect := r.FinalEffect(); {
-	case differ:
-		why = "by a request of another scope (" + r.ScopedAccount() + "); prepare it anew, so that it gets a place of its own"
-		verdict = ErrOutcomeUnknown
-	case !same:
-		why, verdict = "by a client that knows other headers that select an account, so that the requests cannot be compared", ErrOutcomeUnknown
-	case r.ID == rec.ID && r.isIncomparable(rec):
-		why, verdict = "by a request that was read with other SecretHeaders or SecretParameters, or by another version, so that the two cannot be compared", ErrOutcomeUnknown
-	case r.ID != rec.ID || !bytes.Equal(r.Fingerprint, rec.Fingerprint):
-		why = "by another request"
-		if effect == EffectRefused || effect == EffectAbsent {
-			why += ", which had no effect; a new try needs a new key (Key.Generation)"
-		}
-	case effect == EffectHappened:
-		return nil
-	case effect == EffectRefused:
-		why = fmt.Sprintf("by the same request, which was refused with %d; a new try needs a new key (Key.Generation)", r.FinalStatus())
-	case effect == EffectAbsent:
-		verdict, why = ErrNoEffect, "by the same request, which was settled as absent"
-	case r.State == StateHeld:
-		why = "by the same request, which is held: " + string(r.HoldReason)
-	case r.State != StatePending:
-		why = "by the same request, which is " + r.State.String()
-	case !r.Enqueued:
-		why = "by a call of Do, which may forget it"
-	case !r.MaybeSent && !r.SendBefore.IsZero() && rec.Created.After(r.SendBefore):
-		why = "by the same request, which was not sent in time"
-	default:
+	why, verdict := r.repeated(rec)
+	if why == "" {
 		return nil
 	}
 	return fmt.Errorf("%w: %w %s: account %q, key %q", verdict, ErrTaken, why, r.Account, r.Key)
+}
+
+// repeated returns the verdict of CheckRepeat on a record of the same owner, and the reason. An empty reason is no error.
+func (r *Record) repeated(rec *Record) (why string, verdict error) {
+	same, differ := r.scopesOf(rec)
+	switch {
+	case differ:
+		return "by a request of another scope (" + r.ScopedAccount() + "); prepare it anew, so that it gets a place of its own", ErrOutcomeUnknown
+	case !same:
+		return "by a client that knows other headers that select an account, so that the requests cannot be compared", ErrOutcomeUnknown
+	case r.ID == rec.ID && r.isIncomparable(rec):
+		return "by a request that was read with other SecretHeaders or SecretParameters, or by another version, so that the two cannot be compared", ErrOutcomeUnknown
+	}
+	verdict = ErrOutcomeUnknown
+	if r.State.Final() && r.State != StateAbandoned {
+		verdict = ErrFinal
+	}
+	if r.ID == rec.ID && bytes.Equal(r.Fingerprint, rec.Fingerprint) {
+		return r.sameAgain(rec, verdict)
+	}
+	why = "by another request"
+	if effect := r.FinalEffect(); r.Evidence == nil && (effect == EffectRefused || effect == EffectAbsent) {
+		why += ", which had no effect; a new try needs a new key (Key.Generation)"
+	}
+	return why, verdict
+}
+
+// sameAgain is repeated for the same request. verdict is the verdict by the state alone.
+func (r *Record) sameAgain(rec *Record, verdict error) (why string, _ error) {
+	switch effect := r.FinalEffect(); {
+	case effect == EffectHappened:
+		return "", nil
+	case verdict == ErrFinal && r.Evidence != nil:
+		return "by the same request, and an event of the API contradicts its end: it may have happened", verdict
+	case effect == EffectRefused:
+		return fmt.Sprintf("by the same request, which was refused with %d; a new try needs a new key (Key.Generation)", r.FinalStatus()), verdict
+	case effect == EffectAbsent:
+		return "by the same request, which was settled as absent", ErrNoEffect
+	case r.State == StateHeld:
+		return "by the same request, which is held: " + string(r.HoldReason), verdict
+	case r.State != StatePending:
+		return "by the same request, which is " + r.State.String(), verdict
+	case !r.Enqueued:
+		return "by a call of Do, which may forget it", verdict
+	case !r.MaybeSent && !r.SendBefore.IsZero() && rec.Created.After(r.SendBefore):
+		return "by the same request, which was not sent in time", verdict
+	}
+	return "", nil
 }
 
 // isIncomparable reports whether the fingerprints of two records cannot tell their requests apart: they have different recipes,
@@ -87,5 +110,5 @@ func (r *Record) mayBeAnothers(rec *Record) bool {
 	case OtherOwner:
 		return true
 	}
-	return r.Generated && !r.Business
+	return r.KeyOfOneCall()
 }

@@ -47,6 +47,10 @@ func TestCheckRepeat(t *testing.T) {
 			r.Recipe, r.Content = "other", "other"
 			confirm(r, 201)
 		}, "another request", persist.ErrFinal},
+		"refused, contradicted": {func(r *persist.Record) { confirm(r, 402); r.Evidence = &persist.Evidence{Event: "e"} }, "contradicts", persist.ErrFinal},
+		"absent, contradicted": {func(r *persist.Record) {
+			r.State, r.Effect, r.Evidence = persist.StateSettled, persist.EffectAbsent, &persist.Evidence{Event: "e"}
+		}, "contradicts", persist.ErrFinal},
 		"another, absent": {func(r *persist.Record) {
 			r.Fingerprint[0]++
 			r.State, r.Effect = persist.StateSettled, persist.EffectAbsent

@@ -68,7 +68,7 @@ func (r *Record) validateBounds() error {
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	}
-	return cmp.Or(r.validateActs(), r.validateKeptFields(), r.validateCredentials(), r.validateScopes(), r.validateEvidence())
+	return cmp.Or(r.validateRequest(), r.validateErased(), r.Answer.validate(), r.validateActs(), r.validateKeptFields(), r.validateDropAnswer(), r.validateCredentials(), r.validateScopes(), r.validateEvidence())
 }
 
 // sealedMore returns how much longer a text may be once it is sealed.
@@ -83,6 +83,9 @@ func sealedMore(r *Record) int {
 func (r *Record) ReadyToAmend() error {
 	if r.State == StatePending {
 		return fmt.Errorf("%w: an ended operation cannot be pending again", ErrInvalid)
+	}
+	if r.Erased {
+		return fmt.Errorf("%w: an erased record changes no more", ErrInvalid)
 	}
 	return r.Validate()
 }

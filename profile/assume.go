@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Assumption is what the client goes by where no source says what the API does.
+// Assumption is a fact that the client assumes for want of a source.
 type Assumption struct {
-	Name  string `json:"name"`            // of the fact in files, of a part of it with a dot; see [Profile.Assume]
-	Value string `json:"value,omitempty"` // in place of the fact, if that is one short value
+	Name  string `json:"name"`            // of the fact in files, or of a part of it with a dot; see [Profile.Assume]
+	Value string `json:"value,omitempty"` // the assumed value, if it is one short text; empty: see Text
 	Text  string `json:"text"`            // for people
 }
 
@@ -25,8 +25,8 @@ func (a Assumption) String() string {
 	return a.Name + "=" + a.Value
 }
 
-// Assumptions lists what is assumed of an API that takes keys, in the order in which people read the facts. None of it is
-// promised; a source that says otherwise belongs into the profile.
+// Assumptions returns the assumptions about an API with keys, in reading order; an API without keys has none. None of them is
+// promised; put a source with another statement into the profile.
 func (p *Profile) Assumptions() []Assumption {
 	if p.Carrier.Place == Nowhere {
 		return nil
@@ -57,8 +57,8 @@ func (p *Profile) Assumptions() []Assumption {
 	return list
 }
 
-// Assume returns a copy of p with a value of the caller's in place of an assumption, by the name of the assumption: one of
-// [Profile.Assumptions]. A fact that a source states is refused. The value is JSON as in a profile file, or one of these:
+// Assume returns a copy of p with the caller's value in place of the assumption of this name, one of
+// [Profile.Assumptions]. It refuses a fact with a source. The value is JSON as in a profile file, or one of these:
 //
 //   - window: a time, such as 30m or 24h; at most [WindowCap]. It may be longer only if no source states one.
 //   - encoding: raw or sf-string.
@@ -67,8 +67,8 @@ func (p *Profile) Assumptions() []Assumption {
 //   - mismatch, in_progress: statuses with commas between them, such as 409,423.
 //   - stored.success, stored.server_error: yes or no.
 //
-// The name of the profile stays. An operation begun with other facts keeps its own window, key and carrier; a 4xx that only the
-// caller's value explains does not settle it.
+// The name of the profile stays. An operation begun with other facts keeps its own window, key and carrier; a 4xx explained
+// only by the caller's value does not settle it. An error is one line and names the assumption.
 func (p *Profile) Assume(name, value string) (*Profile, error) {
 	var names []string
 	for _, a := range p.Assumptions() {
@@ -93,7 +93,7 @@ func (p *Profile) Assume(name, value string) (*Profile, error) {
 	return c, nil
 }
 
-// orNothing joins names; without any it is "nothing".
+// orNothing joins names with commas; without any it returns "nothing".
 func orNothing(names []string) string {
 	if len(names) == 0 {
 		return "nothing"
@@ -101,19 +101,20 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// assume sets the value of an assumption.
+// assume sets the value of an assumption in p. name is one of Assumptions, and Sources is not nil. After an error p
+// is not to be used.
 func (p *Profile) assume(name, value string) error {
-	if part, is := strings.CutPrefix(name, "stored."); is {
+	if part, found := strings.CutPrefix(name, "stored."); found {
 		return p.assumeStored(part, value)
 	}
 	text := assumedJSON(name, value)
 	i := slices.IndexFunc(facts(), func(f fact) bool { return f.name == name })
 	f := facts()[i]
-	switch to := f.part(p).(type) {
+	switch field := f.part(p).(type) { // decoding would merge with the old value
 	case *KeyRule:
-		*to = KeyRule{}
+		*field = KeyRule{}
 	case *[]Matcher:
-		*to = nil
+		*field = nil
 	}
 	var decoded any
 	if err := json.Unmarshal([]byte(text), &decoded); err != nil {
@@ -133,7 +134,7 @@ func (p *Profile) assume(name, value string) error {
 	return checkTogether(p)
 }
 
-// assumeStored sets a part of Stored.
+// assumeStored sets Stored.Success (part "success") or else Stored.ServerError.
 func (p *Profile) assumeStored(part, value string) error {
 	var fact Fact
 	if err := fact.UnmarshalText([]byte(value)); err != nil || fact == Unknown {
@@ -147,7 +148,8 @@ func (p *Profile) assumeStored(part, value string) error {
 	return nil
 }
 
-// assumedJSON returns a value as in a file; the short forms are those of [Profile.Assume].
+// assumedJSON returns the value as JSON; the short forms are those of [Profile.Assume]. The result of a bad short
+// form may be no JSON.
 func assumedJSON(name, value string) string {
 	list := func(quote bool) string {
 		parts := strings.Split(value, ",")
@@ -176,16 +178,16 @@ func assumedJSON(name, value string) string {
 	return `[{"status":` + list(false) + `}]`
 }
 
-// usualKeyMax is the length, in bytes, up to which a key is usual where an API does not say which keys it takes.
+// usualKeyMax bounds the length of a usual key, in bytes, at an API without a known key rule.
 const usualKeyMax = 64
 
-// UnusualKey reports whether an API of which it is not known which keys it takes may refuse a key: it has more than 64 bytes, or other characters
-// than letters, digits and -_.:=%~.
+// UnusualKey reports whether an API without a known key rule may refuse the key: it has more than 64 bytes, or other characters
+// than letters, digits and -_.:=%~. It is false with a known rule, without keys, and with tokens.
 func (p *Profile) UnusualKey(key string) bool {
 	return p.Key == (KeyRule{}) && p.Carrier.Place != Nowhere && p.Token == nil && (len(key) > usualKeyMax || strings.Trim(key, lower+upper+digits+"-_.:=%~") != "")
 }
 
-// assumedKey says which keys are taken where nobody says so.
+// assumedKey returns the text of the assumption "key".
 func (p *Profile) assumedKey() string {
 	if p.Key == (KeyRule{}) {
 		return fmt.Sprintf("a key has at most %d letters, digits and -_.:=%%~; another one is sent, too, up to %d bytes, and is warned about once", usualKeyMax, keyBytesMax)
@@ -193,8 +195,8 @@ func (p *Profile) assumedKey() string {
 	return "a key may have " + p.Key.String()
 }
 
-// unsure reports whether a field of the profile is stated by nobody else than the file's author.
+// unsure reports whether a field has no source, or only the choice of the file's author.
 func (p *Profile) unsure(field string) bool {
-	source, said := p.Sources[field]
-	return !said || source.Confidence == Assumed
+	source, known := p.Sources[field]
+	return !known || source.Confidence == Assumed
 }

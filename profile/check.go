@@ -12,13 +12,13 @@ import (
 	"unicode"
 )
 
-// The bounds of what a file may state.
+// The bounds of values in files.
 const (
-	keyBytesMax  = 255                       // of a key where no limit is known
-	windowMax    = 10 * 365 * 24 * time.Hour // nobody promises more
+	keyBytesMax  = 255                       // of a key without a known limit
+	windowMax    = 10 * 365 * 24 * time.Hour // more than any API promises
 	minDelayMax  = 24 * time.Hour
 	nameBytesMax = 64
-	saidBytesMax = 400 // of what a source says of one fact
+	saidBytesMax = 400 // of the quotation of a source for one fact
 )
 
 // The alphabets of names.
@@ -28,7 +28,8 @@ const (
 	digits = "0123456789"
 )
 
-// checkHead checks name, version and sources.
+// checkHead checks name, version and sources. Like each check here it returns the first error; that of a fact does not name the
+// fact, which the caller adds.
 func checkHead(p *Profile, sources map[string]Source) error {
 	switch {
 	case p.Name == "" || strings.Trim(p.Name, lower+digits+".-") != "" || p.Name[0] == '.' || p.Name[0] == '-' || len(p.Name) > nameBytesMax:
@@ -49,7 +50,7 @@ func checkHead(p *Profile, sources map[string]Source) error {
 	return nil
 }
 
-// checkSaid bounds what a file quotes of a source to a short text in one line.
+// checkSaid checks the quotation of a source: short, and in one line.
 func checkSaid(text string) error {
 	if len(text) > saidBytesMax || strings.ContainsFunc(text, unicode.IsControl) {
 		return fmt.Errorf("want a few words of the source, in one line, at most %d bytes", saidBytesMax)
@@ -57,6 +58,7 @@ func checkSaid(text string) error {
 	return nil
 }
 
+// isDate reports whether text is a day or a month from the year 2000 on.
 func isDate(text string) bool {
 	for _, layout := range []string{"2006-01-02", "2006-01"} {
 		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 2000 {
@@ -66,6 +68,7 @@ func isDate(text string) bool {
 	return false
 }
 
+// checkCarrier checks that the name fits the place.
 func checkCarrier(p *Profile) error {
 	switch c := p.Carrier; c.Place {
 	case Header:
@@ -87,6 +90,7 @@ func checkCarrier(p *Profile) error {
 	}
 }
 
+// checkEncoding refuses an unknown encoding, and the empty one.
 func checkEncoding(p *Profile) error {
 	if p.Encoding != Raw && p.Encoding != SFString {
 		return fmt.Errorf("%q, want raw or sf-string", p.Encoding)
@@ -94,7 +98,7 @@ func checkEncoding(p *Profile) error {
 	return nil
 }
 
-// checkKeyRule refuses a rule that no key meets.
+// checkKeyRule refuses a rule without any valid key.
 func checkKeyRule(p *Profile) error {
 	k := p.Key
 	switch {
@@ -110,7 +114,7 @@ func checkKeyRule(p *Profile) error {
 	return checkUUIDRule(k)
 }
 
-// checkUUIDRule refuses bounds that keep out every UUID.
+// checkUUIDRule refuses bounds without any valid UUID.
 func checkUUIDRule(k KeyRule) error {
 	switch {
 	case k.MinBytes > 36 || k.MaxBytes > 0 && k.MaxBytes < 36:
@@ -121,6 +125,7 @@ func checkUUIDRule(k KeyRule) error {
 	return nil
 }
 
+// checkBody refuses unknown formats and comparisons, and a format listed twice.
 func checkBody(p *Profile) error {
 	for i, format := range p.Body.Formats {
 		switch {
@@ -138,7 +143,7 @@ func checkBody(p *Profile) error {
 
 func checkMethods(p *Profile) error { return checkMethodList(p.Methods) }
 
-// checkMethodList refuses methods that are none, or that no API takes keys on, and a method that is there twice.
+// checkMethodList refuses texts that are no methods, methods without keys at any API, and a method listed twice.
 func checkMethodList(methods []string) error {
 	never := []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodConnect, http.MethodTrace}
 	for i, m := range methods {
@@ -154,6 +159,7 @@ func checkMethodList(methods []string) error {
 	return nil
 }
 
+// checkWindow checks the bounds: WindowCap without a promise of the API, windowMax with one.
 func checkWindow(p *Profile) error {
 	switch w := p.Window; {
 	case w.Floor <= 0 || w.Floor > windowMax:
@@ -166,6 +172,7 @@ func checkWindow(p *Profile) error {
 	return nil
 }
 
+// checkHeaders refuses names that are no header's, and headers of framing.
 func checkHeaders(names []string) error {
 	framing := []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Content-Length", "Host"}
 	for _, name := range names {
@@ -176,12 +183,12 @@ func checkHeaders(names []string) error {
 	return nil
 }
 
-// isToken: RFC 9110 section 5.6.2.
+// isToken reports whether s is a token of RFC 9110 section 5.6.2.
 func isToken(s string) bool {
 	return s != "" && strings.Trim(s, lower+upper+digits+"!#$%&'*+-.^_`|~") == ""
 }
 
-// checkPointer: RFC 6901 section 3. The whole document is no place for a value.
+// checkPointer checks a JSON pointer (RFC 6901 section 3). The pointer to the whole document, "", is refused.
 func checkPointer(pointer string) error {
 	escapes := strings.Count(pointer, "~0") + strings.Count(pointer, "~1")
 	if !strings.HasPrefix(pointer, "/") || strings.Count(pointer, "~") != escapes {
@@ -190,6 +197,7 @@ func checkPointer(pointer string) error {
 	return nil
 }
 
+// checkMatchers checks each matcher of the list.
 func checkMatchers(list []Matcher) error {
 	for i, m := range list {
 		if err := checkMatcher(m); err != nil {
@@ -199,7 +207,7 @@ func checkMatchers(list []Matcher) error {
 	return nil
 }
 
-// checkMatcher refuses one that meets every answer, one that meets none, and half a condition.
+// checkMatcher refuses a matcher of every answer, a matcher of none, and an incomplete condition.
 func checkMatcher(m Matcher) error {
 	switch {
 	case len(m.Status) == 0 && m.Header == "" && m.Pointer == "":
@@ -232,7 +240,7 @@ func checkConditions(m Matcher) error {
 	return nil
 }
 
-// checkNotActed keeps out statuses that never prove that nothing was done.
+// checkNotActed refuses statuses that can follow an effect.
 func checkNotActed(p *Profile) error {
 	for _, status := range slices.Concat(p.NotActed.Again, p.NotActed.Stop) {
 		if status < 400 || status > 499 || status == http.StatusRequestTimeout || status == http.StatusConflict {
@@ -242,7 +250,7 @@ func checkNotActed(p *Profile) error {
 	return nil
 }
 
-// checkOwn keeps out statuses that are never final by themselves.
+// checkOwn refuses statuses that are never final by themselves.
 func checkOwn(p *Profile) error {
 	for i, status := range p.Own.Bare {
 		waits := slices.Contains([]int{408, 409, 421, 425, 429}, status)
@@ -256,6 +264,7 @@ func checkOwn(p *Profile) error {
 	return nil
 }
 
+// checkShouldRetry checks the header and its two values, of which at least one is set.
 func checkShouldRetry(p *Profile) error {
 	s := p.ShouldRetry
 	switch {
@@ -269,6 +278,7 @@ func checkShouldRetry(p *Profile) error {
 	return checkHeaders([]string{s.Header})
 }
 
+// checkHints checks that each hint has a unit, and either a header or a pointer.
 func checkHints(p *Profile) error {
 	for _, hint := range p.RetryAfter {
 		if hint.Unit != HTTPDelay && hint.Unit != Milliseconds {
@@ -290,6 +300,7 @@ func checkHints(p *Profile) error {
 	return nil
 }
 
+// checkMinDelay checks the bounds of MinDelay.
 func checkMinDelay(p *Profile) error {
 	if p.MinDelay < 0 || p.MinDelay > minDelayMax {
 		return fmt.Errorf("%v, want at most %v", spanText(p.MinDelay), spanText(minDelayMax))
@@ -297,16 +308,16 @@ func checkMinDelay(p *Profile) error {
 	return nil
 }
 
-// Check says what is wrong with a profile that was put together in Go, by the names of facts in files. Its rules are those of
-// [Load], but for the window and for what a source proves.
+// Check returns the first mistake of a profile that was put together in Go, by the name of the fact in files, or nil. Its rules
+// are those of [Load], without those of the window and of sources.
 func (p *Profile) Check() error {
 	for _, f := range facts() {
 		check := f.check
 		switch f.name {
 		case "window":
-			continue // a file cannot spell every time that a program can
+			continue // a file cannot spell every duration of a program
 		case "token":
-			check = checkToken // Config.Token of the client may know the rest
+			check = checkToken // Config.Token of the client may make the request
 		}
 		if reflect.ValueOf(f.part(p)).Elem().IsZero() {
 			continue
@@ -318,7 +329,7 @@ func (p *Profile) Check() error {
 	return checkInHeader(p)
 }
 
-// checkTogether checks what takes more than one member of the file.
+// checkTogether checks the rules that involve more than one fact.
 func checkTogether(p *Profile) error {
 	assumed := func(field string) bool { return p.Sources[field].Confidence == Assumed }
 	switch {
@@ -332,7 +343,7 @@ func checkTogether(p *Profile) error {
 	return cmp.Or(checkInHeader(p), checkBesideCarrier(p))
 }
 
-// checkInHeader checks what can only travel in a header.
+// checkInHeader refuses facts that need a key in a header, without such a carrier.
 func checkInHeader(p *Profile) error {
 	inHeader := p.Carrier.Place == Header
 	switch {
@@ -346,7 +357,7 @@ func checkInHeader(p *Profile) error {
 	return nil
 }
 
-// checkBesideCarrier checks what the carrier rules out, or asks for.
+// checkBesideCarrier refuses facts that contradict the carrier.
 func checkBesideCarrier(p *Profile) error {
 	lacks := func(format BodyFormat) bool {
 		return len(p.Body.Formats) > 0 && !slices.Contains(p.Body.Formats, format)

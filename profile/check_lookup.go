@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// What a file may say of lookups and of other requests that are not the operation: for tokens, and to cancel.
+// Checks of the requests beside the operation: lookups, and requests for tokens and to cancel.
 
+// checkLookup checks the pointer to the id, and the path with the id.
 func checkLookup(p *Profile) error {
 	if err := checkPointer(p.Lookup.Pointer); err != nil {
 		return fmt.Errorf("pointer: %w", err)
@@ -20,7 +21,7 @@ func checkLookup(p *Profile) error {
 	return nil
 }
 
-// checkTokenFact checks the token of a file, which has to say all of it.
+// checkTokenFact checks the Token of a file, which must be complete.
 func checkTokenFact(p *Profile) error {
 	if p.Token.Path == "" {
 		return errors.New("path: it is missing")
@@ -28,10 +29,11 @@ func checkTokenFact(p *Profile) error {
 	return checkToken(p)
 }
 
+// checkToken checks a Token; the zero one is allowed in a program, together with the client's Config.Token.
 func checkToken(p *Profile) error {
 	t := p.Token
 	if *t == (Token{}) {
-		return nil // the client's Config.Token knows how
+		return nil // the client's Config.Token makes the request
 	}
 	switch plain := strings.ReplaceAll(t.Path, "{path}", ""); {
 	case !slices.Contains([]string{"", http.MethodPost, http.MethodGet}, t.Method):
@@ -48,6 +50,7 @@ func checkToken(p *Profile) error {
 	return nil
 }
 
+// checkCancel checks the two paths and the pointer to the key.
 func checkCancel(p *Profile) error {
 	for name, path := range map[string]string{"for": p.Cancel.For, "path": p.Cancel.Path} {
 		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{}") {
@@ -57,7 +60,8 @@ func checkCancel(p *Profile) error {
 	return checkPointer(p.Cancel.Pointer)
 }
 
-// checkReference refuses a lookup that names no value of the request, or that would take any resource for the request's.
+// checkReference refuses a lookup without a value of the request in its path, and one that does not compare this value in the
+// resource: it could take another resource for the request's own.
 func checkReference(p *Profile) error {
 	path := strings.TrimPrefix(p.Reference.Path, "{path}")
 	pointers := referencePointers(path)
@@ -87,7 +91,7 @@ func checkReference(p *Profile) error {
 	return nil
 }
 
-// referencePointers lists what stands in braces.
+// referencePointers returns the texts in braces.
 func referencePointers(path string) []string {
 	var pointers []string
 	for _, part := range strings.Split(path, "{")[1:] {

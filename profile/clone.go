@@ -56,8 +56,8 @@ func clonedMatchers(list []Matcher) []Matcher {
 	return list
 }
 
-// Differences lists the facts of p that other states otherwise, by their names in files, and "name" and "version". Empty:
-// every program reads both alike. Texts for people (title, reconcile, notes) and sources are not compared.
+// Differences returns the facts with different values in p and other, by their names in files, and "name" and "version".
+// Empty: every program reads both alike. Texts for people (title, reconcile, notes) and sources are not compared.
 func (p *Profile) Differences(other *Profile) []string {
 	var names []string
 	if p.Name != other.Name {

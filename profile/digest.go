@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// FactsDigest returns a digest of the facts by which answers are read: the matchers, the verdicts, the statuses that were not acted upon, the answers
-// that are the API's own or stored, the advice on another attempt, and the lookups. Two profiles of one digest read each answer alike.
-// What a record freezes by itself (carrier, window and the like), waits, texts for people, and sources are no part of it.
+// FactsDigest returns a digest of the facts that give answers their meaning: the matchers, Verdicts, NotActed, Own, Stored, ShouldRetry, Lookup and
+// Reference. Profiles with equal digests read each answer alike. Facts kept in the record itself (carrier, window and others), waits, texts for
+// people, and sources are no part of it. The text is opaque; see HidesOutcomes.
 func (p *Profile) FactsDigest() string {
 	h, mark := sha256.New(), ""
 	if len(p.Verdicts) > 0 {
@@ -23,7 +23,7 @@ func (p *Profile) FactsDigest() string {
 	return mark + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// readsAnswers are the names of the facts by which answers are read.
+// readsAnswers returns the names of the facts that give answers their meaning. A change of the list changes every digest.
 func readsAnswers() []string {
 	return []string{
 		"unclear", "already_done", "duplicate", "mismatch", "poisoned", "business_conflict", "in_progress", "replay",
@@ -31,7 +31,7 @@ func readsAnswers() []string {
 	}
 }
 
-// compared is text, with an empty list as none.
+// compared returns the value for comparison: text, with "null" for an empty list.
 func (f *fact) compared(p *Profile) string {
 	if text := f.text(p); text != "[]" {
 		return text

@@ -8,19 +8,19 @@ import (
 )
 
 // Endpoint is an operation of an API: a method, and the path below the API's host. In files it is a text, such as
-// "POST /v2/payments/{id}/refunds", with "!" in front where Keyless is set. The host is no part of it: a sandbox, a mock and a
+// "POST /v2/payments/{id}/refunds", with "!" in front if Keyless is set. The host is no part of it: a sandbox, a mock and a
 // proxy have others.
 type Endpoint struct {
 	// Method is in upper case.
 	Method string
-	// Path begins with a slash, and has no query. A segment {name} stands for one segment, whichever it is, but for an empty
-	// one. The API's version is in it where the API's own paths have it.
+	// Path begins with a slash, and has no query. A segment {name} stands for any one segment that is not empty. It includes
+	// the API's version, if the API's own paths do.
 	Path string
 	// Keyless: the API ignores keys here, although the path of another endpoint covers it.
 	Keyless bool
 }
 
-// String is the endpoint as files spell it.
+// String returns the endpoint in the spelling of files.
 func (e Endpoint) String() string {
 	if e.Keyless {
 		return "!" + e.Method + " " + e.Path
@@ -28,10 +28,10 @@ func (e Endpoint) String() string {
 	return e.Method + " " + e.Path
 }
 
-// MarshalText is String.
+// MarshalText returns the text of String; the error is always nil.
 func (e Endpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what String spells.
+// UnmarshalText is ParseEndpoint. An error leaves e as it was.
 func (e *Endpoint) UnmarshalText(text []byte) error {
 	read, err := ParseEndpoint(string(text))
 	if err == nil {
@@ -40,11 +40,11 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseEndpoint reads an endpoint as files spell it. The error says what is wanted.
+// ParseEndpoint reads an endpoint in the spelling of files. The error is one line and quotes the text.
 func ParseEndpoint(text string) (Endpoint, error) {
 	plain, keyless := strings.CutPrefix(text, "!")
 	method, path, _ := strings.Cut(plain, " ")
-	if strings.Contains(method, "!") { // no method that an API has
+	if strings.Contains(method, "!") { // so that checkMethodList refuses it
 		method = ""
 	}
 	if err := checkMethodList([]string{method}); err != nil {
@@ -78,7 +78,8 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkEndpoints refuses endpoints that no request meets, and those that say nothing of where keys count.
+// checkEndpoints refuses invalid endpoints, one that is listed twice or has a method outside Methods, and a list without any
+// endpoint with keys.
 func checkEndpoints(p *Profile) error {
 	for i, e := range p.Endpoints {
 		if _, err := ParseEndpoint(e.String()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Statement is one fact as a file states it.
+// Statement is one fact in the words of a file.
 type Statement struct {
 	// Name of the fact in files, such as "in_progress".
 	Name string
@@ -18,25 +18,27 @@ type Statement struct {
 	Text string
 	// Source of the fact; zero: none, since it is unknown.
 	Source Source
-	// Use says what becomes of a statement that does not count as it is written; empty: it counts.
+	// Use is the use of a statement that does not count as written; empty: it counts.
 	Use string
 
-	held int // matchers that became Unclear
+	held int // the number of its matchers in Profile.Unclear, of a doubted list
 }
 
-// fact describes one member of a profile file and the field of Profile that it fills.
+// fact describes one member of a profile file and its field of Profile.
 type fact struct {
 	name  string               // in files
 	field string               // of Profile
-	part  func(p *Profile) any // a pointer that the value is decoded into
+	part  func(p *Profile) any // returns a pointer to the field, in a type for JSON
+	// check returns the error of the field's value, which is not empty. Facts before this one are set; an error does not
+	// name the fact.
 	check func(p *Profile) error
-	// assumed: the author of a file may choose the value.
+	// assumed: the author of a file may choose the value, without a source.
 	assumed bool
-	// doubted changes the profile where the source is Secondary, so that the fact can only make readers more careful.
-	// nil: it can do nothing else.
+	// doubted reduces the field, if its source is Secondary, to a value that only makes readers more careful. nil: each value
+	// does that already.
 	doubted func(p *Profile)
-	use     string // of a doubted fact, for people
-	// forPeople: no program reads it.
+	use     string // Statement.Use of a doubted fact
+	// forPeople: the value is prose, and no program reads it.
 	forPeople bool
 }
 
@@ -46,13 +48,13 @@ const (
 	useTighter = "used where it is stricter than what holds without it"
 )
 
-// facts lists what a file may state, in the order in which people read it. lookup stands after already_done, which it
-// needs.
+// facts returns all facts of a file in reading order, without name, version, title and sources. lookup comes after
+// already_done, since its check needs it.
 func facts() []fact {
 	return append(append(requestFacts(), answerFacts()...), otherFacts()...)
 }
 
-// requestFacts are those of what is sent.
+// requestFacts returns the facts about requests.
 func requestFacts() []fact {
 	return []fact{
 		{name: "carrier", field: "Carrier", part: func(p *Profile) any { return &p.Carrier }, check: checkCarrier,
@@ -70,7 +72,7 @@ func requestFacts() []fact {
 			doubted: func(p *Profile) { p.Body = BodyRule{} }, use: useUnknown},
 		{name: "methods", field: "Methods", part: func(p *Profile) any { return &p.Methods }, check: checkMethods, assumed: true,
 			doubted: func(p *Profile) { p.Methods = nil }, use: useUnknown},
-		{name: "endpoints", field: "Endpoints", part: func(p *Profile) any { return &p.Endpoints }, check: checkEndpoints}, // from a weak source, too, they only narrow where keys count
+		{name: "endpoints", field: "Endpoints", part: func(p *Profile) any { return &p.Endpoints }, check: checkEndpoints}, // even of a weak source they only reduce the requests with keys
 		{name: "window", field: "Window", part: func(p *Profile) any { return (*windowText)(&p.Window) }, check: checkWindow, assumed: true,
 			doubted: func(p *Profile) { p.Window = Window{Floor: min(p.Window.Floor, WindowUnknown), Published: No} }, use: useTighter},
 		{name: "account_headers", field: "AccountHeaders", part: func(p *Profile) any { return &p.AccountHeaders },
@@ -81,7 +83,7 @@ func requestFacts() []fact {
 	}
 }
 
-// answerFacts are the lists of matchers that decide what an answer means.
+// answerFacts returns the lists of matchers, which give answers their meaning.
 func answerFacts() []fact {
 	list := func(name, field string, part func(p *Profile) *[]Matcher) fact {
 		return fact{
@@ -95,9 +97,9 @@ func answerFacts() []fact {
 		}
 	}
 	unclear := list("unclear", "Unclear", func(p *Profile) *[]Matcher { return &p.Unclear })
-	unclear.doubted, unclear.assumed = nil, true // it only holds
+	unclear.doubted, unclear.assumed = nil, true // such an answer is only held
 	poisoned := list("poisoned", "Poisoned", func(p *Profile) *[]Matcher { return &p.Poisoned })
-	poisoned.doubted = nil // it holds in any case
+	poisoned.doubted = nil // such an answer is held in any case
 	replay := list("replay", "Replay", func(p *Profile) *[]Matcher { return &p.Replay })
 	replay.doubted, replay.use, replay.assumed = func(p *Profile) { p.Replay = nil }, useUnknown, true
 	return []fact{
@@ -112,7 +114,7 @@ func answerFacts() []fact {
 	}
 }
 
-// otherFacts are those of what is stored, of waits, and of what people do.
+// otherFacts returns the facts about stored answers, waits, lookups, and those for people.
 func otherFacts() []fact {
 	return []fact{
 		{name: "verdicts", field: "Verdicts", part: func(p *Profile) any { return &p.Verdicts }, check: checkVerdicts, doubted: doubtVerdicts, use: useHeld},
@@ -140,9 +142,10 @@ func otherFacts() []fact {
 	}
 }
 
+// noCheck accepts every value.
 func noCheck(*Profile) error { return nil }
 
-// factNames are the names of all facts, in order.
+// factNames returns the names of all facts, in order.
 func factNames() []string {
 	var names []string
 	for _, f := range facts() {
@@ -151,17 +154,17 @@ func factNames() []string {
 	return names
 }
 
-// text is the fact's value as JSON.
+// text returns the fact's value as JSON, also an empty one.
 func (f *fact) text(p *Profile) string {
 	text, err := json.Marshal(f.part(p))
-	if err != nil { // there is no such type among the fields
+	if err != nil { // impossible: every field can be written
 		return ""
 	}
 	return string(text)
 }
 
-// Statements lists all facts of the profile in the order in which people read them: those that count, those that are
-// Doubted, and with an empty Value those that are unknown.
+// Statements returns all facts of the profile in reading order: those that count, those that are Doubted, and the
+// unknown ones with an empty Value. The caller owns the list.
 func (p *Profile) Statements() []Statement {
 	var list []Statement
 	for _, f := range facts() {
@@ -175,16 +178,17 @@ func (p *Profile) Statements() []Statement {
 			continue
 		}
 		s := Statement{Name: f.name}
-		if source, said := p.Sources[f.field]; said {
-			said := p.stated(f.field)
-			s.Value, s.Text, s.Source = f.text(said), words(f.part(said)), source
+		if source, known := p.Sources[f.field]; known {
+			stated := p.stated(f.field)
+			s.Value, s.Text, s.Source = f.text(stated), words(f.part(stated)), source
 		}
 		list = append(list, s)
 	}
 	return list
 }
 
-// stated is the profile as the file states it: with no more Unclear than is stated there.
+// stated returns a profile with the field as the file states it: p itself, but for "Unclear", which without the
+// matchers of doubted lists. The result is only for reading that field.
 func (p *Profile) stated(field string) *Profile {
 	if field != "Unclear" {
 		return p
@@ -196,7 +200,8 @@ func (p *Profile) stated(field string) *Profile {
 	return &Profile{Unclear: p.Unclear[:max(stated, 0)]}
 }
 
-// fillBlanks puts the cautious choice where a file says nothing and a client needs a value.
+// fillBlanks sets the encoding and the window of a file without them to the cautious choices. Sources must not be
+// nil.
 func fillBlanks(p *Profile) {
 	const ref, date = "not published", "2026-11"
 	if p.Encoding == "" {
@@ -207,18 +212,18 @@ func fillBlanks(p *Profile) {
 	}
 }
 
-// Unknown lists what keeps a profile from being complete, by the names in files: carrier, window, in_progress, mismatch and
-// stored.server_error (whether errors are kept under the key) as far as no primary or excerpted source states them. Where a
-// repeat is answered already done whatever it asks for, the mismatch is known, too. Of an API that takes no key there is
-// nothing to know.
+// Unknown returns the gaps that keep a profile from being complete, by the names in files: carrier, window,
+// in_progress, mismatch and stored.server_error (is a 5xx kept under the key), as far as no primary or excerpted
+// source states them. An API that answers every repeat with already done needs no mismatch. An API without keys has
+// no gaps.
 func (p *Profile) Unknown() []string {
 	if p.Carrier.Place == Nowhere {
 		return nil
 	}
 	var unknown []string
 	for _, need := range []struct {
-		name string
-		sure bool
+		name  string
+		known bool
 	}{
 		{"carrier", p.Carrier.Name != "" && p.sure("Carrier")},
 		{"window", p.Window.Published == Yes && p.sure("Window")},
@@ -226,7 +231,7 @@ func (p *Profile) Unknown() []string {
 		{"mismatch", len(p.Mismatch) > 0 && p.sure("Mismatch") || len(p.AlreadyDone) > 0 && p.sure("AlreadyDone")},
 		{"stored.server_error", p.Stored.ServerError != Unknown && p.sure("Stored")},
 	} {
-		if !need.sure {
+		if !need.known {
 			unknown = append(unknown, need.name)
 		}
 	}
@@ -238,10 +243,10 @@ func (p *Profile) Complete() bool {
 	return p.Carrier.Place != Nowhere && len(p.Unknown()) == 0 && len(p.NotReady()) == 0
 }
 
-// MarshalText spells a fact as String does.
+// MarshalText returns the text of String; the error is always nil.
 func (f Fact) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// UnmarshalText reads "yes", "no" and "unknown".
+// UnmarshalText sets f to "yes", "no" or "unknown". Any other text is an error, and leaves f as it was.
 func (f *Fact) UnmarshalText(text []byte) error {
 	for _, known := range []Fact{Unknown, No, Yes} {
 		if known.String() == string(text) {
@@ -252,63 +257,65 @@ func (f *Fact) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q, want yes, no or unknown", text)
 }
 
-// spanText is a stretch of time as files spell it: 90s, 5m, 24h, 30d.
+// spanText is a duration in the spelling of files: 90s, 5m, 24h, 30d.
 type spanText time.Duration
 
-// String is the time in the largest unit of which it is a whole number.
+// String returns the duration in the largest unit that divides it; one day is 24h.
 func (s spanText) String() string {
 	d := time.Duration(s)
 	for _, u := range units() {
-		if d >= u.is && d%u.is == 0 && (u.name != "d" || d >= 2*u.is) { // a day is 24h, as people say
-			return strconv.FormatInt(int64(d/u.is), 10) + u.name
+		if d >= u.length && d%u.length == 0 && (u.name != "d" || d >= 2*u.length) { // a day is 24h, as people say
+			return strconv.FormatInt(int64(d/u.length), 10) + u.name
 		}
 	}
 	return d.String()
 }
 
-// MarshalText spells the time in the largest unit that fits.
+// MarshalText returns the text of String; the error is always nil.
 func (s spanText) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a whole number and a unit.
+// UnmarshalText reads a positive whole number and a unit. An error leaves s as it was.
 func (s *spanText) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), "dhms")
 	n, err := strconv.ParseUint(number, 10, 32)
 	for _, u := range units() {
 		if err == nil && u.name == string(text[len(number):]) && n > 0 && n <= spanMax {
-			*s = spanText(time.Duration(n) * u.is)
+			*s = spanText(time.Duration(n) * u.length)
 			return nil
 		}
 	}
 	return fmt.Errorf("%q, want a whole number and a unit (ms, s, m, h, d), such as 24h", text)
 }
 
-// spanMax bounds the number in a time, so that days fit into a Duration.
+// spanMax bounds the number before the unit, so that days fit into a Duration.
 const spanMax = 99_999
 
+// unit is a unit of time in files.
 type unit struct {
-	name string
-	is   time.Duration
+	name   string
+	length time.Duration
 }
 
-// units lists the units of time, the largest first.
+// units returns the units of time, the largest first.
 func units() []unit {
 	return []unit{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
 }
 
-// referenceParts is a Reference as files spell it.
+// referenceParts is the form of a Reference in files.
 type referenceParts struct {
 	referencePlain
 	FoundWithin spanText `json:"found_within,omitzero"`
 }
 
+// referencePlain is Reference without its methods for JSON.
 type referencePlain Reference
 
-// MarshalJSON spells the reference as files do.
+// MarshalJSON returns the form of files, with found_within as a text.
 func (r Reference) MarshalJSON() ([]byte, error) {
 	return json.Marshal(referenceParts{referencePlain(r), spanText(r.FoundWithin)})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+// UnmarshalJSON reads the form of files; unknown members are errors, and leave r as it was.
 func (r *Reference) UnmarshalJSON(text []byte) error {
 	var parts referenceParts
 	var value any
@@ -323,20 +330,21 @@ func (r *Reference) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// windowText is a Window as files spell it.
+// windowText is a Window with the JSON of files.
 type windowText Window
 
+// windowParts is the form of a Window in files.
 type windowParts struct {
 	Floor     spanText `json:"floor"`
 	Published Fact     `json:"published"`
 }
 
-// MarshalJSON spells the window as files do.
+// MarshalJSON returns the form of files.
 func (w windowText) MarshalJSON() ([]byte, error) {
 	return json.Marshal(windowParts{Floor: spanText(w.Floor), Published: w.Published})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+// UnmarshalJSON reads the form of files; unknown members are errors, and leave w as it was.
 func (w *windowText) UnmarshalJSON(text []byte) error {
 	var parts windowParts
 	var value any

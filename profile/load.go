@@ -16,11 +16,11 @@ import (
 // FileBytesMax is the size of a profile file that Load reads, in bytes.
 const FileBytesMax = 1 << 20
 
-// Load reads a profile file: one JSON object of facts, each {"value": …, "source": …} with a source that the object
-// "sources" defines. data/draft-07.json is an example, and `oncehttp profile new` prints a skeleton. Members that the
-// format does not know, and members that occur twice, are errors; "$comment" and "_comment" are ignored everywhere, and
-// a fact that is null is unknown. What the confidence of a source lets a fact do is in the package comment. An error is
-// one line that names the member and what is wanted.
+// Load reads a profile file: one JSON object of facts, each {"value": …, "source": …} with a source from the object
+// "sources". data/draft-07.json is an example, and `oncehttp profile new` prints a skeleton. Unknown members, and members
+// that occur twice, are errors; "$comment" and "_comment" are ignored everywhere, and a fact that is null is unknown. The
+// package comment tells the use of a fact by the confidence of its source. An error is one line that names the member
+// and the wanted value. Load reads r to its end, or to FileBytesMax.
 func Load(r io.Reader) (*Profile, error) {
 	if v := reflect.ValueOf(r); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("profile: no reader")
@@ -39,7 +39,7 @@ func Load(r io.Reader) (*Profile, error) {
 	return p, nil
 }
 
-// LoadFile is Load for the file at path, which its errors name.
+// LoadFile is Load for the file at path. Its errors name the path.
 func LoadFile(path string) (*Profile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -57,14 +57,15 @@ func LoadFile(path string) (*Profile, error) {
 	return p, nil
 }
 
-// file is a profile file while it is read.
+// file is the state of reading a profile file.
 type file struct {
-	members map[string]any
-	sources map[string]Source
-	cited   map[string]bool
-	p       *Profile
+	members map[string]any    // those not read yet
+	sources map[string]Source // by name in the file
+	cited   map[string]bool   // the sources of facts so far
+	p       *Profile          // the result
 }
 
+// parse reads the text of a file. Its errors have no prefix "profile:".
 func parse(text []byte) (*Profile, error) {
 	members, err := members(text)
 	if err != nil {
@@ -94,17 +95,17 @@ func parse(text []byte) (*Profile, error) {
 	return f.p, nil
 }
 
-// head reads what is no fact: name, version, title and sources.
+// head reads and checks the members that are no facts: name, version, title and sources.
 func (f *file) head() error {
 	for _, m := range []struct {
 		name string
 		to   any
-		want bool
+		must bool
 	}{{"name", &f.p.Name, true}, {"version", &f.p.Version, true}, {"title", &f.p.Title, false}, {"sources", &f.sources, false}} {
 		value, found := f.members[m.name]
 		delete(f.members, m.name)
 		if !found || value == nil {
-			if m.want {
+			if m.must {
 				return fmt.Errorf("%s: it is missing", m.name)
 			}
 			continue
@@ -116,7 +117,7 @@ func (f *file) head() error {
 	return checkHead(f.p, f.sources)
 }
 
-// fact reads one fact, if the file states it, and lets it count as far as its source allows.
+// fact reads one fact into the profile, as far as its source allows. A fact that the file does not have is skipped.
 func (f *file) fact(fact *fact) error {
 	stated, found := f.members[fact.name]
 	delete(f.members, fact.name)
@@ -156,7 +157,8 @@ func (f *file) fact(fact *fact) error {
 	return f.weigh(fact, source, to)
 }
 
-// weigh lets the fact that was just read count as far as its source allows; see the package comment.
+// weigh reduces the fact just read into the profile to the part that its source allows, and notes the source; see the package
+// comment. to is fact.part's pointer.
 func (f *file) weigh(fact *fact, source Source, to any) error {
 	switch {
 	case source.Confidence == Assumed && !fact.assumed && !(fact.name == "carrier" && f.p.Carrier.Place == Nowhere):
@@ -174,7 +176,7 @@ func (f *file) weigh(fact *fact, source Source, to any) error {
 	return nil
 }
 
-// into decodes value, which members read, strictly.
+// into decodes a value of members into to, a pointer. Unknown members of objects are errors. After an error to may be changed.
 func into(value, to any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -197,13 +199,13 @@ func into(value, to any) error {
 	return nil
 }
 
-// wanted names a Go type as JSON does.
+// wanted returns the JSON name of a Go type of the facts.
 func wanted(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch t.Kind() {
-	case reflect.Int64, reflect.Uint8: // of time, and a Fact
+	case reflect.Int64, reflect.Uint8: // spanText, and Fact
 		return "a string"
 	case reflect.Struct:
 		if t == reflect.TypeFor[Endpoint]() {
@@ -219,11 +221,11 @@ func wanted(t reflect.Type) string {
 	return "an object"
 }
 
-// depthMax is how deep values in a file may be nested; the format needs five levels.
+// depthMax bounds the nesting of values in a file; the format needs five levels.
 const depthMax = 10
 
-// members reads the file's object, without comments. encoding/json takes a member twice, and one in other letters; here
-// both are errors.
+// members returns the file's object, without comments. Unlike encoding/json it refuses a member that occurs twice, and one in
+// other letters than lower case. Numbers are json.Number.
 func members(text []byte) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -249,7 +251,7 @@ func members(text []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// readValue reads the next value, which stands at the given place.
+// readValue reads the next value. at is its place for errors, in names with dots.
 func readValue(dec *json.Decoder, at string, depth int) (any, error) {
 	token, err := dec.Token()
 	if err != nil {
@@ -276,7 +278,7 @@ func readValue(dec *json.Decoder, at string, depth int) (any, error) {
 	return token, nil
 }
 
-// readObject reads an object after its opening brace.
+// readObject reads the rest of an object whose opening brace was read. at is as for readValue.
 func readObject(dec *json.Decoder, at string, depth int) (any, error) {
 	object, seen := map[string]any{}, []string{}
 	for dec.More() {

@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// data holds this package's profiles, a file each, named after the profile.
+// data holds this package's profiles, each in a file with the profile's name.
 //
 //go:embed data/*.json
 var data embed.FS
 
-// defaultName is the name of Draft07, the profile where nothing is known of an API.
+// defaultName is the name of Draft07, the profile for an unknown API.
 const defaultName = "draft-07"
 
-// Named reports whether the profile is that of an API, so that its facts are known of it: any but Draft07. A copy of Draft07
-// with its keys in another header, which has a name such as draft-07@X-Key, is not.
+// Named reports whether the profile is that of one API, with facts known of it: any but Draft07 and its copies with another
+// header, which have names such as draft-07@X-Key.
 func (p *Profile) Named() bool {
 	name, _, _ := strings.Cut(p.Name, "@")
 	return name != defaultName
@@ -27,9 +27,9 @@ func (p *Profile) Named() bool {
 
 // Draft07 is draft-ietf-httpapi-idempotency-key-header-07, which expired on 18
 // April 2026 and is no RFC, with raw keys as the APIs in the field take them
-// (the draft asks for a quoted string: [Draft07Quoted]). It is the default where
-// nothing is known of an API, so it is cautious: the window is a cap of 24 hours
-// that no server has promised.
+// (the draft asks for a quoted string: [Draft07Quoted]). It is the default for an
+// unknown API, and cautious: its window is a cap of 24 hours without any server's
+// promise.
 func Draft07() *Profile { return embedded(defaultName) }
 
 // StripeV1 is Stripe's v1 API. It keeps a 500 under the key and gives it again,
@@ -39,19 +39,19 @@ func Draft07() *Profile { return embedded(defaultName) }
 func StripeV1() *Profile { return embedded("stripe") }
 
 // GoCardless is the GoCardless Pro API. A repeat is answered 409 with the id of
-// what the first request made: already done, which is a success, and the
-// resource itself is one GET away. How long it knows a key is not published.
+// the first request's resource: already done, which is a success; a GET finds
+// the resource. The time for which it knows a key is not published.
 func GoCardless() *Profile { return embedded("gocardless") }
 
-// None is for an API that has neither a key nor a reference that it checks. No key is sent; an operation is sent again
-// only if nothing of it was sent, and held where its outcome is not known: only somebody who looks can settle it.
+// None is for an API with neither keys nor a reference that it checks. No key is sent. An operation is sent again only if
+// nothing of it was sent; one with an unknown outcome is held until a person settles it.
 func None() *Profile { return embedded("none") }
 
-// known holds the profiles that ByName has read, by name. To read one anew took a fourth of the time of programs that make many clients,
-// as tests do.
+// known caches the profiles of ByName, by name: reading them took a fourth of the time of programs with many clients, such as
+// tests. A cached *Profile is never changed or handed out.
 var known sync.Map
 
-// ByName returns this package's profile of that name, a new copy each time.
+// ByName returns a new copy of this package's profile of that name; false: there is none.
 func ByName(name string) (*Profile, bool) {
 	if p, found := known.Load(name); found {
 		return p.(*Profile).Clone(), true
@@ -65,16 +65,16 @@ func ByName(name string) (*Profile, bool) {
 		panic(fmt.Sprintf("data/%s.json: %v", name, err))
 	}
 	known.Store(name, p)
-	return p.Clone(), true // nobody else has the one that is kept
+	return p.Clone(), true // the cached one stays private
 }
 
-// embedded is ByName for a file that is there.
+// embedded is ByName for a name that exists.
 func embedded(name string) *Profile {
 	p, _ := ByName(name)
 	return p
 }
 
-// Names lists the names that ByName knows, the default first, the others in order.
+// Names returns the names for ByName: Draft07 first, the others in alphabetical order.
 func Names() []string {
 	names := []string{defaultName}
 	entries, _ := data.ReadDir("data") // it is embedded
@@ -87,7 +87,7 @@ func Names() []string {
 	return names
 }
 
-// Draft07Quoted is Draft07 with the key as the draft itself asks for it: a
+// Draft07Quoted is Draft07 with the key in the draft's own spelling: a
 // structured-field String, in quotes. A server that reads the field strictly
-// ignores a raw key, and then protects nothing.
+// ignores a raw key, and does not protect the operation.
 func Draft07Quoted() *Profile { return embedded("draft-07-quoted") }

@@ -10,27 +10,27 @@ type Confidence string
 
 // The confidences.
 const (
-	Primary   Confidence = "primary"   // the specification, or the vendor's own source, read itself
+	Primary   Confidence = "primary"   // the specification, or the vendor's own source, read directly
 	Excerpt   Confidence = "excerpt"   // an official page, seen in part
 	Secondary Confidence = "secondary" // a third party's trace or note, or a page that the vendor has replaced
-	Assumed   Confidence = "assumed"   // not said anywhere: this package's cautious choice
+	Assumed   Confidence = "assumed"   // without any source: the author's cautious choice
 )
 
-// Source is where a statement comes from.
+// Source is the source of a statement.
 type Source struct {
 	Ref        string     `json:"ref"`        // URL, or repository and path
-	Date       string     `json:"date"`       // when it was read, or its own date
-	Confidence Confidence `json:"confidence"` // how sure the statement is
-	// Said is what the source says of the fact, in a few words of its own; empty: not noted. It belongs to one fact, and stands
-	// there in files.
+	Date       string     `json:"date"`       // of reading it, or its own: a day or a month, such as 2026-11-30 or 2026-11
+	Confidence Confidence `json:"confidence"` // in the statement
+	// Said quotes the source on the fact, in a few words; empty: not noted. It belongs to one fact; in files it is a member
+	// of the fact.
 	Said string `json:"said,omitempty"`
 }
 
 // oldAfter is the age, in months, from which a source is old.
 const oldAfter = 24
 
-// Old reports whether a source is of more than two years before a time, so that the API may do otherwise by now. An RFC does
-// not change; an assumption, and a date that cannot be read, are not old.
+// Old reports whether the source is more than two years older than a time, so that the API may have changed. An RFC, an
+// assumption, and a source with an invalid date are never old.
 func (s Source) Old(at time.Time) bool {
 	if s.Confidence == Assumed || strings.Contains(s.Ref, "www.rfc-editor.org/rfc/") {
 		return false
@@ -43,7 +43,7 @@ func (s Source) Old(at time.Time) bool {
 	return false
 }
 
-// OldFacts lists the facts, by their names in files, whose sources are old at that time; see [Source.Old].
+// OldFacts returns the facts with old sources at that time, by their names in files; see [Source.Old].
 func (p *Profile) OldFacts(at time.Time) []string {
 	var names []string
 	for _, s := range p.Statements() {

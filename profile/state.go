@@ -2,19 +2,19 @@ package profile
 
 import "strings"
 
-// State says how far a profile can be relied on.
+// State is the reliability of a profile.
 type State string
 
 // The states.
 const (
-	StateRefused  State = "refused"  // where the key travels is not known: no client takes the profile
-	StatePartial  State = "partial"  // it can be used; a source lacks for where keys count, or for what a repeat of a success is answered
-	StateReady    State = "ready"    // a repeat takes no effect twice where keys count; what else is assumed says Assumptions
+	StateRefused  State = "refused"  // the place of the key is unknown: no client takes the profile
+	StatePartial  State = "partial"  // usable, but no sure source states the endpoints with keys, or the answer to a repeat of a success; see NotReady
+	StateReady    State = "ready"    // a repeat at an endpoint with keys has no second effect; see Assumptions for the rest
 	StateComplete State = "complete" // ready, and nothing is Unknown
 )
 
-// State is how far the profile can be relied on, by what a primary source or an official page states. An API that takes no key is
-// ready: each request goes out once, and is held where that leaves a doubt. That of the draft, which is no API, is partial.
+// State returns the reliability of the profile, by the facts of primary sources and official pages. An API without keys is
+// ready: each request is sent once, and held in case of doubt. The draft's profile, of no API, is partial.
 func (p *Profile) State() State {
 	switch {
 	case p.Carrier.Place == Nowhere:
@@ -29,8 +29,8 @@ func (p *Profile) State() State {
 	return StateReady
 }
 
-// NotReady lists what a profile lacks to be ready, by the names in files: carrier, endpoints (or methods), and stored.success (or
-// already_done).
+// NotReady returns the facts that a profile lacks to be ready, by the names in files: carrier, endpoints (or methods), and
+// stored.success (or already_done).
 func (p *Profile) NotReady() []string {
 	if p.Carrier.Place == Nowhere {
 		return nil

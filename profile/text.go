@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The texts in which people read the facts.
+// The texts of facts for people.
 
-// String says where the key travels; "" for the zero value.
+// String returns the place of the key in words; "" for the zero value.
 func (c Carrier) String() string {
 	switch c.Place {
 	case Header:
@@ -26,7 +26,7 @@ func (c Carrier) String() string {
 	return ""
 }
 
-// String is the bounds of a key.
+// String returns the bounds of a key in words, with their defaults.
 func (k KeyRule) String() string {
 	text := fmt.Sprintf("%d to %d bytes", max(k.MinBytes, 1), cmp.Or(k.MaxBytes, keyBytesMax))
 	switch k.Format {
@@ -41,7 +41,7 @@ func (k KeyRule) String() string {
 	return text
 }
 
-// String says which formats the API reads, and how it compares.
+// String returns the formats and the comparison in words; "" for the zero value.
 func (b BodyRule) String() string {
 	texts := make([]string, len(b.Formats))
 	for i, format := range b.Formats {
@@ -53,12 +53,12 @@ func (b BodyRule) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// shortAlphabet writes the usual runs of characters as A-Z, a-z and 0-9.
+// shortAlphabet abbreviates the usual runs of characters to A-Z, a-z and 0-9.
 func shortAlphabet(alphabet string) string {
 	return strings.NewReplacer(upper, "A-Z", lower, "a-z", digits, "0-9").Replace(alphabet)
 }
 
-// String is the floor, and whether anybody promised it.
+// String returns the floor, and a note if it is not promised; "" for the zero value.
 func (w Window) String() string {
 	if w.Floor == 0 {
 		return ""
@@ -69,7 +69,7 @@ func (w Window) String() string {
 	return spanText(w.Floor).String()
 }
 
-// String says which answers the matcher meets.
+// String returns the matcher's conditions in words.
 func (m Matcher) String() string {
 	var parts []string
 	if len(m.Status) > 0 {
@@ -87,6 +87,7 @@ func (m Matcher) String() string {
 	return strings.Join(parts, " with ")
 }
 
+// matchersText returns the texts of the matchers, joined.
 func matchersText(list []Matcher) string {
 	texts := make([]string, len(list))
 	for i, m := range list {
@@ -95,7 +96,7 @@ func matchersText(list []Matcher) string {
 	return strings.Join(texts, "; ")
 }
 
-// String lists the statuses.
+// String lists the statuses; "" for the zero value.
 func (n NotActed) String() string {
 	var parts []string
 	if len(n.Again) > 0 {
@@ -107,7 +108,7 @@ func (n NotActed) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// String says which answers are the API's own.
+// String describes the API's own answers in words.
 func (o Own) String() string {
 	text := fmt.Sprintf("HTML in successes: %v", o.HTML)
 	if len(o.Bare) > 0 {
@@ -116,7 +117,7 @@ func (o Own) String() string {
 	return text
 }
 
-// String says which answers are kept.
+// String describes the kept answers in words.
 func (s Stored) String() string {
 	client := "unknown"
 	if len(s.Client) > 0 {
@@ -125,7 +126,7 @@ func (s Stored) String() string {
 	return fmt.Sprintf("2xx: %v; 4xx: %s; 5xx: %v", s.Success, client, s.ServerError)
 }
 
-// String is the header and its values.
+// String returns the header and its values in words.
 func (s ShouldRetry) String() string {
 	text := s.Header + ":"
 	if s.Yes != "" {
@@ -140,7 +141,7 @@ func (s ShouldRetry) String() string {
 	return strings.TrimSuffix(text, ",")
 }
 
-// String is the header or pointer, and the spelling of its value.
+// String returns the header or pointer, and the unit.
 func (h Hint) String() string {
 	name := h.Header
 	if h.Pointer != "" {
@@ -152,15 +153,15 @@ func (h Hint) String() string {
 	return name
 }
 
-// String says where the resource is found.
+// String describes the lookup in words.
 func (l Lookup) String() string { return fmt.Sprintf("GET %s, the id from %s", l.Path, l.Pointer) }
 
-// String says how what was made is undone.
+// String describes the request to cancel in words.
 func (c Cancel) String() string {
 	return fmt.Sprintf("POST %s, the key at %s, for operations at %s", c.Path, c.Pointer, c.For)
 }
 
-// String says where the token comes from.
+// String describes the request for a token in words.
 func (t Token) String() string {
 	if t.Path == "" {
 		return "handed out by the API"
@@ -168,7 +169,7 @@ func (t Token) String() string {
 	return fmt.Sprintf("%s %s, the token from %s", cmp.Or(t.Method, "POST"), t.Path, t.Pointer)
 }
 
-// String says where the resources are found, and what must be equal.
+// String describes the lookup and its comparison in words.
 func (r Reference) String() string {
 	same := make([]string, len(r.Same))
 	for i, s := range r.Same {
@@ -185,6 +186,7 @@ func (r Reference) String() string {
 	return text
 }
 
+// joined joins numbers with commas.
 func joined(numbers []int) string {
 	texts := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -193,7 +195,8 @@ func joined(numbers []int) string {
 	return strings.Join(texts, ", ")
 }
 
-// words is the value of a fact, which facts' part points to, for people.
+// words returns the text for people of a fact's value; value is the pointer of fact.part. Lookup, Webhook, Cancel, Token and
+// Reference must not be nil.
 func words(value any) string {
 	switch v := value.(type) {
 	case *Carrier:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Proof is the outcome that a value in an answer proves.
+// Proof is the outcome proved by a value in an answer.
 type Proof string
 
 // The proofs.
@@ -15,24 +15,24 @@ const (
 	ProvesSucceeded  Proof = "succeeded"   // the operation took effect
 	ProvesRefused    Proof = "refused"     // it did not, and this is the final answer
 	ProvesUnknown    Proof = "unknown"     // nothing: the operation is held
-	ProvesInProgress Proof = "in_progress" // the first request with this key is still being worked on
+	ProvesInProgress Proof = "in_progress" // the first request with this key is still in progress
 	ProvesMismatch   Proof = "mismatch"    // the key belongs to another request
 )
 
-// Verdict reads an outcome out of the JSON body of a 2xx, for APIs whose status does not tell it. A profile that has verdicts takes no 2xx for a success by
-// its status: of all verdicts that an answer meets the most cautious counts (unknown, in progress, mismatch, refused, succeeded), and one that meets none, as
-// it has no such value or is no JSON, is unknown.
+// Verdict reads an outcome in the JSON body of a 2xx, for APIs without it in the status. In a profile with verdicts a 2xx alone is no success: of all
+// verdicts that match an answer the most cautious counts (unknown, in progress, mismatch, refused, succeeded), and without any, also for a body that is no
+// JSON, the outcome is unknown.
 type Verdict struct {
 	// Pointer is a JSON pointer (RFC 6901) into the body.
 	Pointer string `json:"pointer"`
-	// Equals lists texts of which the value at Pointer must have one. "null", "[]" and "{}" stand for null, an empty list and an empty object. Empty: any
+	// Equals lists texts; the value at Pointer must have one of them. "null", "[]" and "{}" stand for null, an empty list and an empty object. Empty: any
 	// value but null.
 	Equals []string `json:"equals,omitempty"`
 	// Proves is the outcome.
 	Proves Proof `json:"proves"`
 }
 
-// String says which value proves which outcome.
+// String returns the value and the proved outcome in words.
 func (v Verdict) String() string {
 	text := v.Pointer + " is there"
 	if len(v.Equals) > 0 {
@@ -41,7 +41,7 @@ func (v Verdict) String() string {
 	return text + " proves " + strings.ReplaceAll(string(v.Proves), "_", " ")
 }
 
-// checkVerdicts refuses verdicts by which no operation could ever succeed.
+// checkVerdicts refuses invalid verdicts, and a list without any success.
 func checkVerdicts(p *Profile) error {
 	for i, v := range p.Verdicts {
 		if err := checkPointer(v.Pointer); err != nil {
@@ -57,14 +57,14 @@ func checkVerdicts(p *Profile) error {
 	return nil
 }
 
-// doubtVerdicts lets verdicts of a weak source prove nothing.
+// doubtVerdicts makes each verdict prove nothing, for a weak source. The profile keeps them, so that a 2xx is no success.
 func doubtVerdicts(p *Profile) {
 	for i := range p.Verdicts {
 		p.Verdicts[i].Proves = ProvesUnknown
 	}
 }
 
-// HidesOutcomes reports whether the profile with this digest of facts has verdicts, so that a 2xx proves nothing by its status.
+// HidesOutcomes reports whether the profile of this FactsDigest has verdicts, so that a 2xx proves nothing by its status.
 func HidesOutcomes(factsDigest string) bool { return strings.HasPrefix(factsDigest, hidesMark) }
 
 // hidesMark begins the digests of profiles with verdicts. It is no hexadecimal digit.

@@ -27,6 +27,12 @@ type Webhook struct {
 	Account       string `json:"account,omitempty"`
 	AccountHeader string `json:"account_header,omitempty"`
 	AccountField  string `json:"account_field,omitempty"`
+	// Merchant is the pointer to the merchant of the event, where one secret is for all merchants of an application. It equals the merchant of
+	// the handler, or both are absent. MerchantOptional: an API for one merchant does not name it in its events.
+	Merchant         string `json:"merchant,omitempty"`
+	MerchantOptional bool   `json:"merchant_optional,omitempty"`
+	// Created is the pointer to the event's own time: seconds since 1970, or as in RFC 3339. Empty: it has none.
+	Created string `json:"created,omitempty"`
 	// Proofs are the events that prove an effect.
 	Proofs []EventProof `json:"proofs"`
 }
@@ -77,7 +83,7 @@ func (w *Webhook) clone() *Webhook {
 	return c
 }
 
-// String lists the events that prove something.
+// String lists the events with their operations in words.
 func (w *Webhook) String() string {
 	texts := make([]string, len(w.Proofs))
 	for i, p := range w.Proofs {
@@ -97,6 +103,7 @@ func (w *Webhook) String() string {
 	return "signed as " + w.Scheme + "; " + strings.Join(texts, "; ")
 }
 
+// checkWebhook checks the webhook; nil is allowed.
 func checkWebhook(p *Profile) error {
 	w := p.Webhook
 	if w == nil {
@@ -114,10 +121,12 @@ func checkWebhook(p *Profile) error {
 		return errors.New("live: want live and live_value")
 	case w.Type == "":
 		return errors.New("type: want a JSON pointer such as /type")
+	case w.MerchantOptional && w.Merchant == "":
+		return errors.New("merchant_optional: want merchant beside it")
 	case len(w.Proofs) == 0:
 		return errors.New("proofs: want one at least; leave webhook out else")
 	}
-	for _, pointer := range append(strings.Fields(w.Type), w.Events, w.Event, w.ID, w.Live, w.Account, w.AccountField) {
+	for _, pointer := range append(strings.Fields(w.Type), w.Events, w.Event, w.ID, w.Live, w.Account, w.AccountField, w.Merchant, w.Created) {
 		if err := checkPointerIf(pointer); err != nil {
 			return err
 		}
@@ -130,7 +139,7 @@ func checkWebhook(p *Profile) error {
 	return nil
 }
 
-// checkAccount refuses an account that is in no request, or in two places of it. headers are the profile's account headers.
+// checkAccount refuses an account without exactly one place in the request. headers are the profile's account headers.
 func (w *Webhook) checkAccount(headers []string) error {
 	inHeader, inField := w.AccountHeader != "", w.AccountField != ""
 	switch {
@@ -142,6 +151,7 @@ func (w *Webhook) checkAccount(headers []string) error {
 	return nil
 }
 
+// checkPointerIf is checkPointer; an empty pointer is allowed.
 func checkPointerIf(pointer string) error {
 	if pointer == "" {
 		return nil
@@ -149,7 +159,7 @@ func checkPointerIf(pointer string) error {
 	return checkPointer(pointer)
 }
 
-// check refuses a proof of everything, and half a field.
+// check refuses a proof of all events or operations, and an incomplete field.
 func (e *EventProof) check() error {
 	switch {
 	case e.Type == "":

@@ -22,6 +22,7 @@ func TestWebhookChecks(t *testing.T) {
 		"account_header":         func(w *profile.Webhook) { w.AccountHeader = "X-Other" },
 		"type: want a JSON":      func(w *profile.Webhook) { w.Type = "" },
 		"proofs":                 func(w *profile.Webhook) { w.Proofs = nil },
+		"merchant_optional":      func(w *profile.Webhook) { w.MerchantOptional = true },
 		"pointer":                func(w *profile.Webhook) { w.ID = "id" },
 		"proof 1: type":          func(w *profile.Webhook) { w.Proofs[0].Type = "" },
 		"proof 1: operations":    func(w *profile.Webhook) { w.Proofs[0].Operations = nil },

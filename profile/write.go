@@ -8,12 +8,12 @@ import (
 	"strconv"
 )
 
-// File returns p in the form of a profile file. [Load] makes a profile equal to p of it, if each fact of p has a source in
-// p.Sources. The comments of an original file are not in it. The error names a fact without a source.
+// File returns p in the form of a profile file. [Load] reads it as a profile equal to p. Each fact of p must have a source in
+// p.Sources; the error names a fact without one. Comments of an original file are lost.
 func (p *Profile) File() ([]byte, error) {
 	for _, f := range facts() {
-		_, said := p.Sources[f.field]
-		if value := reflect.ValueOf(f.part(p.stated(f.field))).Elem(); !said && !value.IsZero() && !p.doubts(f.name) {
+		_, known := p.Sources[f.field]
+		if value := reflect.ValueOf(f.part(p.stated(f.field))).Elem(); !known && !value.IsZero() && !p.doubts(f.name) {
 			return nil, fmt.Errorf("profile: %s: it has no source", f.name)
 		}
 	}
@@ -44,12 +44,12 @@ func (p *Profile) doubts(name string) bool {
 
 // fileWriter collects the parts of a profile file.
 type fileWriter struct {
-	names   map[Source]string // of sources, without their Said
-	sources bytes.Buffer
-	facts   bytes.Buffer
+	names   map[Source]string // the names of sources, by the source without its Said
+	sources bytes.Buffer      // members of the object "sources"
+	facts   bytes.Buffer      // members of the file, each after a comma
 }
 
-// fact adds a fact, and its source if it is new.
+// fact appends a fact, and its source if that is new.
 func (w *fileWriter) fact(s Statement) {
 	source := s.Source
 	source.Said = ""

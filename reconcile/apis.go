@@ -18,36 +18,37 @@ import (
 )
 
 const (
-	pagesMax   = 100             // of a list: 10,000 objects
-	clocksDiff = 5 * time.Minute // between this machine's clock and the API's, at most
+	pagesMax   = 100             // of a list, so 10,000 objects
+	clocksDiff = 5 * time.Minute // the greatest difference between this machine's clock and the API's
 )
 
-// list is a page of a list, as Stripe and Increase spell it.
+// list is a page of a list of Stripe or Increase.
 type list struct {
 	Data    []json.RawMessage `json:"data"`
-	HasMore bool              `json:"has_more"`
+	HasMore bool              `json:"has_more"` // Stripe's only
 }
 
-// Stripe goes through the list of what was made since the operation was first sent (created[gte], on the path that it was
-// posted to), and takes the one object whose value at the pointer unique, such as "/metadata/order", is the request's own.
-// It must name the order, or best this very try at it: two objects with it leave the operation held. The values at
-// same, such as "/amount" and "/currency", must be equal, too. An object that says that it failed, such as a declined charge,
-// is an error, and the operation stays held. Stripe's search is no way to find this out: its
-// documentation says that it is not for reading right after writing (https://docs.stripe.com/search). A list of more than
-// 10,000 objects since then is an error.
+// Stripe returns a Func for Stripe's v1 API. It reads the list of objects created since the operation was first sent
+// (created[gte], on the operation's own path), and takes the only object with the request's own value at the JSON pointer
+// unique, such as "/metadata/order". The value must identify the order, or better this attempt at it: two objects with it
+// leave the operation held. The values at same, such as "/amount" and "/currency", must be equal, too.
+//
+// An object with signs of a failure, such as a declined charge, is an error, and so is a list of more than 10,000 objects;
+// the operation stays held. Stripe's search is not used: by its documentation it is not for reading right after writing
+// (https://docs.stripe.com/search).
 func (a Asker) Stripe(unique string, same ...string) Func {
 	ref := &profile.Reference{Same: []profile.Same{{Request: unique, Resource: unique}}}
 	for _, pointer := range same {
 		ref.Same = append(ref.Same, profile.Same{Request: pointer, Resource: pointer})
 	}
 	return func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
-		asked, err := request.FieldsOf(rec.Header, rec.Body).Text(unique)
+		want, err := request.FieldsOf(rec.Header, rec.Body).Text(unique)
 		if err != nil {
 			return oncehttp.Resolution{}, fmt.Errorf("reconcile: %s in the request: %w", unique, err)
 		}
 		found, err := a.listed(ctx, &rec, func(object json.RawMessage) bool {
-			text, is := jsonpointer.Text(jsonpointer.Decode(object), unique)
-			return is && text == asked
+			text, found := jsonpointer.Text(jsonpointer.Decode(object), unique)
+			return found && text == want
 		})
 		if err != nil || len(found) != 1 {
 			return oncehttp.Resolution{}, err
@@ -59,9 +60,9 @@ func (a Asker) Stripe(unique string, same ...string) Func {
 	}
 }
 
-// failure returns the member by which one of Stripe's objects says that it failed, empty if none does. A declined charge, or a
-// payment intent whose confirmation was declined, is in the list all the same, and its request was answered 402. Others fail
-// days after their request was answered 200; which of the two it was the object does not tell.
+// failure returns the pointer to the sign of a failure in one of Stripe's objects; empty: there is none. The list contains
+// declined charges, and payment intents with a declined confirmation, with 402 as the answer to their request. Other objects
+// fail days after a 200. The object does not show which of the two it was, so no answer can be derived from it.
 func failure(object json.RawMessage) string {
 	document := jsonpointer.Decode(object)
 	if status, _ := jsonpointer.Text(document, "/status"); status == "failed" {
@@ -75,7 +76,8 @@ func failure(object json.RawMessage) string {
 	return ""
 }
 
-// listed are the objects of the list that are wanted, made since shortly before the operation was first sent.
+// listed returns the objects of the list selected by wanted, created since clocksDiff before the operation was first sent. After
+// an error the result is nil: a part of the list proves nothing.
 func (a *Asker) listed(ctx context.Context, rec *persist.Record, wanted func(json.RawMessage) bool) (found []json.RawMessage, err error) {
 	since := rec.FirstSent
 	if since.IsZero() {
@@ -104,7 +106,7 @@ func (a *Asker) listed(ctx context.Context, rec *persist.Record, wanted func(jso
 	return nil, fmt.Errorf("reconcile: the list has more than %d pages", pagesMax)
 }
 
-// page is one page of a list.
+// page reads one page of the list at the operation's path. A page is not empty if more follow.
 func (a *Asker) page(ctx context.Context, rec *persist.Record, query url.Values) (page list, err error) {
 	got, err := a.get(ctx, rec, request.Path(rec.Target)+"?"+query.Encode())
 	if err != nil {
@@ -116,9 +118,10 @@ func (a *Asker) page(ctx context.Context, rec *persist.Record, query url.Values)
 	return page, nil
 }
 
-// Increase asks by the key itself: each list takes a filter idempotency_key, and one key makes at most one object in all of
-// Increase (https://increase.com/documentation/idempotency-keys). The values at same, such as "/amount", must be equal in
-// request and object, since the key may have been used for another one. An operation that is held as a mismatch stays so.
+// Increase returns a Func for Increase. It asks by the key itself: each list has a filter idempotency_key, and one key makes at
+// most one object in all of Increase (https://increase.com/documentation/idempotency-keys). The values at same, such as
+// "/amount", must be equal in request and object, since the key may have been used for another request. An operation held
+// as a mismatch stays held.
 func (a Asker) Increase(same ...string) Func {
 	ref := &profile.Reference{}
 	for _, pointer := range same {
@@ -139,9 +142,9 @@ func (a Asker) Increase(same ...string) Func {
 	}
 }
 
-// GoCardless fetches the resource that the last answer names, which the key made: links.conflicting_resource_id of a 409
-// with reason idempotent_creation_conflict (github.com/gocardless/gocardless-nodejs). An operation whose last answer is
-// another one is left held: GoCardless has no lookup by key.
+// GoCardless returns a Func for GoCardless. It fetches the resource created under the key, named by the last answer:
+// links.conflicting_resource_id of a 409 with reason idempotent_creation_conflict (github.com/gocardless/gocardless-nodejs).
+// With any other last answer the operation stays held: GoCardless has no lookup by key.
 func (a Asker) GoCardless() Func {
 	p := profile.GoCardless()
 	return func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {

@@ -1,13 +1,13 @@
-// Package reconcile asks an API what became of operations that are held. Its functions fit oncehttp.Config.Reconcile:
+// Package reconcile asks an API for the outcome of held operations. Its functions fit oncehttp.Config.Reconcile:
 //
 //	asker := reconcile.Asker{Authorize: addAPIKey}
 //	client, err := oncehttp.Open("payments.db", oncehttp.Config{
 //		Profile: profile.StripeV1(), Authorize: addAPIKey, Reconcile: asker.Stripe("/metadata/order", "/amount", "/currency"),
 //	})
 //
-// An operation is said to have happened only if exactly one resource is found and it says what the request said. Several
-// that match, one that differs, none, and a question without a good answer leave it held: lists may be behind, so that
-// finding nothing proves nothing, and nobody here ever says "absent".
+// An operation counts as happened only if exactly one resource is found and its values are those of the request. Several
+// resources, another value, no resource, and a failed question leave it held. Lists may lag behind, so an empty list
+// proves nothing: these functions never conclude that an operation is absent.
 //
 // The questions are GETs at the operation's own origin, with the recorded headers and without the key. No redirect is
 // followed.
@@ -30,16 +30,17 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Func is what oncehttp.Config.Reconcile takes. Where it knows nothing, its Resolution changes nothing. Its errors say why it
-// could not ask, or why the object that it found settles nothing, and hold no body and no credential.
+// Func is the type of oncehttp.Config.Reconcile. The zero Resolution means that nothing is known and leaves the operation held.
+// An error is the reason for a failed question, or for not trusting the object found; it contains no body and no credential,
+// and leaves the operation held. A Func of this package is safe for concurrent use if its Asker is.
 type Func = func(context.Context, persist.Record) (oncehttp.Resolution, error)
 
-// Asker sends the questions. It is safe for concurrent use if its fields are. The zero value asks without credentials.
+// Asker sends the questions. It is safe for concurrent use if its fields are. The zero value sends no credentials.
 type Asker struct {
 	_ struct{}
-	// Client sends. Its CheckRedirect is not asked. Zero: a client of its own with a time limit of 30 s for each question.
+	// Client sends the requests. Its CheckRedirect is not used. Nil: a client with a time limit of 30 s for each question.
 	Client *http.Client
-	// Authorize adds the credentials to each question, which is not sent if it fails. Zero: none are added.
+	// Authorize adds the credentials to each request; after its error the request is not sent. Nil: none are added.
 	Authorize func(*http.Request) error
 }
 
@@ -48,7 +49,7 @@ const (
 	answerBytesMax  = 8 << 20
 )
 
-// get asks at a path of the operation's origin.
+// get sends a GET for a path at the operation's origin; see send. A record without a target is an error.
 func (a *Asker) get(ctx context.Context, rec *persist.Record, path string) (body []byte, err error) {
 	get, target := request.Get(rec, path)
 	if target == nil {
@@ -57,7 +58,8 @@ func (a *Asker) get(ctx context.Context, rec *persist.Record, path string) (body
 	return a.send(ctx, &get, target)
 }
 
-// send sends the question, and returns the body of a 2xx. Any other answer is an error, and so is one that broke off.
+// send sends the GET of get, a record made by package request, to target, and returns the decoded body of a 2xx. Any other
+// status is a *statusError; an answer that broke off or is too long is an error.
 func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) (body []byte, err error) {
 	client := http.Client{Timeout: questionTimeout}
 	if a.Client != nil {
@@ -66,7 +68,7 @@ func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) 
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	req := request.New(ctx, get, target, request.Credentials{})
 	req.Header.Del("Content-Type")
-	req.Header.Del("Accept-Encoding") // else net/http leaves the answer compressed
+	req.Header.Del("Accept-Encoding") // so that net/http decompresses the answer
 	if a.Authorize != nil {
 		if err := a.Authorize(req); err != nil {
 			return nil, fmt.Errorf("reconcile: from Authorize: %w", err)
@@ -75,7 +77,7 @@ func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) 
 	resp, err := client.Do(req)
 	if err != nil {
 		var ue *url.Error
-		if errors.As(err, &ue) { // which repeats the query
+		if errors.As(err, &ue) { // its text repeats the query
 			err = ue.Err
 		}
 		return nil, fmt.Errorf("reconcile: %w", err)
@@ -93,24 +95,24 @@ func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) 
 	return textOf(resp.Header, body)
 }
 
-// textOf is a body without its content coding, which a server may use although nobody asked for it.
+// textOf returns a body without its content coding, which a server may use unasked.
 func textOf(h http.Header, body []byte) ([]byte, error) {
-	text, all := coding.Decode(h, body, true, answerBytesMax)
-	if !all {
+	text, complete := coding.Decode(h, body, true, answerBytesMax)
+	if !complete {
 		return nil, fmt.Errorf("reconcile: the answer cannot be decoded, or has more than %d bytes then", answerBytesMax)
 	}
 	return text, nil
 }
 
-// statusError is an answer that is no 2xx.
+// statusError is the error of an answer other than 2xx.
 type statusError struct{ status int }
 
-// Error is the status.
+// Error returns the status in words.
 func (e *statusError) Error() string {
 	return fmt.Sprintf("reconcile: answered %d %s", e.status, http.StatusText(e.status))
 }
 
-// happened says so, with the resource as the answer of later calls.
+// happened returns the resolution of an operation that happened; the resource, a body in JSON, answers later calls.
 func happened(body []byte, note string) oncehttp.Resolution {
 	return oncehttp.Resolution{
 		Effect: oncehttp.EffectHappened, Note: note,
@@ -118,8 +120,9 @@ func happened(body []byte, note string) oncehttp.Resolution {
 	}
 }
 
-// ByReference asks by the profile's own lookup, Profile.Reference: by the order number or whatever names the order in the
-// request. A profile without one, and a request without the number, leave the operation held.
+// ByReference returns a Func that asks by the profile's own lookup, Profile.Reference: by an order number or another
+// reference in the request. It copies p, which must not be nil. A profile without a Reference, and a request without the number, leave
+// the operation held.
 func (a Asker) ByReference(p *profile.Profile) Func {
 	p = p.Clone() // the caller may change its own
 	return func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
@@ -139,7 +142,7 @@ func (a Asker) ByReference(p *profile.Profile) Func {
 	}
 }
 
-// judge holds what was found to the request.
+// judge compares the resource in body with the request by ref. It returns happened if they are equal, else the zero Resolution.
 func judge(rec *persist.Record, ref *profile.Reference, body []byte, note string) oncehttp.Resolution {
 	fields := request.FieldsOf(rec.Header, rec.Body)
 	if classify.ByReference(&profile.Profile{Reference: ref}, fields.Value, classify.Answer{Status: http.StatusOK, Body: body, Whole: true}) != classify.FindingSame {

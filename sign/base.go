@@ -14,8 +14,9 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// signatureBase is the text that is signed (RFC 9421 section 2.5): a line for each covered component, and one for the
-// parameters.
+// signatureBase returns the signed text (RFC 9421 section 2.5): a line for each covered component of input, and one for its
+// parameters. An error: the request lacks a component, or input has one that this package does not support, twice, or with
+// a line feed or a character outside ASCII in its value.
 func signatureBase(req *http.Request, input httpsfv.InnerList) (string, error) {
 	var b strings.Builder
 	var names []string
@@ -46,7 +47,8 @@ func signatureBase(req *http.Request, input httpsfv.InnerList) (string, error) {
 	return base, nil
 }
 
-// component is the value of a derived component (RFC 9421 section 2.2) or of a header (section 2.1).
+// component returns the value of a derived component (RFC 9421 section 2.2) or of a header (section 2.1), whose lines are
+// joined by commas. An unknown name, and a header that the request lacks, are errors.
 func component(req *http.Request, name string) (string, error) {
 	if err := knownComponent(name); err != nil {
 		return "", err
@@ -69,7 +71,7 @@ func component(req *http.Request, name string) (string, error) {
 	}
 	lines := req.Header.Values(name)
 	if name == "content-length" && len(lines) == 0 && req.ContentLength >= 0 {
-		lines = []string{strconv.FormatInt(req.ContentLength, 10)} // net/http's client writes it from there
+		lines = []string{strconv.FormatInt(req.ContentLength, 10)} // net/http's client writes the header from it
 	}
 	if len(lines) == 0 {
 		return "", fmt.Errorf("the request has no header %s, which the signature has to cover", name)
@@ -81,7 +83,7 @@ func component(req *http.Request, name string) (string, error) {
 	return strings.Join(values, ", "), nil
 }
 
-// knownComponent returns an error unless the name is one of component's, or one of a header in lower case.
+// knownComponent returns an error unless the name is a derived component of component, or a header's name in lower case.
 func knownComponent(name string) error {
 	derived := []string{"@method", "@target-uri", "@authority", "@scheme", "@request-target", "@path", "@query"}
 	switch {
@@ -97,15 +99,15 @@ func knownComponent(name string) error {
 	return nil
 }
 
-// contentDigest is the field Content-Digest of a body (RFC 9530 section 2).
+// contentDigest returns the value of Content-Digest for a body (RFC 9530 section 2), with SHA-256.
 func contentDigest(body []byte) string {
 	sum := sha256.Sum256(body)
 	text, _ := field("sha-256", httpsfv.NewItem(sum[:])) // a digest can always be spelled
 	return text
 }
 
-// checkDigest holds a field Content-Digest to a body: SHA-256 or SHA-512 has to be there, and whichever is has to be the
-// body's. Other algorithms count for nothing; RFC 9530 section 5 calls them insecure.
+// checkDigest compares the lines of Content-Digest with a body. SHA-256 or SHA-512 is required, and each of them present must
+// match. Other algorithms are ignored; RFC 9530 section 5 calls them insecure.
 func checkDigest(lines []string, body []byte) error {
 	digests, err := httpsfv.UnmarshalDictionary(lines)
 	if err != nil {

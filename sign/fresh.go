@@ -10,32 +10,31 @@ import (
 	"github.com/oncehttp/oncehttp/internal/eventsign"
 )
 
-// What a verifier refuses; its errors match one of these. Their texts name what is wrong, and hold no signature, secret
-// or body.
+// The errors of a verifier; errors.Is finds one of them. Their texts contain no signature, secret or body.
 var (
-	// ErrSignature is a signature that is missing, malformed, made by another key, or made over another request; also one that
-	// could not be checked, since the secret of HMACFunc could not be had.
+	// ErrSignature is the error of a signature that is missing, malformed, by another key, or for another request; also of one
+	// that could not be checked, since HMACFunc gave no secret.
 	ErrSignature = eventsign.ErrSignature
-	// ErrTime is a signature that is too old, too far in the future, or past its own end.
+	// ErrTime is the error of a signature that is too old, too far in the future, or expired.
 	ErrTime = eventsign.ErrTime
-	// ErrReplayed is a nonce that was accepted before: a request that is played again; also a new nonce for which there is no
-	// room, so that it could not be recognised later.
+	// ErrReplayed is the error of a nonce that was accepted before, in a replayed request; also of a new nonce beyond
+	// Freshness.MaxNonces, since it could not be recognised later.
 	ErrReplayed = errors.New("sign: the signature was used before")
 )
 
-// Verify checks the signature of a request that has arrived, whose body was read already: nil if it is good. It is safe
-// for concurrent use, and refuses a nonce that it has accepted before, so that a good request is good once. Its errors
-// match [ErrSignature], [ErrTime] or [ErrReplayed]; answer each with 401.
+// Verify checks the signature of an incoming request; body is its whole body, already read. nil: it is good, and its nonce is
+// used up, so that the same request is refused the next time. It is safe for concurrent use. Its errors match
+// [ErrSignature], [ErrTime] or [ErrReplayed]; answer each with 401.
 type Verify = func(req *http.Request, body []byte) error
 
-// Freshness is how long a signature may be used. The zero value is five minutes, as most APIs have it.
+// Freshness bounds the age of signatures. The zero value is five minutes, as at most APIs.
 type Freshness struct {
 	_ struct{}
-	// MaxAge is how far a signature's timestamp may lie behind the verifier's clock, and ahead of it. A nonce is
-	// remembered for as long as its signature is accepted, at least. Zero: 5 min.
+	// MaxAge is the greatest difference between a signature's timestamp and the verifier's clock, in either direction. A
+	// nonce is remembered at least while its signature would be accepted. Zero: 5 min; negative: an error.
 	MaxAge time.Duration
-	// MaxNonces bounds how many nonces are remembered at once; while there are so many, every signature is refused.
-	// Zero: 1,000,000.
+	// MaxNonces bounds the number of nonces remembered at once; while there are so many, every signature is refused.
+	// Zero: 1,000,000; negative: an error.
 	MaxNonces int
 }
 
@@ -45,17 +44,19 @@ const (
 	nonceBytesMax    = 256
 )
 
-// nonces remembers what was accepted, in two generations. Each lasts as long as a signature can be accepted at most:
-// twice MaxAge, for one whose time is MaxAge ahead. So the older one can be dropped as a whole.
+// nonces keeps the accepted nonces in two generations. Each lasts twice MaxAge, the longest time for which a signature can
+// be accepted (from MaxAge ahead of the clock to MaxAge behind it). So the older one can be dropped as a whole. It is safe
+// for concurrent use.
 type nonces struct {
 	maxAge time.Duration
 	max    int
 
 	mu           sync.Mutex
-	began        time.Time // the younger generation
+	began        time.Time // of the younger generation; zero: there is none yet
 	young, older map[string]struct{}
 }
 
+// newNonces fills in the defaults of f; negative values are errors.
 func newNonces(f Freshness) (*nonces, error) {
 	if f.MaxAge < 0 || f.MaxNonces < 0 {
 		return nil, fmt.Errorf("sign: a MaxAge of %v or a MaxNonces of %d is negative", f.MaxAge, f.MaxNonces)
@@ -70,8 +71,8 @@ func newNonces(f Freshness) (*nonces, error) {
 	return n, nil
 }
 
-// accept holds a timestamp to the clock, and accepts a nonce once. Call it last: a nonce of a request that is refused must
-// not be used up. Both are done under one lock, so that no nonce is forgotten between them.
+// accept checks a timestamp by the clock, and uses up a nonce of 1 to nonceBytesMax bytes. Call it after all other checks: a
+// refused request must not use up its nonce. One lock covers both steps, so that no nonce is forgotten between them.
 func (n *nonces) accept(nonce string, at time.Time) error {
 	if nonce == "" || len(nonce) > nonceBytesMax {
 		return fmt.Errorf("%w: its nonce is empty or longer than %d bytes", ErrSignature, nonceBytesMax)
@@ -95,7 +96,7 @@ func (n *nonces) accept(nonce string, at time.Time) error {
 	return nil
 }
 
-// age drops what no accepted signature can have any more. The lock is held.
+// age drops the nonces that no acceptable signature can have any more. The lock is held.
 func (n *nonces) age() {
 	lifetime := 2 * n.maxAge
 	switch passed := time.Since(n.began); {

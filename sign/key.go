@@ -17,7 +17,7 @@ import (
 	"math/big"
 )
 
-// Algorithm is how a text is signed, by its name in the registry of RFC 9421 section 6.2.2.
+// Algorithm is the name of a signature algorithm in the registry of RFC 9421 section 6.2.2.
 type Algorithm string
 
 // The algorithms (RFC 9421 section 3.3).
@@ -29,28 +29,28 @@ const (
 	RSAPKCS1SHA256  Algorithm = "rsa-v1_5-sha256"   // RSASSA-PKCS1-v1_5
 )
 
-// Key signs, verifies, or does both. It is safe for concurrent use and may be copied. It prints as its algorithm. The
-// zero value does neither, and every function that is given it says so.
+// Key signs, verifies, or does both. It is safe for concurrent use and may be copied. It prints as its algorithm. The zero
+// value does neither, and every function here refuses it.
 type Key struct {
 	algorithm Algorithm
-	// Functions, since fmt prints what a struct holds where its methods cannot be called, but not what a function holds.
-	sign   func(text []byte) ([]byte, error)
-	verify func(text, signature []byte) error
+	// Functions hide the secret: fmt prints the fields of a struct if it cannot call its methods.
+	sign   func(text []byte) ([]byte, error)  // nil: the key only verifies
+	verify func(text, signature []byte) error // errWrong for a bad signature; nil in the zero Key
 }
 
-// Algorithm is the key's; "" of the zero Key.
+// Algorithm returns the key's algorithm; "" for the zero Key.
 func (k Key) Algorithm() Algorithm { return k.algorithm }
 
-// String is the key's algorithm, such as "sign.Key(ed25519)".
+// String returns the key's algorithm, such as "sign.Key(ed25519)".
 func (k Key) String() string { return fmt.Sprintf("sign.Key(%s)", string(k.algorithm)) }
 
 // GoString is [Key.String].
 func (k Key) GoString() string { return k.String() }
 
-// errWrong is a signature that is not the key's over the text.
+// errWrong is the error of a signature that is not the key's for the text.
 var errWrong = errors.New("it does not match")
 
-// HMAC is a shared secret, of which it keeps a copy. It signs and verifies. An empty secret gives the zero Key.
+// HMAC returns a Key with a copy of the shared secret. It signs and verifies. An empty secret gives the zero Key.
 func HMAC(secret []byte) Key {
 	if len(secret) == 0 {
 		return Key{}
@@ -59,9 +59,9 @@ func HMAC(secret []byte) Key {
 	return HMACFunc(func() ([]byte, error) { return own, nil })
 }
 
-// HMACFunc is a shared secret that secret gives for each signature, so that it can be replaced while a program runs.
-// secret must be safe for concurrent use. Its error ends the attempt, or the check, and errors.Is finds it; an empty secret is an
-// error too. A nil secret gives the zero Key.
+// HMACFunc returns a Key that calls secret for each signature, so that the secret can be replaced while a program runs. It
+// signs and verifies. secret must be safe for concurrent use. Its error ends the attempt, or the check, and errors.Is
+// finds it; an empty secret is an error, too. A nil secret gives the zero Key.
 func HMACFunc(secret func() ([]byte, error)) Key {
 	if secret == nil {
 		return Key{}
@@ -87,8 +87,8 @@ func HMACFunc(secret func() ([]byte, error)) Key {
 	}}
 }
 
-// PrivateKey is a private key, or a device that holds one. It signs and verifies. It is an error if algorithm is none
-// of this package's, or not one of the signer's kind of key; HMAC has no private key.
+// PrivateKey returns a Key for a private key, or for a device with one. It signs and verifies. signer must be safe for
+// concurrent use. A nil signer, and an algorithm that is unknown or does not fit the kind of key, are errors.
 func PrivateKey(algorithm Algorithm, signer crypto.Signer) (Key, error) {
 	if signer == nil {
 		return Key{}, errors.New("sign: no private key")
@@ -111,8 +111,8 @@ func PrivateKey(algorithm Algorithm, signer crypto.Signer) (Key, error) {
 	return key, nil
 }
 
-// PublicKey is a public key: *[rsa.PublicKey], *[ecdsa.PublicKey] or [ed25519.PublicKey]. It only verifies. It is an
-// error if algorithm is none of this package's, or not one of this kind of key.
+// PublicKey returns a Key for a public key: *[rsa.PublicKey], *[ecdsa.PublicKey] or [ed25519.PublicKey]. It only verifies.
+// An algorithm that is unknown or does not fit the kind of key is an error.
 func PublicKey(algorithm Algorithm, public crypto.PublicKey) (Key, error) {
 	verify := verifierFor(algorithm, public)
 	if verify == nil {
@@ -126,7 +126,7 @@ func PublicKey(algorithm Algorithm, public crypto.PublicKey) (Key, error) {
 	}}, nil
 }
 
-// verifierFor returns what checks a signature; nil if the key is not one of the algorithm's.
+// verifierFor returns the check of a signature; nil if the key does not fit the algorithm.
 func verifierFor(algorithm Algorithm, public crypto.PublicKey) func(text, signature []byte) bool {
 	switch key := public.(type) {
 	case ed25519.PublicKey:
@@ -145,6 +145,7 @@ func verifierFor(algorithm Algorithm, public crypto.PublicKey) func(text, signat
 	return nil
 }
 
+// verifyRSA reports whether the signature is good. algorithm is one of the two RSA ones.
 func verifyRSA(key *rsa.PublicKey, algorithm Algorithm, text, signature []byte) bool {
 	digest, options := digestFor(algorithm, text)
 	if pss, ok := options.(*rsa.PSSOptions); ok {
@@ -153,7 +154,7 @@ func verifyRSA(key *rsa.PublicKey, algorithm Algorithm, text, signature []byte) 
 	return rsa.VerifyPKCS1v15(key, options.HashFunc(), digest, signature) == nil
 }
 
-// digestFor returns what a [crypto.Signer] signs for a text, and how.
+// digestFor returns the arguments of a [crypto.Signer] for a text; Ed25519 signs the text itself.
 func digestFor(algorithm Algorithm, text []byte) ([]byte, crypto.SignerOpts) {
 	switch algorithm {
 	case Ed25519: // takes the text itself
@@ -170,7 +171,7 @@ func digestFor(algorithm Algorithm, text []byte) ([]byte, crypto.SignerOpts) {
 // pointBytes is the length of r and of s of P-256.
 const pointBytes = 32
 
-// fixedFromDER turns the ASN.1 form of a signature into r and s of 32 bytes each (RFC 9421 section 3.3.4).
+// fixedFromDER converts a P-256 signature from ASN.1 to r and s of 32 bytes each (RFC 9421 section 3.3.4).
 func fixedFromDER(der []byte) ([]byte, error) {
 	var pair struct{ R, S *big.Int }
 	rest, err := asn1.Unmarshal(der, &pair)
@@ -183,8 +184,10 @@ func fixedFromDER(der []byte) ([]byte, error) {
 	return fixed, nil
 }
 
+// fits reports whether n can be r or s of P-256. n is not nil.
 func fits(n *big.Int) bool { return n.Sign() > 0 && n.BitLen() <= 8*pointBytes }
 
+// verifyFixed reports whether a signature in the form of fixedFromDER is good; any other length is not.
 func verifyFixed(key *ecdsa.PublicKey, text, signature []byte) bool {
 	if len(signature) != 2*pointBytes {
 		return false

@@ -21,6 +21,7 @@ const (
 	Base64                 // RFC 4648 section 4, with padding
 )
 
+// encode returns b as text.
 func (e Encoding) encode(b []byte) string {
 	if e == Base64 {
 		return base64.StdEncoding.EncodeToString(b)
@@ -28,6 +29,7 @@ func (e Encoding) encode(b []byte) string {
 	return hex.EncodeToString(b)
 }
 
+// decode is the inverse of encode; hexadecimal digits may be of either case.
 func (e Encoding) decode(text string) ([]byte, error) {
 	if e == Base64 {
 		return base64.StdEncoding.Strict().DecodeString(text)
@@ -35,53 +37,53 @@ func (e Encoding) decode(text string) ([]byte, error) {
 	return hex.DecodeString(text)
 }
 
-// Layout is a signature as one API lays it out. Both sides of it are the methods [Layout.Authorize] and
-// [Layout.Verifier]. The zero value is not usable: Key, Text and Headers are required.
+// Layout describes one API's own form of signatures; [Layout.Authorize] and [Layout.Verifier] are its two sides. The zero
+// value is not usable: Key, Text and Headers are required.
 type Layout struct {
 	_ struct{}
 	// Key signs and verifies: see [HMAC], [HMACFunc], [PrivateKey] and [PublicKey].
 	Key Key
-	// Text is what is signed. In it
+	// Text is the template of the signed text. In it
 	//
 	//	{method}     is the method
 	//	{authority}  the host in lower case, with its port unless that is the scheme's own
-	//	{path}       the path as it is sent, "/" at least
-	//	{query}      the query as it is sent, without its question mark
-	//	{target}     path and query as they are sent, with the question mark between
+	//	{path}       the path as sent, "/" at least
+	//	{query}      the query as sent, without its question mark
+	//	{target}     path and query as sent, with the question mark between
 	//	{timestamp}  the time of the attempt in the unit of Unit, since 1970
 	//	{nonce}      32 hexadecimal digits, of 128 random bits made for the attempt
-	//	{key}        the idempotency key, byte for byte as it is sent; empty where there is none
+	//	{key}        the idempotency key, byte for byte as sent; empty if there is none
 	//	{body}       the body
-	//	{digest}     SHA-256 of the body, spelled as Digest says
-	//
-	// It must hold {timestamp}, one of {body} and {digest}, and {key} unless KeyElsewhere says otherwise. Separate them,
-	// best by line feeds, which only the body can hold: without a separator two different requests can have one text.
+	//	{digest}     SHA-256 of the body, in the encoding Digest
+	// It must contain {timestamp}, one of {body} and {digest}, and (except with KeyElsewhere) {key}. Separate them, best by
+	// line feeds, since only the body can contain those: without a separator two different requests can have one text.
 	Text string
 	// Headers are set on each attempt, by name. In their values, {timestamp}, {nonce} and {digest} are as in Text, and
-	// {signature} is the signature, spelled as Encoding says. {signature} must be in one of them, {timestamp} and {nonce}
-	// too if Text has them.
+	// {signature} is the signature in Encoding. One of them must contain {signature}, and {timestamp} and {nonce} if Text
+	// does.
 	Headers map[string]string
-	// KeyHeader is the header of the idempotency key, as the profile has it. It is never set here. Zero:
+	// KeyHeader is the header of the idempotency key, that of the profile. It is only read here. Zero:
 	// [DefaultKeyHeader].
 	KeyHeader string
-	// KeyElsewhere allows a Text without {key}: of APIs whose key is in the body or the query, which Text covers, or
-	// whose signature does not cover it. In the latter case who has captured a request can send it under another key.
+	// KeyElsewhere allows a Text without {key}: for APIs with the key in the body or the query, as far as Text covers
+	// them, and for APIs with signatures that do not cover the key. In the latter case an attacker can send a captured
+	// request under another key.
 	KeyElsewhere bool
-	// Encoding spells {signature}, Digest spells {digest}. Zero: [Hex].
+	// Encoding is that of {signature}, Digest that of {digest}. Zero: [Hex].
 	Encoding, Digest Encoding
 	// Unit is the unit of {timestamp}. Zero: time.Second.
 	Unit time.Duration
 }
 
-// layout is a Layout that was checked and read.
+// layout is a valid Layout with its defaults and parsed templates. It is not changed after read.
 type layout struct {
 	Layout
 	text    template
 	headers map[string]template
 }
 
-// Authorize returns what signs a request: it sets the headers of the Layout and changes nothing else. It is safe for
-// concurrent use. An error names the field of the Layout that is wrong.
+// Authorize returns a function that signs a request: it sets the headers of the Layout and changes nothing else. The
+// function is safe for concurrent use. An error names the wrong field of the Layout.
 func (l Layout) Authorize() (func(*http.Request) error, error) {
 	if l.Key.sign == nil {
 		return nil, errors.New("sign: Layout.Key cannot sign: it is empty or public")
@@ -93,8 +95,8 @@ func (l Layout) Authorize() (func(*http.Request) error, error) {
 	return own.authorize, nil
 }
 
-// Verifier returns what checks the signatures of the Layout. Text must hold {nonce}, since without one an honest retry
-// cannot be told from a request that is played again. An error names the field that is wrong.
+// Verifier returns the check of the Layout's signatures. Text must contain {nonce}, since only a nonce distinguishes an honest
+// retry from a replayed request. An error names the wrong field.
 func (l Layout) Verifier(f Freshness) (Verify, error) {
 	if l.Key.verify == nil {
 		return nil, errors.New("sign: Layout.Key cannot verify: it is empty")
@@ -119,7 +121,7 @@ func (l Layout) Verifier(f Freshness) (Verify, error) {
 	}, nil
 }
 
-// read checks the fields, fills in the defaults, and reads the templates.
+// read checks the fields other than Key, fills in the defaults, and parses the templates.
 func (l Layout) read() (*layout, error) {
 	if l.KeyHeader == "" {
 		l.KeyHeader = DefaultKeyHeader
@@ -145,6 +147,7 @@ func (l Layout) read() (*layout, error) {
 	return own, own.readHeaders()
 }
 
+// readHeaders parses the templates of the headers.
 func (l *layout) readHeaders() error {
 	found := map[string]bool{}
 	for name, value := range l.Headers {
@@ -171,6 +174,7 @@ func (l *layout) readHeaders() error {
 	return nil
 }
 
+// authorize signs a request with the present time and a new nonce, and sets the headers. After an error no header is set.
 func (l *layout) authorize(req *http.Request) error {
 	body, err := bodyOf(req)
 	if err != nil {
@@ -198,7 +202,7 @@ func (l *layout) authorize(req *http.Request) error {
 	return nil
 }
 
-// signed is the text that is signed for a request. values has timestamp and nonce, and gets the rest.
+// signed returns the text to sign for a request. values holds timestamp and nonce; signed adds the rest.
 func (l *layout) signed(req *http.Request, body []byte, values map[string]string) (string, error) {
 	if l.text.has("key") {
 		key, err := keyOf(req, l.KeyHeader)
@@ -214,7 +218,8 @@ func (l *layout) signed(req *http.Request, body []byte, values map[string]string
 	return l.text.fill(values), nil
 }
 
-// check holds the signature of a request that has arrived to its text, and returns nonce and time.
+// check verifies the signature of an incoming request, without its freshness, and returns its nonce and time. An error does not
+// name the signature; the caller wraps it.
 func (l *layout) check(req *http.Request, body []byte) (nonce string, at time.Time, err error) {
 	given := map[string]string{}
 	for name, t := range l.headers {

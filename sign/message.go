@@ -11,40 +11,38 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Message is an HTTP Message Signature (RFC 9421) on requests. Both sides of it are the methods [Message.Authorize] and
-// [Message.Verifier]. The zero value is not usable: Key is required.
+// Message describes HTTP Message Signatures (RFC 9421) of requests; [Message.Authorize] and [Message.Verifier] are its two
+// sides. The zero value is not usable: Key is required.
 //
-// Whatever Components says, the signature covers the header of the idempotency key where there is one, and, where there
-// is a body, Content-Digest (RFC 9530, SHA-256) and the Content-Type that it has. Its parameters are created, nonce and alg, with keyid, tag
-// and expires where the fields below ask for them.
+// In addition to Components, the signature covers the header of the idempotency key, if there is one, and with a body
+// Content-Digest (RFC 9530, SHA-256) and the Content-Type, if there is one. Its parameters are created, nonce and alg, and
+// keyid, tag and expires by the fields below.
 type Message struct {
 	_ struct{}
 	// Key signs and verifies: see [HMAC], [HMACFunc], [PrivateKey] and [PublicKey].
 	Key Key
-	// KeyID names the key to the other side (keyid). A verifier refuses another one. Zero: there is none, and a verifier
-	// does not look at it.
+	// KeyID names the key to the other side (keyid). A verifier refuses another one. Zero: none, and a verifier ignores it.
 	KeyID string
-	// Components are what is covered besides: names of headers in lower case, and of @method, @target-uri, @authority,
-	// @scheme, @request-target, @path and @query. They take no parameters. A verifier wants all of them. A header that a
-	// request lacks is an error. Zero: @method, @authority, @path and @query.
+	// Components are the covered components: names of headers in lower case, and of @method, @target-uri, @authority,
+	// @scheme, @request-target, @path and @query, without parameters. A verifier requires all of them. A header missing in
+	// a request is an error. Nil: @method, @authority, @path and @query.
 	Components []string
-	// KeyHeader is the header of the idempotency key, as the profile has it. It is never set here. Zero:
+	// KeyHeader is the header of the idempotency key, that of the profile. It is only read here. Zero:
 	// [DefaultKeyHeader].
 	KeyHeader string
-	// KeyElsewhere allows a POST or PATCH without KeyHeader: of APIs whose key is in the body or the query. One that has
-	// the header is covered all the same.
+	// KeyElsewhere allows a POST or PATCH without KeyHeader: for APIs with the key in the body or the query. If the request
+	// has the header, it is covered all the same.
 	KeyElsewhere bool
 	// Label is the signature's name in the fields Signature-Input and Signature. Zero: "sig1".
 	Label string
-	// Tag names the application (tag). A verifier refuses another one. Zero: there is none, and a verifier does not look
-	// at it.
+	// Tag names the application (tag). A verifier refuses another one. Zero: none, and a verifier ignores it.
 	Tag string
-	// Lifetime is the time from created to expires, in whole seconds. Zero: there is no expires.
+	// Lifetime is the time from created to expires, in whole seconds. Zero: no expires.
 	Lifetime time.Duration
 }
 
-// Authorize returns what signs a request: it sets Content-Digest where there is a body, Signature-Input and Signature,
-// and changes nothing else. It is safe for concurrent use. An error names the field of the Message that is wrong.
+// Authorize returns a function that signs a request: it sets Signature-Input, Signature, and with a body Content-Digest, and
+// changes nothing else. The function is safe for concurrent use. An error names the wrong field of the Message.
 func (m Message) Authorize() (func(*http.Request) error, error) {
 	if m.Key.sign == nil {
 		return nil, errors.New("sign: Message.Key cannot sign: it is empty or public")
@@ -61,10 +59,10 @@ func (m Message) Authorize() (func(*http.Request) error, error) {
 	}, nil
 }
 
-// Verifier returns what checks such signatures, under the same label. It wants created and nonce, and refuses whatever
-// of the request has to be covered and is not. A URL without a scheme, as in a request that a server of net/http has
-// received, has that of the connection: behind a proxy that ends TLS, set URL.Scheme before, or @target-uri and @scheme
-// will not match. An error names the field of the Message that is wrong.
+// Verifier returns the check of such signatures, under the same label. It requires created and nonce, and the coverage of all
+// components that Authorize covers. The scheme of a URL without one, as in a request received by net/http, is that of the
+// connection: behind a proxy that ends TLS, set URL.Scheme before, or @target-uri and @scheme will not match. An error
+// names the wrong field of the Message.
 func (m Message) Verifier(f Freshness) (Verify, error) {
 	if m.Key.verify == nil {
 		return nil, errors.New("sign: Message.Key cannot verify: it is empty")
@@ -89,7 +87,7 @@ func (m Message) Verifier(f Freshness) (Verify, error) {
 	}, nil
 }
 
-// fill puts in the defaults and says what is wrong.
+// fill returns a copy with the defaults, or the error of the first wrong field. It does not check Key.
 func (m Message) fill() (*Message, error) {
 	if m.KeyHeader == "" {
 		m.KeyHeader = DefaultKeyHeader
@@ -125,7 +123,8 @@ func (m Message) fill() (*Message, error) {
 	return &m, nil
 }
 
-// covered is what the signature of a request has to cover: Components, then the body's digest and the key.
+// covered returns the components that the signature of a request must cover: Components, then the body's digest and type, and
+// the key. An error: the key is missing, empty or there twice.
 func (m *Message) covered(req *http.Request, hasBody bool) ([]string, error) {
 	all := slices.Clone(m.Components)
 	add := func(name string) {
@@ -136,7 +135,7 @@ func (m *Message) covered(req *http.Request, hasBody bool) ([]string, error) {
 	if hasBody {
 		add("content-digest")
 		if len(req.Header.Values("Content-Type")) > 0 {
-			add("content-type") // says what the body's bytes mean
+			add("content-type") // gives the body's bytes their meaning
 		}
 	}
 	if m.KeyElsewhere && len(req.Header.Values(m.KeyHeader)) == 0 {
@@ -149,7 +148,7 @@ func (m *Message) covered(req *http.Request, hasBody bool) ([]string, error) {
 	return all, err
 }
 
-// input is what Signature-Input says of a signature: what it covers, and its parameters.
+// input returns the member of Signature-Input: the covered components, and the parameters. An error: one cannot be written.
 func (m *Message) input(covered []string, created time.Time, nonce string) (httpsfv.InnerList, error) {
 	list := httpsfv.InnerList{Params: httpsfv.NewParams()}
 	for _, name := range covered {
@@ -171,6 +170,8 @@ func (m *Message) input(covered []string, created time.Time, nonce string) (http
 	return list, err
 }
 
+// authorize signs a request with the present time and a new nonce, and sets the headers. After an error Content-Digest may be
+// set.
 func (m *Message) authorize(req *http.Request) error {
 	body, err := bodyOf(req)
 	if err != nil {
@@ -211,7 +212,7 @@ func (m *Message) authorize(req *http.Request) error {
 	return nil
 }
 
-// field is a dictionary of one member.
+// field returns a structured-field Dictionary with one member.
 func field(label string, member httpsfv.Member) (string, error) {
 	d := httpsfv.NewDictionary()
 	d.Add(label, member)

@@ -9,14 +9,15 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// parameters are those of a signature that a verifier looks at.
+// parameters holds the parameters of a signature that a verifier uses.
 type parameters struct {
-	created, expires *int64 // seconds since 1970; expires may be nil: there is none
+	created, expires *int64 // in seconds since 1970; created is not nil, a nil expires means none
 	nonce            string
-	alg, keyid, tag  *string // nil: there is none
+	alg, keyid, tag  *string // nil: none
 }
 
-// check holds the signature of a request that has arrived to its base, and returns its parameters.
+// check verifies the signature of an incoming request, without its freshness, and returns its parameters. The result is not
+// to be used if the error is not nil.
 func (m *Message) check(req *http.Request, body []byte) (*parameters, error) {
 	input, signature, err := m.signatureOf(req)
 	if err != nil {
@@ -50,7 +51,7 @@ func (m *Message) check(req *http.Request, body []byte) (*parameters, error) {
 	return p, m.Key.verify([]byte(base), signature)
 }
 
-// signatureOf finds the label in Signature-Input and in Signature.
+// signatureOf returns the members of Label in Signature-Input and in Signature; an error if one is missing or of another type.
 func (m *Message) signatureOf(req *http.Request) (input httpsfv.InnerList, signature []byte, err error) {
 	inputs, err := httpsfv.UnmarshalDictionary(req.Header.Values("Signature-Input"))
 	if err != nil {
@@ -71,7 +72,7 @@ func (m *Message) signatureOf(req *http.Request) (input httpsfv.InnerList, signa
 	return input, signature, nil
 }
 
-// readParameters reads the parameters of a signature. A nonce and a time are required.
+// readParameters returns the parameters of a signature. created and nonce are required.
 func readParameters(params *httpsfv.Params) (*parameters, error) {
 	var p parameters
 	var nonce *string
@@ -89,7 +90,7 @@ func readParameters(params *httpsfv.Params) (*parameters, error) {
 	return &p, nil
 }
 
-// readParameter points value at a parameter; it stays nil where there is none.
+// readParameter sets *value to a copy of a parameter; it stays nil if there is none. Another type is an error.
 func readParameter[T int64 | string](params *httpsfv.Params, name string, value **T) error {
 	given, there := params.Get(name)
 	if !there {
@@ -103,7 +104,7 @@ func readParameter[T int64 | string](params *httpsfv.Params, name string, value 
 	return nil
 }
 
-// agrees holds algorithm, key and tag to what was agreed upon.
+// agrees compares alg, keyid and tag with those of the Message.
 func (m *Message) agrees(p *parameters) error {
 	switch {
 	case p.alg != nil && *p.alg != string(m.Key.algorithm):

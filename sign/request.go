@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// DefaultKeyHeader is the header of the idempotency key where none is named.
+// DefaultKeyHeader is the default header of the idempotency key.
 const DefaultKeyHeader = "Idempotency-Key"
 
-// bodyOf reads the body of an outgoing request without using it up.
+// bodyOf returns the body of an outgoing request, read by GetBody; Body stays unread. nil: there is no body.
 func bodyOf(req *http.Request) ([]byte, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, nil
@@ -35,15 +35,15 @@ func bodyOf(req *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// newNonce is 128 random bits in hexadecimal digits, 32 of them.
+// newNonce returns 128 random bits as 32 hexadecimal digits.
 func newNonce() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, says its documentation
+	_, _ = rand.Read(b[:]) // by its documentation it never fails
 	return hex.EncodeToString(b[:])
 }
 
-// keyOf is the idempotency key as the request carries it, once; "" if it carries none. Without one a POST or a PATCH is
-// an error, so that a wrong name of the header does not leave the key outside the signature.
+// keyOf returns the idempotency key in the request's header; "" if there is none. An empty or repeated header is an error, and
+// so is a POST or PATCH without it: a wrong name of the header must not leave the key outside the signature.
 func keyOf(req *http.Request, header string) (string, error) {
 	lines := req.Header.Values(header)
 	switch {
@@ -57,7 +57,7 @@ func keyOf(req *http.Request, header string) (string, error) {
 	return "", nil
 }
 
-// authority is the host of a request in lower case, without the port that is the scheme's own (RFC 9421 section 2.2.3).
+// authority returns the host of a request in lower case, without the scheme's default port (RFC 9421 section 2.2.3).
 func authority(req *http.Request) string {
 	host := req.Host
 	if host == "" {
@@ -70,7 +70,7 @@ func authority(req *http.Request) string {
 	return strings.TrimSuffix(host, ":80")
 }
 
-// scheme is that of the URL of an outgoing request, and of an incoming one that of the connection.
+// scheme returns the scheme of the request's URL, or without one (in an incoming request) that of the connection.
 func scheme(req *http.Request) string {
 	switch {
 	case req.URL.Scheme != "":
@@ -81,7 +81,7 @@ func scheme(req *http.Request) string {
 	return "http"
 }
 
-// path is the path of a request as it is sent.
+// path returns the escaped path of a request as sent, "/" at least.
 func path(req *http.Request) string {
 	if p := req.URL.EscapedPath(); p != "" {
 		return p
@@ -89,7 +89,7 @@ func path(req *http.Request) string {
 	return "/"
 }
 
-// target is path and query of a request as they are sent.
+// target returns path and query of a request as sent.
 func target(req *http.Request) string {
 	if req.URL.RawQuery == "" && !req.URL.ForceQuery {
 		return path(req)
@@ -97,7 +97,7 @@ func target(req *http.Request) string {
 	return path(req) + "?" + req.URL.RawQuery
 }
 
-// usableName reports whether a header may be set by this name.
+// usableName reports whether the name is valid for a header (a token of RFC 9110).
 func usableName(name string) bool {
 	if name == "" {
 		return false

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// part is a piece of a template: a text as it stands, or the name of a placeholder.
+// part is a piece of a template: a literal text, or the name of a placeholder.
 type part struct {
 	text, name string // one of them is empty
 }
 
-// template is a text with placeholders such as {timestamp}.
+// template is a text with placeholders such as {timestamp}, in pieces; no two literal texts follow each other.
 type template []part
 
-// parse reads a template whose placeholders are among known.
+// parse splits a text into a template. A brace that does not begin one of the known placeholders is an error.
 func parse(text string, known []string) (template, error) {
 	var t template
 	for text != "" {
@@ -41,7 +41,7 @@ func (t template) has(name string) bool {
 	return slices.ContainsFunc(t, func(p part) bool { return p.name == name })
 }
 
-// fill puts values in the places of their names.
+// fill returns the text with the values of the placeholders; a missing value is empty.
 func (t template) fill(values map[string]string) string {
 	var b strings.Builder
 	for _, p := range t {
@@ -53,7 +53,7 @@ func (t template) fill(values map[string]string) string {
 	return b.String()
 }
 
-// readable returns an error if a filled template cannot be taken apart again: two placeholders with nothing between.
+// readable returns an error if read cannot split a filled template: two placeholders follow each other.
 func (t template) readable() error {
 	for i, p := range t {
 		if i > 0 && p.name != "" && t[i-1].name != "" {
@@ -63,14 +63,15 @@ func (t template) readable() error {
 	return nil
 }
 
-// read takes a filled template apart into values. One that is in values already has to be the same again.
+// read splits a filled template into values, and adds them. The template must be readable. A text of another form, and a value
+// that differs from an existing one, are errors; some values may then have been added.
 func (t template) read(text string, values map[string]string) error {
-	errOther := errors.New("it has another form")
+	errForm := errors.New("it has another form")
 	for i, p := range t {
 		if p.name == "" {
 			rest, found := strings.CutPrefix(text, p.text)
 			if !found {
-				return errOther
+				return errForm
 			}
 			text = rest
 			continue
@@ -78,7 +79,7 @@ func (t template) read(text string, values map[string]string) error {
 		end := len(text)
 		if i+1 < len(t) {
 			if end = strings.Index(text, t[i+1].text); end < 0 {
-				return errOther
+				return errForm
 			}
 		}
 		value := text[:end]
@@ -88,7 +89,7 @@ func (t template) read(text string, values map[string]string) error {
 		values[p.name], text = value, text[end:]
 	}
 	if text != "" {
-		return errOther
+		return errForm
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
-// Command side is one checkout of oncehttp under load, for the -against flag of
-// bench. It uses only what every version has: Open, DoKey, NewScope and Close. It
-// reads one line for each burst (workers, duration, URL) from standard input, and
-// answers each with one line of JSON. It ends with its input.
+// Command side puts one checkout of oncehttp under load, for the -against flag of
+// bench. It uses only functions of every version: Open, DoKey, NewScope and Close.
+// It reads one line for each burst (workers, duration, URL) from standard input,
+// and answers each with one line of JSON. It ends with its input.
 //
 //	side JOURNAL
 package main
@@ -24,12 +24,12 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// burst is what came of one burst.
+// burst holds the figures of one burst.
 type burst struct {
 	Rate   float64 // operations per second
-	P50    float64 // of one operation, in microseconds
+	P50    float64 // the median time of an operation, in microseconds
 	Allocs float64 // per operation, net/http included
-	Error  string
+	Error  string  // of the first operation that failed; empty: none, and the figures count
 }
 
 func main() {
@@ -39,6 +39,7 @@ func main() {
 	}
 }
 
+// serve is the command; it returns at the end of standard input, or at the first bad line.
 func serve() error {
 	if len(os.Args) != 2 {
 		return errors.New("usage: side JOURNAL")
@@ -68,7 +69,7 @@ func serve() error {
 			return err
 		}
 		b := load(client, operations, workers, d, words[2])
-		operations += 1 << 24
+		operations += 1 << 24 // more than one burst can do
 		if err := json.NewEncoder(os.Stdout).Encode(b); err != nil {
 			return err
 		}
@@ -76,8 +77,8 @@ func serve() error {
 	return lines.Err()
 }
 
-// load has workers do operations one after another for as long as told. The keys
-// are numbered from first on.
+// load lets workers do operations one after another for the time d. The keys are
+// numbered from first on. A failed operation ends its worker.
 func load(client *oncehttp.Client, first, workers int, d time.Duration, url string) burst {
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -111,7 +112,7 @@ func load(client *oncehttp.Client, first, workers int, d time.Duration, url stri
 	}
 }
 
-// pay is one operation, its answer read to the end.
+// pay does operation n, and reads its answer to the end. Any status but 201 is an error.
 func pay(client *oncehttp.Client, url string, n int) error {
 	body := fmt.Sprintf(`{"amount":4200,"currency":"eur","order":"%d","note":"as agreed"}`, n)
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))

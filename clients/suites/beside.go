@@ -15,15 +15,17 @@ import (
 	"sync"
 )
 
-// beside is a server that the tests of an SDK talk to, on loopback.
+// beside is a server on loopback for the tests of an SDK.
 type beside struct {
-	module string // with its version: a command
-	args   []string
-	says   string // the line in which it says its address begins so
-	port   string // the environment variable by which the tests learn its port
+	module string   // a command, with its version: for go install
+	args   []string // of the command
+	says   string   // the beginning of the line of output that ends with its address
+	port   string   // the environment variable for its port, read by the tests
 }
 
-// start builds and starts the server, and puts its port into the environment of this process. stop ends it.
+// start builds the server into the folder work, starts it, and puts its port into the
+// environment of this process. The caller must call stop, which kills it; after an error stop
+// is nil, and nothing runs.
 func (b *beside) start(ctx context.Context, work string) (stop func(), err error) {
 	install := exec.CommandContext(ctx, "go", "install", b.module)
 	install.Env = append(os.Environ(), "GOBIN="+work, "GOFLAGS=", "GOWORK=off")
@@ -60,7 +62,8 @@ func (b *beside) start(ctx context.Context, work string) (stop func(), err error
 	return stop, nil
 }
 
-// listens reads the server's output up to its address, and returns the port.
+// listens reads the server's output up to its address, and returns the port. It fails if the
+// output ends before.
 func (b *beside) listens(lines *bufio.Reader) (string, error) {
 	for {
 		line, err := lines.ReadString('\n')

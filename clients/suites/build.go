@@ -15,16 +15,18 @@ import (
 	"strings"
 )
 
-// tests are the test binaries of one SDK.
+// tests holds the test binaries of one SDK.
 type tests struct {
 	suite    suite
-	dir      string   // of the copy
-	binaries string   // the folder of the binaries: one folder for each package, as in dir
-	packages []string // with tests, relative to dir
-	unbuilt  string   // go test's complaints
+	dir      string   // of the copy of the SDK
+	binaries string   // the folder of the binaries, with a folder for each package as in dir
+	packages []string // the packages with tests, relative to dir
+	unbuilt  string   // output of go test if a package could not be built; "": all were
 }
 
-// build downloads the SDK, copies it below work and builds its tests.
+// build downloads the SDK, copies it below work, and builds its tests against the overlay of
+// the standard library. An earlier copy is removed. Packages that cannot be built are no
+// error: see tests.unbuilt.
 func build(ctx context.Context, s suite, overlay, work string) (*tests, error) {
 	t := &tests{suite: s, dir: filepath.Join(work, s.name, "src"), binaries: filepath.Join(work, s.name, "bin")}
 	if err := os.RemoveAll(filepath.Join(work, s.name)); err != nil {
@@ -58,7 +60,7 @@ func build(ctx context.Context, s suite, overlay, work string) (*tests, error) {
 	return t, ctx.Err()
 }
 
-// command runs in the copy, and may change its go.mod.
+// command returns a command that runs in the copy. It may change the copy's go.mod.
 func (t *tests) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = t.dir
@@ -69,6 +71,7 @@ func (t *tests) command(ctx context.Context, name string, args ...string) *exec.
 // module is one answer of go mod download.
 type module struct{ Path, Version, Dir, Error string }
 
+// download puts a module into the module cache and returns its place there.
 func download(ctx context.Context, name string) (m module, err error) {
 	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", name).Output()
 	if err := json.Unmarshal(out, &m); err != nil {
@@ -80,7 +83,8 @@ func download(ctx context.Context, name string) (m module, err error) {
 	return m, err
 }
 
-// copyModule copies a module from the cache, where nothing can be written.
+// copyModule copies a module from the cache, which is read-only, to a folder without it, with
+// files that can be written.
 func copyModule(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -110,7 +114,8 @@ func copyModule(to, from string) error {
 	})
 }
 
-// require makes the copy depend on this module and on oncehttp, as they stand here. What it replaced by folders comes from the proxy.
+// require makes the copy depend on this module and on oncehttp as they are in this checkout.
+// Modules that the SDK replaces by its own folders come from the proxy.
 func (t *tests) require(ctx context.Context) error {
 	var gomod struct {
 		Go      string
@@ -144,7 +149,8 @@ func (t *tests) require(ctx context.Context) error {
 	return run(t.command(ctx, "go", args...))
 }
 
-// install adds a test file to each package with tests, which puts us beneath.
+// install lists the packages with tests in t.packages, and adds a test file to each that
+// installs package beneath.
 func (t *tests) install(ctx context.Context) error {
 	list := t.command(ctx, "go", "list", "-e", "-f", "{{.Dir}}\t{{.Name}}\t{{len .TestGoFiles}}{{len .XTestGoFiles}}", "./...")
 	var complaints bytes.Buffer
@@ -176,7 +182,7 @@ func (t *tests) install(ctx context.Context) error {
 	return nil
 }
 
-// run runs a command. Its error has the output.
+// run runs a command. Its error includes the output.
 func run(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v: %w: %s", cmd.Args, err, out)
@@ -184,10 +190,11 @@ func run(cmd *exec.Cmd) error {
 	return nil
 }
 
-// keepCommand is the first argument of this program where go test calls it with a test binary.
+// keepCommand is the first argument of this program when go test calls it with a test binary.
 const keepCommand = "keep-binary"
 
-// keep is called by go test in place of a test binary, in its package's folder, and moves it to the same folder below binaries.
+// keep moves a test binary below binaries, to the same folder as its package. go test calls it
+// in the package's folder, in place of the binary.
 func keep(binaries, binary string) error {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -206,5 +213,5 @@ func keep(binaries, binary string) error {
 
 const binaryName = "suite.test"
 
-// binary is the test binary of a package.
+// binary returns the path of a package's test binary, which exists only if it was built.
 func (t *tests) binary(rel string) string { return filepath.Join(t.binaries, rel, binaryName) }

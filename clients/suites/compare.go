@@ -17,24 +17,25 @@ import (
 // report is the result of a suite.
 type report struct {
 	suite    suite
-	packages int
-	unbuilt  string
-	took     time.Duration
+	packages int           // with tests
+	unbuilt  string        // as tests.unbuilt
+	took     time.Duration // with the build
 	modes    []*modeReport
 }
 
-// modeReport is its result with one Config.
+// modeReport is the result of a suite with one Config. "Us" is oncehttp beneath the clients.
 type modeReport struct {
 	mode     string
-	counted  int   // tests that pass without us
-	begun    int64 // operations
-	failed   map[string]*result
-	unsteady []string // that failed with us once in two runs
-	excepted []string
-	unused   []exception // that are none
+	counted  int                // tests that pass twice without us
+	begun    int64              // operations of oncehttp
+	failed   map[string]*result // counted tests that failed twice with us, by package and name
+	unsteady []string           // counted tests that failed once in two runs with us
+	excepted []string           // expected failures
+	unused   []exception        // expected failures that passed
 }
 
-// runSuite builds a suite and runs it in each mode.
+// runSuite builds a suite and runs it in each mode. Failures of tests are in the report; an
+// error means that the suite could not be run.
 func runSuite(ctx context.Context, s suite, overlay string, o options) (*report, error) {
 	begun := time.Now()
 	note("%s: building", s.name)
@@ -76,10 +77,11 @@ func runSuite(ctx context.Context, s suite, overlay string, o options) (*report,
 	return r, nil
 }
 
-// patience bounds the time of the tests of a package.
+// patience bounds one run of a package's tests.
 const patience = 100 * time.Second
 
-// runPackage runs the tests of a package twice as they are, and in each mode; there once more where something fails.
+// runPackage runs the tests of a package twice without us, then in each mode, and adds the
+// results. Only tests that pass both times count.
 func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
 	steady := map[string]bool{}
 	begun := time.Now()
@@ -104,6 +106,8 @@ func (r *report) runPackage(ctx context.Context, t *tests, rel string) error {
 	return nil
 }
 
+// runPackage runs the tests of a package with us, and once more if a counted one fails. steady
+// holds the tests by name; those with true count.
 func (m *modeReport) runPackage(ctx context.Context, t *tests, rel string, steady map[string]bool, limit time.Duration) error {
 	failed := map[string]int{}
 	var last results
@@ -140,7 +144,7 @@ func (m *modeReport) runPackage(ctx context.Context, t *tests, rel string, stead
 	return nil
 }
 
-// except takes out the failures that the documentation tells of.
+// except takes the failures that the documentation names out of failed.
 func (m *modeReport) except(exceptions []exception) {
 	for _, e := range exceptions {
 		if e.mode != "" && e.mode != m.mode {
@@ -163,7 +167,7 @@ func (m *modeReport) except(exceptions []exception) {
 
 const tableHead = "| SDK | Config | packages | tests | operations | fail newly | unsteady | exceptions | time |\n|---|---|---|---|---|---|---|---|---|\n"
 
-// rows are the lines of the table.
+// rows returns the lines of the table, one for each mode.
 func (r *report) rows() (rows []string) {
 	for _, m := range r.modes {
 		config := "as advised"
@@ -179,7 +183,9 @@ func (r *report) rows() (rows []string) {
 	return rows
 }
 
-// newly returns an error for each test that fails newly, each exception that is none, and for packages that were not built.
+// newly returns an error for each new failure, each unused exception, and for packages that
+// were not built or have no counted test. verbose adds the output of the tests. It prints
+// unsteady tests.
 func (r *report) newly(verbose bool) (errs []error) {
 	for _, m := range r.modes {
 		for _, name := range slices.Sorted(maps.Keys(m.failed)) {
@@ -206,7 +212,7 @@ func (r *report) newly(verbose bool) (errs []error) {
 	return errs
 }
 
-// note says on stderr how far it is.
+// note prints a line of progress on stderr.
 func note(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }

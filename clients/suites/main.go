@@ -1,13 +1,15 @@
-// Suites runs the own tests of other people's SDKs with oncehttp beneath every http.Client in them.
+// Suites runs the tests of other SDKs with oncehttp beneath every http.Client in them.
 //
 //	go run .                       # all of them: about an hour
 //	go run . -only stripe,oauth2   # these
 //
-// Each SDK is downloaded at its pinned version, copied into a temporary folder, and built once. Its tests run four times: twice as
-// they are, with the zero Config, and with the Config that docs/clients.md gives, unless that is the zero one. A test counts if it passes both times as it is. The program fails
-// where such a test fails with us, twice, and is not among the exceptions.
+// Each SDK is downloaded at its pinned version, copied into a temporary folder, and built once.
+// Its tests run twice unchanged, then with the zero Config, and with the Config of
+// docs/clients.md unless that is the zero one. A test counts if it passes both times unchanged.
+// The program fails if such a test fails twice with oncehttp and is not among the exceptions.
 //
-// The copy of net/http that they are built with asks a hook for the transport of each client, and the copy of net connects to loopback only.
+// The SDKs are built with a changed net/http, which asks a hook for the transport of each client,
+// and a changed net, which connects to loopback only.
 package main
 
 import (
@@ -22,6 +24,7 @@ import (
 	"strings"
 )
 
+// main runs the suites. As the -exec program of go test it only keeps a test binary.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -36,6 +39,7 @@ func main() {
 	exit(runAll(ctx, options{only: split(*only), modes: split(*modes), work: *work, verbose: *verbose}))
 }
 
+// exit ends the program, with status 1 and a line on stderr for an error.
 func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "suites:", err)
@@ -44,17 +48,20 @@ func exit(err error) {
 	os.Exit(0)
 }
 
+// split returns the parts of a list with commas; none for an empty one.
 func split(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }
 
+// options are the flags.
 type options struct {
-	only, modes []string
-	work        string
-	verbose     bool
+	only, modes []string // names; empty: all
+	work        string   // a folder to keep; "": a temporary one
+	verbose     bool     // with the output of failed tests
 }
 
-// runAll runs the suites and prints the table.
+// runAll runs the suites and prints the table. Its error joins the new failures of all suites;
+// one suite that cannot be run does not stop the others.
 func runAll(ctx context.Context, o options) error {
 	chosen, err := choose(o.only)
 	if err != nil {
@@ -90,7 +97,7 @@ func runAll(ctx context.Context, o options) error {
 	return errors.Join(failed...)
 }
 
-// choose returns the suites of these names, all for none.
+// choose returns the suites with these names; all if there are no names.
 func choose(names []string) (chosen []suite, err error) {
 	all := suites()
 	if len(names) == 0 {

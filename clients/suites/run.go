@@ -24,18 +24,20 @@ const (
 
 // result is the end of one test.
 type result struct {
-	status string
+	status string // pass, fail or "skip"; "": the test did not end
 	output string
 }
 
-// results are those of a package by the names of the tests.
+// results holds the results of a package, by the names of the tests.
 type results map[string]*result
 
-// restartsMax bounds how often a package is started again without the tests in which it crashed.
+// restartsMax bounds the starts of a package's tests, each without the tests that crashed
+// before.
 const restartsMax = 6
 
-// run runs the tests of a package in a mode. Where the binary ends early, by a panic or its timeout, the tests in which it was count as failed,
-// and the others run once more without them.
+// run runs the tests of a package in a mode; "" is without oncehttp. If the binary ends early,
+// by a panic or its timeout, its open tests count as failed, and the others run again without
+// them, restartsMax starts in all.
 func (t *tests) run(ctx context.Context, rel, mode string, timeout time.Duration) (results, error) {
 	all := results{}
 	var crashed []string
@@ -64,16 +66,18 @@ func (t *tests) run(ctx context.Context, rel, mode string, timeout time.Duration
 	return all, nil
 }
 
-// start runs the test binary of a package once, without some tests.
+// start runs the test binary of a package once, without the named tests. Results of tests that
+// did not end have an empty status. A binary without any output is an error.
 func (t *tests) start(ctx context.Context, rel, mode string, timeout time.Duration, without []string) (results, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout+30*time.Second)
 	defer cancel()
 	args := []string{"tool", "test2json", "-p", rel, t.binary(rel), "-test.v=test2json", "-test.timeout=" + timeout.String()}
 	if len(without) > 0 {
+		patterns := make([]string, len(without))
 		for i, name := range without {
-			without[i] = regexp.QuoteMeta(name)
+			patterns[i] = regexp.QuoteMeta(name)
 		}
-		args = append(args, "-test.skip=^("+strings.Join(without, "|")+")$")
+		args = append(args, "-test.skip=^("+strings.Join(patterns, "|")+")$")
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(t.dir, rel)
@@ -88,13 +92,13 @@ func (t *tests) start(ctx context.Context, rel, mode string, timeout time.Durati
 	return parse(&out)
 }
 
-// count is the file with a byte for each operation in a mode.
+// count returns the path of the file with a byte for each operation in a mode.
 func (t *tests) count(mode string) string { return filepath.Join(t.binaries, "operations-"+mode) }
 
-// nowhere is a proxy that does not listen.
+// nowhere is the address of a proxy that does not exist.
 const nowhere = "http://127.0.0.1:9"
 
-// parse reads what test2json prints.
+// parse reads the output of test2json.
 func parse(out *bytes.Buffer) (results, error) {
 	found := results{}
 	lines := bufio.NewScanner(out)

@@ -2,23 +2,24 @@ package main
 
 import "github.com/oncehttp/oncehttp/clients/suites/beneath"
 
-// suite is an SDK whose tests are run.
+// suite is an SDK with the choice of its tests.
 type suite struct {
 	name   string
-	module string // with its version
-	only   string // matches the packages, relative to the module, that are run; empty: all
-	beside *beside
-	except []exception
+	module string      // with its version
+	only   string      // a pattern for whole names of packages, relative to the module; "": all
+	beside *beside     // the server for the tests; nil: they need none
+	except []exception // expected failures
 }
 
-// exception is a test that passes without us and not with us, as the documentation says.
+// exception is a test that fails with oncehttp for a documented reason.
 type exception struct {
-	mode string // the name of the Config; empty: each
+	mode string // the name of the Config; "": each
 	test string // the top-level test, after its package relative to the module: "client.TestRetry"
-	says string // the sentence
+	says string // the sentence of docs/clients.md
 }
 
-// modes returns the names of the configurations with which the suite is run. Where the page advises the zero Config, they are one.
+// modes returns the names of the Configs for the suite: the zero one, and the advised one
+// unless that is zero, too.
 func (s suite) modes() []string {
 	advice := beneath.Advised(s.name)
 	if advice == nil || advice.IsZero() {
@@ -27,7 +28,7 @@ func (s suite) modes() []string {
 	return []string{beneath.Zero, s.name}
 }
 
-// The page's sentences of which there are exceptions.
+// The sentences of the page behind the exceptions.
 const (
 	inDoubt    = "An operation whose answer left a doubt is not sent again: a retry of the SDK's own gets ErrOutcomeUnknown."
 	redirected = "A redirect that would have an operation sent again elsewhere is ErrRedirected, and no question to CheckRedirect."
@@ -35,7 +36,7 @@ const (
 	unknownKey = "With `profile.None()` a key is refused: for an API that takes keys at some endpoints, write a profile."
 )
 
-// suites returns the SDKs. All of their versions are pinned.
+// suites returns the SDKs, with pinned versions.
 func suites() []suite {
 	return []suite{
 		{name: "anthropic", module: "github.com/anthropics/anthropic-sdk-go@v1.84.0"},

@@ -10,12 +10,14 @@ import (
 	"strings"
 )
 
-// patch changes a file of the standard library: after must stand in it exactly once, and is followed by insert.
+// patch is a change of a file of the standard library: insert is added behind after, which
+// must occur exactly once.
 type patch struct {
 	file, after, insert string
 }
 
-// patches let a hook choose the transport of each http.Client, and keep connections and questions to name servers on this machine.
+// patches lists the changes of the standard library: a hook for the transport of each
+// http.Client, and no connection or DNS query beyond this machine.
 func patches() []patch {
 	return []patch{
 		{"net/http/client.go", "func (c *Client) transport() RoundTripper {\n", `	if OncehttpBeneath != nil {
@@ -45,7 +47,8 @@ func patches() []patch {
 	}
 }
 
-// patchStandard writes the changed files of the standard library into dir, and returns the file for go test -overlay.
+// patchStandard writes the changed files of the standard library into dir, and returns the
+// path of the file for go test -overlay. It fails if a patch does not fit this version of Go.
 func patchStandard(ctx context.Context, dir string) (overlay string, err error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -80,7 +83,7 @@ func patchStandard(ctx context.Context, dir string) (overlay string, err error) 
 	return overlay, write(overlay, string(text))
 }
 
-// write writes a file and makes its folder.
+// write writes a file, and makes its folder.
 func write(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -5,12 +5,11 @@
 //		conformancetest.Run(t, conformancetest.Handler(mymiddleware.New))
 //	}
 //
-// Each case is a subtest, group/name, so that `go test -run
-// 'TestIdempotency/scope'` shows one group. A failed case fails its subtest, with
-// what was expected, what was seen and a curl line; a warning is logged; a case
-// that could not be judged is skipped, with the reason and the option that it needs:
-// two callers, for instance, are Options.Header and Options.As, whose Authorization
-// differs. The whole suite runs whatever -run says, unless Options.Run chooses cases.
+// Each case is a subtest, group/name: `go test -run 'TestIdempotency/scope'` shows one group. A
+// failed case fails its subtest, with the expected and the actual state, impact and fix. A
+// warning is logged. A case without a judgement is skipped, with the reason and the option that
+// it needs: for two callers, say, Options.Header and Options.As with another Authorization. The
+// flag -run does not shorten the run; Options.Run does.
 package conformancetest
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/oncehttp/oncehttp/conformance"
 )
 
-// Target is what is judged: a [Handler] or a [URL].
+// Target is the server to judge: a [Handler] or a [URL].
 type Target interface {
 	judge(ctx context.Context, o conformance.Options) (*conformance.Report, error)
 }
@@ -37,7 +36,7 @@ func (h Handler) judge(ctx context.Context, o conformance.Options) (*conformance
 	return conformance.RunHandler(ctx, h, o)
 }
 
-// URL is where a server takes operations: see [conformance.Run].
+// URL is the address for operations of a running server: see [conformance.Run].
 type URL string
 
 func (u URL) judge(ctx context.Context, o conformance.Options) (*conformance.Report, error) {
@@ -45,9 +44,9 @@ func (u URL) judge(ctx context.Context, o conformance.Options) (*conformance.Rep
 	return conformance.Run(ctx, o)
 }
 
-// Run judges the target and makes a subtest of each case. Of several options the
-// last counts; without any, the zero value is used. It returns the report, for a
-// test that wants more of it. It panics if t or the target is nil.
+// Run judges the target and makes a subtest of each case. Of several options the last counts;
+// without any, the zero value is used. An error of the run ends the test. Run returns the
+// report. It panics if t or target is nil.
 func Run(t *testing.T, target Target, options ...conformance.Options) *conformance.Report {
 	t.Helper()
 	var o conformance.Options
@@ -69,7 +68,7 @@ func Run(t *testing.T, target Target, options ...conformance.Options) *conforman
 	return rep
 }
 
-// tell gives one case's verdict to its subtest.
+// tell passes one case's verdict on to its subtest.
 func tell(t *testing.T, c *conformance.Result) {
 	switch c.Verdict {
 	case conformance.VerdictPass:
@@ -84,6 +83,7 @@ func tell(t *testing.T, c *conformance.Result) {
 	}
 }
 
+// describe returns a failed or warning result as text, one line for each part.
 func describe(c *conformance.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s) %s\n", c.Rule, c.Level, c.Odds)
@@ -100,8 +100,8 @@ func describe(c *conformance.Result) string {
 
 var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
 
-// withOptions names fields of Options in a text of the suite, in place of the flags of the
-// command that set them: "--delay-query" is "Options.DelayQuery".
+// withOptions replaces the command's flags in a text of the suite by fields of Options:
+// "--delay-query" becomes "Options.DelayQuery".
 func withOptions(text string) string {
 	return flag.ReplaceAllStringFunc(text, func(found string) string {
 		switch found {

@@ -456,7 +456,7 @@ func TestZeros(t *testing.T) {
 			}
 		}
 	}
-	if len(want) != 1+14+22 || len(zeros) != len(want) {
+	if len(want) != 1+15+22 || len(zeros) != len(want) {
 		t.Errorf("%d series, want %d", len(zeros), len(want))
 	}
 	for _, w := range want {

@@ -1,6 +1,6 @@
-// Chain is a shop that calls service A, which calls B, which calls C, over a wire
-// that loses answers; B even falls over after it has called C. Each hop derives
-// its key from the one it was called with, so each order has one effect at each.
+// Chain is a shop that calls service A, A calls B, and B calls C, over a wire with
+// lost answers; B even fails after it has called C. Each hop derives its key from
+// the key of its own request, so each order has one effect at each.
 //
 //	go run ./examples/chain
 package main
@@ -23,6 +23,7 @@ import (
 
 const orders = 20
 
+// main runs the chain with journals in a temporary folder.
 func main() {
 	dir, err := os.MkdirTemp("", "chain-")
 	if err == nil {
@@ -34,22 +35,21 @@ func main() {
 	}
 }
 
-// service is one hop. What it does itself, it does for each request that its
-// server lets through; the mock server honours keys in front of it, loses
-// answers, and keeps the count.
+// service is one hop, the handler of its mock server. The server honours keys in
+// front of it, loses answers, and counts.
 type service struct {
 	name   string
-	next   string // URL of the hop that it calls; "" for the last one
+	next   string // URL of the next hop; "" for the last one
 	client *oncehttp.Client
 	server *mockserver.Server
 
-	// falls says whether the service breaks down after the next hop has done its
-	// part, so that all of this hop is done again.
+	// falls reports whether the service fails after the next hop has answered, so
+	// that this hop must run again. nil: it never does.
 	falls func(r *http.Request) bool
 }
 
-// ServeHTTP is what a service between two others looks like. InheritKey has put the
-// key of the request into its context, bound to who sent it.
+// ServeHTTP shows a service between two others. InheritKey has put the key of the
+// request into its context, bound to the caller.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -57,13 +57,13 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	parent := oncehttp.InheritedKey(r.Context())
-	if parent == "" { // Derive would give "", which DoKey refuses
+	if parent == "" { // Derive would return "", and DoKey refuses that
 		http.Error(w, "an Idempotency-Key is required", http.StatusBadRequest)
 		return
 	}
 	if s.next != "" {
-		// The step says which of the calls this is that the request causes. A
-		// random key would be a new operation each time this handler runs.
+		// The step names this call among those that the request causes. A random
+		// key would be a new operation each time this handler runs.
 		if err := post(s.client, s.next, string(body), parent.Derive("next")); err != nil {
 			http.Error(w, "the next hop is in doubt", http.StatusServiceUnavailable) // ask again
 			return
@@ -76,11 +76,12 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-// principal is who called. In earnest it comes from authentication, so that no
-// caller can name another's keys; these three trust one network.
+// principal returns the caller. A real service takes it from authentication, so
+// that no caller can use another's keys; these three trust one network.
 func principal(*http.Request) string { return "internal" }
 
-// post sends one operation and says whether it is done.
+// post sends one operation. nil: it is done. After an error it may be sent again
+// with the same key.
 func post(client *oncehttp.Client, url, body string, key oncehttp.Key) error {
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -97,8 +98,8 @@ func post(client *oncehttp.Client, url, body string, key oncehttp.Key) error {
 	return nil
 }
 
-// run sends n orders down the chain and counts effects at each hop. Its error is
-// nil only if there was one for each order everywhere.
+// run sends n orders down the chain and counts effects at each hop. nil: there
+// was exactly one for each order at each hop. dir gets the journals.
 func run(out io.Writer, dir string, n int) error {
 	mix, err := mockserver.ParseFaults("drop-after=0.2,cut-body=0.1,drop-before=0.1,503=0.1")
 	if err != nil {
@@ -106,7 +107,7 @@ func run(out io.Writer, dir string, n int) error {
 	}
 	var chain []*service
 	next := ""
-	for i, name := range []string{"C", "B", "A"} { // from the end, as each has to know its next
+	for i, name := range []string{"C", "B", "A"} { // from the end, as each needs the URL of its next
 		s := &service{name: name, next: next}
 		if name == "B" {
 			s.falls = once()
@@ -139,14 +140,14 @@ func run(out io.Writer, dir string, n int) error {
 	return report(out, chain, n)
 }
 
-// open gives each service a journal of its own, as they are programs of their own.
+// open opens the client of a service with a journal of its own in dir, like that of a separate program.
 func open(dir, name string) (*oncehttp.Client, error) {
 	return oncehttp.Open(filepath.Join(dir, name+".db"), oncehttp.Config{Retry: oncehttp.Policy{
 		MaxAttempts: 20, MinDelay: 2 * time.Millisecond, MaxDelay: 20 * time.Millisecond,
 	}})
 }
 
-// once is true the first time that a key is seen.
+// once returns a function that is true for the first request with a key only. It is safe for concurrent use.
 func once() func(*http.Request) bool {
 	var seen sync.Map
 	return func(r *http.Request) bool {
@@ -155,7 +156,7 @@ func once() func(*http.Request) bool {
 	}
 }
 
-// report reads each server's ledger.
+// report prints each server's ledger. An error: a hop has not one effect for each of n orders.
 func report(out io.Writer, chain []*service, n int) error {
 	var wrong error
 	for _, s := range chain {

@@ -1,6 +1,5 @@
-// Package example is a server author's side of the conformance suite: a small
-// middleware that honours idempotency keys, and the ten lines of test that hold
-// it to the case book.
+// Package example shows the conformance suite to the author of a server: a small
+// middleware for idempotency keys, and the ten lines of a test against the suite.
 //
 //	go test ./examples/conformance
 package example
@@ -21,17 +20,18 @@ const (
 	keyBytesMax  = 255
 )
 
-// Idempotent honours the Idempotency-Key of POST and PATCH requests, as draft-07
-// has it. It keeps everything in memory and forgets nothing: an example, and not
-// something to run.
+// Idempotent honours the Idempotency-Key of POST and PATCH requests by draft-07.
+// It keeps everything in memory and forgets nothing: it is an example, and not for
+// use.
 func Idempotent(next http.Handler) http.Handler {
 	return &layer{next: next, records: map[string]*record{}}
 }
 
+// layer is the middleware of Idempotent.
 type layer struct {
 	next    http.Handler
-	mu      sync.Mutex
-	records map[string]*record
+	mu      sync.Mutex         // guards records, and the answers in them
+	records map[string]*record // by caller and key
 }
 
 // record is one key of one caller.
@@ -40,6 +40,7 @@ type record struct {
 	answer      *answer // nil while the request is handled
 }
 
+// ServeHTTP runs next once for each key, and answers repeats from the record.
 func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lines := r.Header.Values("Idempotency-Key")
 	if r.Method != http.MethodPost && r.Method != http.MethodPatch || len(lines) == 0 {
@@ -52,7 +53,7 @@ func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
-	if err != nil { // what has not arrived whole takes no key
+	if err != nil { // an incomplete request claims no key
 		problem(w, http.StatusBadRequest, "the body did not arrive whole")
 		return
 	}
@@ -71,25 +72,26 @@ func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// begin claims the key: nil means that it belongs to another request. Looking
-// and claiming are one step.
+// begin claims the key in one step. first: the caller holds the key, and must call
+// run. Otherwise kept is a copy of the record; nil: the key belongs to another
+// request.
 func (l *layer) begin(id string, print [sha256.Size]byte) (kept *record, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	standing := l.records[id]
-	if standing == nil {
-		standing = &record{fingerprint: print}
-		l.records[id] = standing
-		return standing, true
+	known := l.records[id]
+	if known == nil {
+		known = &record{fingerprint: print}
+		l.records[id] = known
+		return known, true
 	}
-	if standing.fingerprint != print {
+	if known.fingerprint != print {
 		return nil, false
 	}
-	return &record{answer: standing.answer}, false
+	return &record{answer: known.answer}, false
 }
 
-// run has the effect, whether or not the caller is still there, and keeps what
-// is final. Whatever happens, the key is not left claimed.
+// run runs next, even if the client leaves, and keeps a final answer. A 5xx, a 429
+// and a panic free the key again.
 func (l *layer) run(id string, claimed *record, r *http.Request, body []byte) (a *answer) {
 	request := r.Clone(context.WithoutCancel(r.Context()))
 	request.Body = io.NopCloser(bytes.NewReader(body))
@@ -111,13 +113,14 @@ func (l *layer) run(id string, claimed *record, r *http.Request, body []byte) (a
 	return a
 }
 
+// fingerprint returns a digest of target, content type and body.
 func fingerprint(r *http.Request, body []byte) [sha256.Size]byte {
 	head := fmt.Sprintf("%q %q %q", r.Method, r.URL.RequestURI(), r.Header.Get("Content-Type"))
 	return sha256.Sum256(append([]byte(head), body...))
 }
 
-// parseKey takes a bare key, or a quoted one (RFC 9651 section 3.3.3) with
-// parameters behind it, which say nothing here.
+// parseKey accepts a bare key, or a quoted one (RFC 9651 section 3.3.3) with
+// parameters, which are ignored. valid is false for any other text.
 func parseKey(line string) (key string, valid bool) {
 	key = strings.TrimSpace(line)
 	if strings.HasPrefix(key, `"`) {
@@ -131,13 +134,14 @@ func parseKey(line string) (key string, valid bool) {
 	return key, key != "" && len(key) <= keyBytesMax && !odd
 }
 
+// problem answers with an RFC 9457 problem.
 func problem(w http.ResponseWriter, status int, title string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, `{"type":"about:blank","title":%q,"status":%d}`, title, status) // nobody may be there
+	_, _ = fmt.Fprintf(w, `{"type":"about:blank","title":%q,"status":%d}`, title, status) // the client may have left
 }
 
-// answer is a response that is kept; it is the ResponseWriter of the handler.
+// answer is a kept response; it is the ResponseWriter of the handler.
 type answer struct {
 	status int
 	header http.Header
@@ -160,15 +164,16 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
+// write sends the answer. It is not changed.
 func (a *answer) write(w http.ResponseWriter) {
 	for name, values := range a.header {
 		w.Header()[name] = append(w.Header()[name], values...)
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes()) // nobody may be there
+	_, _ = w.Write(a.body.Bytes()) // the client may have left
 }
 
-// replay gives the answer again: marked, and without the first caller's cookies.
+// replay sends the answer again: marked, and without the first caller's cookies.
 func (a *answer) replay(w http.ResponseWriter) {
 	again := &answer{status: a.status, header: a.header.Clone()}
 	again.body.Write(a.body.Bytes())

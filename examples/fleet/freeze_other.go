@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// freeze and wake: there is no such thing on this system.
+// freeze and wake: this system cannot stop processes.
 func freeze(*os.Process) error { return errors.New("processes cannot be frozen on this system") }
 func wake(*os.Process) error   { return nil }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// freeze stops a process, which notices nothing of it.
+// freeze stops a process; it does not notice.
 func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
 // wake lets a frozen process go on.

@@ -1,12 +1,12 @@
 // Fleet is a shop and three workers on one PostgreSQL. The shop writes each order and its payment in one transaction,
-// and rolls one in ten back. The workers send the payments, to a server that loses answers; they are killed and frozen
-// at random. In the end the server's ledger says what really happened.
+// and rolls one in ten back. The workers send the payments, to a server with lost answers; they are killed and frozen
+// at random. At the end the server's ledger shows the real effects.
 //
 //	go run ./examples/fleet
 //	go run ./examples/fleet -orders 1000 -seed 7
 //
-// What to copy is in shop.go and worker.go. This file sets the stage, in a schema of its own, which it removes: in the
-// database that ONCEHTTP_TEST_POSTGRES names, or else on 127.0.0.1:5432.
+// Copy from shop.go and worker.go. This file sets the stage, in a schema of its own, removed at the end: in the database
+// of ONCEHTTP_TEST_POSTGRES, or else on 127.0.0.1:5432.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// address is the database.
+// address returns the URL of the database.
 func address() string {
 	if url := os.Getenv("ONCEHTTP_TEST_POSTGRES"); url != "" {
 		return url
@@ -51,7 +51,7 @@ func address() string {
 	return "postgres://postgres@127.0.0.1:5432/postgres"
 }
 
-// stage plays the whole story. Its error is nil only if every order was paid once, and nothing else.
+// stage runs everything. nil: every order was paid exactly once, and nothing else was.
 func stage(ctx context.Context, out io.Writer, args []string) (err error) {
 	flags := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	orders := flags.Int("orders", 300, "orders, one in ten of which is rolled back")
@@ -93,7 +93,7 @@ func stage(ctx context.Context, out io.Writer, args []string) (err error) {
 	return s.verdict(ctx, out, *orders, api.Ledger().Snapshot())
 }
 
-// prepare makes the schema, with the tables of the journal and the one of orders.
+// prepare creates the schema with the tables of the journal and of orders. The caller closes the pool and drops the schema.
 func prepare(ctx context.Context, schema string) (*pgxpool.Pool, error) {
 	connecting, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -108,7 +108,7 @@ func prepare(ctx context.Context, schema string) (*pgxpool.Pool, error) {
 	return db, err
 }
 
-// startAPI starts the server that takes the payments.
+// startAPI starts the server for the payments. The caller closes it.
 func startAPI(seed uint64) (*mockserver.Server, error) {
 	mix, err := mockserver.ParseFaults("drop-before=0.03,drop-after=0.1,reset-after=0.03,cut-body=0.05,409=0.05,503=0.05")
 	if err != nil {
@@ -126,11 +126,11 @@ func startAPI(seed uint64) (*mockserver.Server, error) {
 type fleet struct {
 	ctx     context.Context
 	schema  string
-	api     string // where the workers send
-	random  *rand.Rand
+	api     string     // the URL for the workers' payments
+	random  *rand.Rand // draws the faults
 	workers [3]*process
-	kills   int
-	freezes int
+	kills   int // so far
+	freezes int // so far
 }
 
 // process is one worker. It ends when its standard input does.
@@ -139,6 +139,7 @@ type process struct {
 	stdin io.Closer
 }
 
+// startFleet starts all workers. The caller must call stop.
 func startFleet(ctx context.Context, schema, api string, seed uint64) (*fleet, error) {
 	f := &fleet{ctx: ctx, schema: schema, api: api, random: rand.New(rand.NewPCG(seed, 0))}
 	for i := range f.workers {
@@ -149,7 +150,7 @@ func startFleet(ctx context.Context, schema, api string, seed uint64) (*fleet, e
 	return f, nil
 }
 
-// start starts a worker at a place.
+// start starts worker number at; the one before it must have ended.
 func (f *fleet) start(at int) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -165,10 +166,10 @@ func (f *fleet) start(at int) error {
 	return cmd.Start()
 }
 
-// strikes is how often a worker is struck while the orders come in.
+// strikes is the number of kills and freezes while the orders come in.
 const strikes = 10
 
-// strike lets the shop take orders, strikes a worker ten times meanwhile, and returns when everything is done.
+// strike lets the shop take orders, kills or freezes a worker ten times meanwhile, and returns when all payments are done.
 func (f *fleet) strike(ctx context.Context, s *shop, orders int) error {
 	taken := make(chan error, 1)
 	go func() { taken <- s.takeOrders(ctx, orders) }()
@@ -208,7 +209,7 @@ func (f *fleet) strike(ctx context.Context, s *shop, orders int) error {
 	return s.awaitPayments(ctx)
 }
 
-// stop tells the workers to stop, and waits until they have.
+// stop ends the workers in order, and waits for their end.
 func (f *fleet) stop() (err error) {
 	for _, w := range f.workers {
 		if w == nil || w.Process == nil {

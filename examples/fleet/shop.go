@@ -23,7 +23,7 @@ import (
 type shop struct {
 	db      *pgxpool.Pool
 	options postgres.Options
-	api     string // the URL of the server that takes the payments
+	api     string // the URL for the payments
 }
 
 // errDeclined makes the transaction of an order roll back.
@@ -127,8 +127,8 @@ func (s *shop) verdict(ctx context.Context, out io.Writer, taken int, ledger moc
 	return judge(out, taken, orders, ledger)
 }
 
-// judge prints the figures. taken is how many orders there would be if none was rolled back. The error is nil only if
-// each order was paid once, and nothing else was.
+// judge prints the figures. taken is the number of orders without rollbacks. nil: each order was paid exactly once, and
+// nothing else was.
 func judge(out io.Writer, taken int, orders []string, ledger mockserver.Snapshot) error {
 	lost, duplicates, paid := 0, 0, 0
 	for _, order := range orders {

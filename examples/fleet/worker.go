@@ -11,8 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
-// work is one worker: it sends what is in the journal to the server at api until it is told to stop, and then lets what is on the wire
-// come to its end.
+// work is one worker: it sends the payments of the journal to the server at api until ctx or its standard input ends, and then waits for
+// its requests on the wire.
 func work(ctx context.Context, schema, api string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// shopify is a mutation of a GraphQL API. The key is a variable of the query, which hands it to the directive @idempotent.
+// shopify is a mutation of a GraphQL API. The key is a variable of the query, for the directive @idempotent.
 func shopify() *api {
 	const query = `mutation refund($input: RefundInput!, $key: String!) { refundCreate(input: $input) @idempotent(key: $key) { refund { id } userErrors { field code message } } }`
 	type input struct {

@@ -1,8 +1,8 @@
-// Hidden calls three APIs that tell the outcome inside a 200, over a wire that loses answers: a GraphQL API as Shopify's, a
-// JSON-RPC API, and a SOAP API. Each order takes effect once at each, or is refused, and the journal tells the two apart.
+// Hidden calls three APIs with the outcome inside a 200, over a wire with lost answers: a GraphQL API like Shopify's, a
+// JSON-RPC API, and a SOAP API. Each order takes effect once at each, or is refused, and the journal shows which.
 //
-// The first two are known to a profile: its verdicts read the JSON of each 200 (shopify.json, jsonrpc.json). No verdict reads XML.
-// There the profile lets no 200 count by its status, each answer is held, and Config.Reconcile reads it.
+// For the first two a profile has verdicts about the JSON of each 200 (shopify.json, jsonrpc.json). No verdict reads XML:
+// there, by the profile, no 200 counts by its status, each answer is held, and Config.Reconcile reads it.
 //
 //	go run ./examples/hidden
 package main
@@ -36,6 +36,7 @@ const (
 //go:embed *.json
 var profiles embed.FS
 
+// main runs everything with journals in a temporary folder.
 func main() {
 	dir, err := os.MkdirTemp("", "hidden-")
 	if err == nil {
@@ -50,7 +51,7 @@ func main() {
 // api is one of the APIs: the client's part, and the part played by the mock.
 type api struct {
 	name, path, contentType string
-	// request returns the body of an order's request. The key is in it if the API has it there.
+	// request returns the body of an order's request, with the key if the API has it in the body.
 	request func(key oncehttp.Key, order, amount int) string
 	// reconcile reads the answer of a held operation; nil: the verdicts of the profile do.
 	reconcile func(context.Context, persist.Record) (oncehttp.Resolution, error)
@@ -60,6 +61,7 @@ type api struct {
 	answer   func(id int) string
 }
 
+// apis returns the three APIs.
 func apis() []*api { return []*api{shopify(), jsonRPC(), soap()} }
 
 // refusedAmount is the amount that every API refuses.
@@ -69,7 +71,7 @@ const refusedAmount = 13
 type service struct {
 	*api
 	mu   sync.Mutex
-	made int
+	made int // payments so far; mu guards it while the server runs
 }
 
 // ServeHTTP pays, or refuses. The status is 200 in both cases.
@@ -95,7 +97,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, s.answer(id)) // the client may have left
 }
 
-// faults are the faults of the first sends: lost answers, a cut one, and a request that is still being worked on when it comes again.
+// faults returns the faults of the first sends: lost answers, a cut one, and a request still in progress when it comes again.
 func faults() []mockserver.Fault {
 	return []mockserver.Fault{
 		{}, {Kind: mockserver.DropAfter}, {}, {Kind: mockserver.CutBody}, {}, {Kind: mockserver.DropBefore}, {},
@@ -103,7 +105,7 @@ func faults() []mockserver.Fault {
 	}
 }
 
-// run sends n orders to each API. The error is nil only if each order took effect once, or was refused.
+// run sends n orders to each API. nil: each order took effect exactly once, or was refused.
 func run(out io.Writer, dir string, n int) error {
 	for _, a := range apis() {
 		p, err := a.profile()
@@ -117,7 +119,7 @@ func run(out io.Writer, dir string, n int) error {
 	return nil
 }
 
-// run sends n orders to an API of this profile.
+// run sends n orders to the API, played by a mock server with profile p.
 func (a *api) run(out io.Writer, dir string, n int, p *profile.Profile) error {
 	s := &service{api: a}
 	server := mockserver.New(mockserver.Config{Profile: p, Handler: s, Script: faults()})
@@ -137,7 +139,7 @@ func (a *api) run(out io.Writer, dir string, n int, p *profile.Profile) error {
 			return err
 		}
 	}
-	for _, err := range client.Resume(context.Background()) { // reconcile is asked here
+	for _, err := range client.Resume(context.Background()) { // calls reconcile
 		if err != nil {
 			return err
 		}
@@ -153,7 +155,7 @@ func (a *api) run(out io.Writer, dir string, n int, p *profile.Profile) error {
 	return nil
 }
 
-// profile reads the file of the API.
+// profile reads the profile of the API.
 func (a *api) profile() (*profile.Profile, error) {
 	text, err := profiles.ReadFile(a.name + ".json")
 	if err != nil {
@@ -166,7 +168,7 @@ func keyOf(order int) oncehttp.Key {
 	return oncehttp.NewScope("order").Key("u1", strconv.Itoa(order))
 }
 
-// pay sends one order. A held one is no error here: Resume asks about it.
+// pay sends one order. A held one is no error with reconcile: Resume asks about it.
 func (a *api) pay(client *oncehttp.Client, url string, order int) error {
 	amount := 100 + order
 	if order == 0 { // the answer to it is not lost: a refusal settles nothing of an earlier send in doubt
@@ -187,7 +189,7 @@ func (a *api) pay(client *oncehttp.Client, url string, order int) error {
 	return resp.Body.Close()
 }
 
-// count returns the number of orders with an effect, and of those without, as the journal has them.
+// count returns the numbers of orders with an effect and without, by the journal.
 func count(client *oncehttp.Client, n int) (paid, refused int, err error) {
 	for i := range n {
 		rec, err := client.Lookup(context.Background(), keyOf(i))

@@ -27,6 +27,7 @@ type order struct {
 //go:embed orders.csv
 var ordersCSV string
 
+// readOrders reads CSV with a row of names and four columns.
 func readOrders(text string) ([]order, error) {
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.FieldsPerRecord = 4
@@ -46,7 +47,7 @@ func readOrders(text string) ([]order, error) {
 }
 
 // keyOf names the operation by its business, so that this order is charged once,
-// whichever process charges it, and however often.
+// by any process and after any number of calls.
 func keyOf(o order) oncehttp.Key {
 	return oncehttp.NewScope("order").Key(o.User, o.Order)
 }
@@ -58,8 +59,9 @@ func policy() oncehttp.Policy {
 }
 
 // charge charges all orders, eight at a time. After a crash it is called again
-// with all orders: what is confirmed is answered from the journal, and what is in
-// doubt goes on with its key and its bytes. It returns where the answers came from.
+// with all orders: confirmed ones are answered from the journal, and those in
+// doubt go on with their keys and bytes. It returns the number of answers by
+// source, and one of the errors.
 func charge(client *oncehttp.Client, url string, orders []order) (map[oncehttp.Source]int, error) {
 	var (
 		mu      sync.Mutex
@@ -89,6 +91,7 @@ func charge(client *oncehttp.Client, url string, orders []order) (map[oncehttp.S
 	return sources, failed
 }
 
+// chargeOne charges one order. Any status but 201 is an error.
 func chargeOne(client *oncehttp.Client, url string, o order) (oncehttp.Source, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
@@ -105,7 +108,7 @@ func chargeOne(client *oncehttp.Client, url string, o order) (oncehttp.Source, e
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusCreated { // such as a declined card's 402: final, too
+	if err == nil && resp.StatusCode != http.StatusCreated { // final, too: such as a declined card's 402
 		err = fmt.Errorf("order %s: %s: %s", o.Order, resp.Status, answer)
 	}
 	return oncehttp.ResultOf(resp).Source, err

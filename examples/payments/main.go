@@ -1,11 +1,11 @@
-// Payments charges 200 orders against a server that loses answers, cuts bodies
-// and says 409 and 503; it is killed half-way, starts again, and then asks the
-// server's ledger what really happened.
+// Payments charges 200 orders at a server that loses answers, cuts bodies and
+// says 409 and 503; it is killed half-way, starts again, and then compares the
+// orders with the server's ledger.
 //
 //	go run ./examples/payments
 //
-// What to copy is in charge.go. This file sets the stage: a process with the
-// mock server starts three processes that charge, one after the other.
+// Copy from charge.go. This file sets the stage: a process with the mock server
+// starts three charging processes, one after the other.
 package main
 
 import (
@@ -39,9 +39,8 @@ func main() {
 	}
 }
 
-// child is a process that charges. If dieAt is not zero it kills itself, as the
-// kernel would, with that answer in its hands: the server has acted, and the
-// journal does not know yet.
+// child is a charging process. It kills itself at answer number dieAt (0: never),
+// as the kernel would: the server has acted, and the journal does not know yet.
 func child(out io.Writer, url, journal, dieAt string) error {
 	orders, err := readOrders(ordersCSV)
 	if err != nil {
@@ -69,7 +68,7 @@ func child(out io.Writer, url, journal, dieAt string) error {
 	return errors.Join(err, client.Close())
 }
 
-// die is kill -9: nothing is flushed, closed or deferred.
+// die ends the process as kill -9 does: nothing is flushed, closed or deferred.
 func die() {
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = self.Kill()
@@ -77,7 +76,7 @@ func die() {
 	select {} // until the signal is here
 }
 
-// parent is the stage. Its error is nil only if every order took effect once.
+// parent runs everything. nil: every order took effect exactly once.
 func parent(ctx context.Context, out io.Writer) error {
 	orders, err := readOrders(ordersCSV)
 	if err != nil {
@@ -113,7 +112,8 @@ func parent(ctx context.Context, out io.Writer) error {
 	return verdict(out, orders, end)
 }
 
-// play runs the three processes and returns the ledger at the end.
+// play runs the three processes and returns the ledger at the end. An error: a
+// run did not go as expected.
 func play(out io.Writer, orders []order, ledger *mockserver.Ledger, run func(dieAt int) error) (end mockserver.Snapshot, err error) {
 	fmt.Fprintf(out, "charging %d orders; the server loses answers, cuts bodies and says 409 and 503\n", len(orders))
 	fmt.Fprintln(out, "run 1: kill -9 half-way")
@@ -140,7 +140,8 @@ func play(out io.Writer, orders []order, ledger *mockserver.Ledger, run func(die
 	return end, nil
 }
 
-// verdict counts, in the server's own ledger, how often each order took effect.
+// verdict counts the effects of each order in the server's own ledger. An error:
+// an order has not exactly one.
 func verdict(out io.Writer, orders []order, ledger mockserver.Snapshot) error {
 	duplicates, losses, ours := 0, 0, 0
 	for _, o := range orders {

@@ -1,7 +1,7 @@
 // Sdk is stripe-go on top of oncehttp: every POST of the SDK is in the journal,
-// with the SDK's own key, before it is sent. It talks to stripe-mock, which it
-// starts by itself. openai.go and slack.go have the lines for an SDK made by Stainless and for
-// one whose API knows no keys.
+// with the SDK's own key, before it is sent. It starts stripe-mock as the server.
+// capture.go makes an intent of a call; openai.go and slack.go have the lines for an
+// SDK made by Stainless, and for one of an API without keys.
 //
 //	cd examples/sdk && go run .
 package main
@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -34,21 +35,21 @@ func main() {
 	}
 }
 
-// config is what Stripe needs. A service that resumes after a crash sets
-// Authorize too, as no journal keeps the secret key.
+// config returns the Config for Stripe. A service that resumes after a crash sets
+// Authorize, too, as no journal keeps the secret key.
 func config() oncehttp.Config { return oncehttp.Config{Profile: profile.StripeV1()} }
 
-// newStripe is all there is to do: the SDK gets our http.Client, and leaves the
-// retries to it. Leave URL out for the real API.
-func newStripe(client *oncehttp.Client, url, secret string) *stripe.Client {
+// newStripe returns an SDK that sends with hc and leaves the retries to it. Leave URL out for the real API.
+func newStripe(hc *http.Client, url, secret string) *stripe.Client {
 	return stripe.NewClient(secret, stripe.WithBackends(stripe.NewBackendsWithConfig(&stripe.BackendConfig{
-		HTTPClient:        client.StandardClient(),
+		HTTPClient:        hc,
 		MaxNetworkRetries: stripe.Int64(0),
 		URL:               stripe.String(url),
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // its errors are returned, too
 	})))
 }
 
+// run makes a payment, reads it, and makes a wrong one. dir gets the journal and stripe-mock.
 func run(ctx context.Context, out io.Writer, dir string) error {
 	mock, err := startMock(ctx, dir)
 	if err != nil {
@@ -60,11 +61,11 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 		return err
 	}
 	defer client.Close()
-	sc := newStripe(client, mock.url, "sk_test_123")
+	sc := newStripe(client.StandardClient(), mock.url, "sk_test_123")
 
 	params := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(4200), Currency: stripe.String("eur")}
-	// Without it the SDK makes a fresh key for each call, and a call that is made again
-	// after an error is a second payment.
+	// Without it the SDK makes a new key for each call, and a repeated call after an
+	// error is a second payment.
 	params.SetIdempotencyKey(string(oncehttp.NewScope("order").Key("uid123", "order456")))
 	intent, err := sc.V1PaymentIntents.Create(ctx, params)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 
 // mock is a stripe-mock in a process of its own, on loopback.
 type mock struct {
-	url  string
-	stop func()
+	url  string // without a slash at its end
+	stop func() // ends the process; to be called once
 }
 
-// startMock builds the stripe-mock that go.mod names as a tool, and starts it. The
-// program is put into dir.
+// startMock builds stripe-mock, a tool of go.mod, into dir and starts it. The
+// process also ends with ctx.
 func startMock(ctx context.Context, dir string) (*mock, error) {
 	program := filepath.Join(dir, "stripe-mock.exe") // a name that all systems start
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/stripe/stripe-mock")
-	if said, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building stripe-mock, which has to be done in examples/sdk: %w\n%s", err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building stripe-mock, which has to be done in examples/sdk: %w\n%s", err, output)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	// Without an address for HTTPS it would listen on a fixed port of all interfaces.
@@ -55,7 +55,7 @@ func startMock(ctx context.Context, dir string) (*mock, error) {
 	return &mock{url: "http://" + address, stop: stop}, nil
 }
 
-// listening reads what stripe-mock says until it says where it listens.
+// listening reads stripe-mock's output up to the line with its address, and returns the address.
 func listening(lines *bufio.Reader) (string, error) {
 	for {
 		line, err := lines.ReadString('\n')

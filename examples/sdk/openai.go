@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// newOpenAI is an SDK that Stainless makes: the zero Config does, and a call is an operation where it is given a key, as in
+// newOpenAI returns an SDK made by Stainless: the zero Config is enough, and a call with a key is an operation, as with
 // option.WithHeader("Idempotency-Key", key).
 func newOpenAI(client *oncehttp.Client, url, secret string) openai.Client {
 	return openai.NewClient(option.WithAPIKey(secret), option.WithBaseURL(url), option.WithHTTPClient(client.StandardClient()), option.WithMaxRetries(0))

@@ -35,6 +35,7 @@ func TestStripe(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, string){
 		"objects": testObjects, "errors": testErrors, "cut after the send": testCut, "always cut": testAlwaysCut,
 		"no server": testNoServer, "restart": testRestart, "died": testDied,
+		"captured": testCaptured,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +85,7 @@ func open(t *testing.T, path, url, secret string, change func(*oncehttp.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{newStripe(once, url, secret), once, journal}
+	b := &bench{newStripe(once.StandardClient(), url, secret), once, journal}
 	t.Cleanup(func() { b.close(t) })
 	return b
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// slackConfig is for an API that knows no keys: a message is an operation, which is sent once, and held where its answer leaves a doubt. Slack's
-// reads are POSTs, too, so that Writes alone would name them.
+// slackConfig is for an API without keys: a message is an operation, sent once, and held in case of doubt. Slack's reads are POSTs, too:
+// Writes alone would make them operations.
 func slackConfig() oncehttp.Config {
 	chat := func(req *http.Request) bool { return oncehttp.Writes(req) && strings.Contains(req.URL.Path, "/chat.") }
 	return oncehttp.Config{Profile: profile.None(), Operation: chat}
 }
 
-// newSlack is an SDK of such an API. It repeats nothing by itself.
+// newSlack returns an SDK of such an API. It repeats nothing by itself.
 func newSlack(client *oncehttp.Client, url, token string) *slack.Client {
 	return slack.New(token, slack.OptionAPIURL(url), slack.OptionHTTPClient(client.StandardClient()))
 }

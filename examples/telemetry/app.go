@@ -39,7 +39,7 @@ type app struct {
 	orders map[string]string // state of each payment by order, in place of a table
 }
 
-// newApp returns an app on a journal file, with the global providers.
+// newApp returns an app on a journal file, with the global providers. api is the URL of the payments. The caller must call close.
 func newApp(file, api string, log *slog.Logger) (*app, error) {
 	a := &app{api: api, tracer: otel.Tracer(scope), orders: map[string]string{}}
 	if err := a.makeMetrics(); err != nil {
@@ -70,7 +70,7 @@ func newApp(file, api string, log *slog.Logger) (*app, error) {
 	return a, nil
 }
 
-// makeMetrics makes the metric of the application itself.
+// makeMetrics registers the application's own metric.
 func (a *app) makeMetrics() (err error) {
 	a.workers, err = otel.Meter(scope).Int64UpDownCounter("payments.workers", metric.WithUnit("{worker}"), metric.WithDescription("Loops of Run under way."))
 	return err
@@ -109,7 +109,7 @@ func (a *app) work(ctx context.Context) error {
 	return a.client.Run(ctx)
 }
 
-// result writes the result of a payment. After an error the result comes again.
+// result is Config.OnResult: it stores the result of a payment. After an error it would be called again.
 func (a *app) result(_ context.Context, rec persist.Record) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,12 +1,12 @@
-// Telemetry is a service that takes orders and pays for them, with its metrics at /metrics for Prometheus. The server that it pays at loses
-// answers and says 503. It prints how many orders are paid, and warnings; with -v its spans as JSON, and its whole log.
+// Telemetry is a service that takes orders and pays for them, with its metrics at /metrics for Prometheus. The server for the payments loses
+// answers and says 503. It prints the number of paid orders, and warnings; with -v its spans as JSON, and its whole log.
 //
 //	cd examples/telemetry && go run .            # until interrupted
 //	curl http://127.0.0.1:9464/metrics
 //	go run . -v                                  # a line of JSON for each span
 //
-// What to copy is in telemetry.go and app.go; alert rules are in rules.yaml, and a dashboard for Grafana in dashboard.json. This file sets the
-// stage: the server, a journal in a temporary folder, and a customer who orders five times a second.
+// Copy from telemetry.go and app.go; alert rules are in rules.yaml, and a dashboard for Grafana in dashboard.json. This file sets the
+// stage: the server, a journal in a temporary folder, and a customer with five orders a second.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// stage runs everything until ctx ends. say gets a few lines for a person, and ready the URL of the service.
+// stage runs everything until ctx ends. say gets a few lines for a person; ready is called once with the URL of the service.
 func stage(ctx context.Context, address string, traces io.Writer, log *slog.Logger, say io.Writer, ready func(url string)) (err error) {
 	metrics, shutdown, err := setUp(traces)
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *app) sayOrders(ctx context.Context, say io.Writer) {
 	}
 }
 
-// order is the customer.
+// order is the customer: it posts an order every 200 ms until ctx ends.
 func order(ctx context.Context, url string) {
 	for n := 1; ctx.Err() == nil; n++ {
 		resp, err := http.Post(url+"/orders", "application/json", strings.NewReader(fmt.Sprintf(`{"id":"%d","amount":4200}`, n)))

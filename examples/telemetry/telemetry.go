@@ -19,8 +19,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// setUp sets the global providers of OpenTelemetry: traces go to out, and metrics to the handler of GET /metrics. Call shutdown in the end, so
-// that the last spans are written.
+// setUp sets the global providers of OpenTelemetry: traces go to out, and metrics to the handler of GET /metrics. Call shutdown at the end: it
+// writes the last spans.
 func setUp(out io.Writer) (metrics http.Handler, shutdown func(context.Context) error, err error) {
 	spans, err := stdouttrace.New(stdouttrace.WithWriter(out))
 	if err != nil {

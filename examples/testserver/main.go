@@ -1,5 +1,5 @@
 // A payment service to try oncehttp check on: go run ./examples/testserver PORT [first|right].
-// first is the design that articles teach; right is what is left after the check.
+// first is the usual design of articles; right is the design after the check.
 // server.py and server.mjs are the same; docs/test-your-server.md goes through them.
 package main
 
@@ -26,20 +26,22 @@ type answer struct {
 
 // shop has the effects, and the records of keys.
 type shop struct {
-	layer   func(s *shop, key string, r *request) answer
-	mu      sync.Mutex
-	effects []string
+	layer   func(s *shop, key string, r *request) answer // first or right
+	mu      sync.Mutex                                   // guards effects and records
+	effects []string                                     // the reference of each
 	records map[string]*record
 }
 
+// record is one key.
 type record struct {
-	hash   [sha256.Size]byte
-	answer *answer // nil while the request is at work
+	hash   [sha256.Size]byte // of the request
+	answer *answer           // nil while the request is handled
 }
 
+// request is a request with a key; run has its effect.
 type request struct {
 	caller string
-	hash   [sha256.Size]byte
+	hash   [sha256.Size]byte // of method, target and body
 	run    func() answer
 }
 
@@ -114,7 +116,7 @@ func right(s *shop, key string, r *request) (a answer) {
 	return *known.answer
 }
 
-// settle keeps an answer, or gives the key back where the request may be tried again.
+// settle keeps the final answer of a claimed key, or frees the key after any other answer or a panic (status 0).
 func (s *shop) settle(id string, a *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,11 +147,12 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// keyed runs a request through the key layer; one without a key runs as it is.
 func (s *shop) keyed(r *http.Request) (a answer) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 1<<20))
 	keys := r.Header.Values("Idempotency-Key")
 	switch {
-	case err != nil: // what has not arrived whole claims nothing
+	case err != nil: // an incomplete request claims nothing
 		return answer{http.StatusBadRequest, map[string]any{"error": "the body did not arrive whole"}}
 	case len(keys) > 1:
 		return answer{http.StatusBadRequest, map[string]any{"error": "two keys"}}
@@ -167,6 +170,7 @@ func (s *shop) keyed(r *http.Request) (a answer) {
 	})
 }
 
+// send writes an answer as JSON.
 func send(w http.ResponseWriter, a answer) {
 	w.Header().Set("Content-Type", "application/json")
 	if a.status >= 400 {
@@ -176,10 +180,10 @@ func send(w http.ResponseWriter, a answer) {
 		w.Header().Set("Retry-After", "1")
 	}
 	w.WriteHeader(a.status)
-	_ = json.NewEncoder(w).Encode(a.body) // nobody may be there
+	_ = json.NewEncoder(w).Encode(a.body) // the client may have left
 }
 
-// newShop is a shop with the first key layer or the right one.
+// newShop returns a shop with the key layer right, or for any other name first.
 func newShop(which string) *shop {
 	s := &shop{layer: first, records: map[string]*record{}}
 	if which == "right" {

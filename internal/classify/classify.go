@@ -42,6 +42,8 @@ type Facts struct {
 	TakesHTML bool
 	// GraphQL: the request is a GraphQL operation. Errors may stand in a 200.
 	GraphQL bool
+	// MayBeGraphQL: the request has a trait of one. Only an answer in the form of GraphQL's is read so.
+	MayBeGraphQL bool
 	// Repeated: the latest answer before this one had the same status and the same body.
 	Repeated bool
 }

@@ -12,21 +12,22 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Flaw is the reason for doubt in an answer: it may come from something in front of the API, or may lack its end. The
-// zero value is FlawNone.
+// Flaw is the reason for doubt in an answer: it may come from something in front of the API, may lack its end, or may say that
+// the API failed. The zero value is FlawNone.
 type Flaw uint8
 
 // The flaws.
 const (
-	FlawNone  Flaw = iota
-	FlawPage       // an unrequested HTML document
-	FlawEmpty      // a 4xx without a body
-	FlawCut        // JSON that ends early
+	FlawNone   Flaw = iota
+	FlawPage        // an unrequested HTML document
+	FlawEmpty       // a 4xx without a body
+	FlawCut         // JSON that ends early
+	FlawErrors      // errors and no data of a GraphQL API
 )
 
 // String returns a name of the flaw for people; empty for FlawNone.
 func (f Flaw) String() string {
-	names := [...]string{"", "an HTML page", "no body", "JSON that ends early"}
+	names := [...]string{"", "an HTML page", "no body", "JSON that ends early", "errors and no data"}
 	if int(f) >= len(names) {
 		return ""
 	}
@@ -43,7 +44,7 @@ func (r *reader) success(p *profile.Profile) Verdict {
 	case len(p.Verdicts) > 0:
 		return r.byVerdicts(p)
 	case r.graphQLFailed():
-		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear}
+		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear, Flaw: FlawErrors}
 	default:
 		return Verdict{Kind: KindFinal}
 	}

@@ -60,11 +60,27 @@ func (r *reader) meets(v *profile.Verdict) bool {
 	return len(v.Equals) == 0 || slices.Contains(v.Equals, text)
 }
 
-// graphQLFailed reports whether the answer to a GraphQL request has errors and no data (GraphQL specification, section 7.1).
+// graphQLFailed reports whether the answer to a GraphQL request has errors and no data (GraphQL specification, section 7.1). If the request
+// only may be one, the answer must have nothing that the specification does not know.
 func (r *reader) graphQLFailed() bool {
-	if !r.facts.GraphQL || !r.Whole {
+	if !r.facts.GraphQL && !r.facts.MayBeGraphQL || !r.Whole {
 		return false
 	}
 	errors, _ := jsonpointer.Value(r.json(), "/errors").([]any)
-	return len(errors) > 0 && jsonpointer.Value(r.json(), "/data") == nil
+	return len(errors) > 0 && jsonpointer.Value(r.json(), "/data") == nil && (r.facts.GraphQL || graphQLOnly(r.json(), errors))
+}
+
+// graphQLOnly reports whether an answer has the members of a GraphQL response alone, and each of its errors a message.
+func graphQLOnly(answer any, errors []any) bool {
+	members, _ := answer.(map[string]any)
+	for name := range members {
+		if name != "errors" && name != "data" && name != "extensions" {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(errors, func(e any) bool {
+		members, _ := e.(map[string]any)
+		_, is := members["message"].(string)
+		return !is
+	})
 }

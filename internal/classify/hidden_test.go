@@ -92,7 +92,7 @@ func TestOutcomesInBodies(t *testing.T) {
 // TestGraphQLByShape: errors without data in the 200 of a GraphQL request are held, unless the profile's verdicts say more.
 func TestGraphQLByShape(t *testing.T) {
 	t.Parallel()
-	held := classify.Verdict{Hold: true, Reason: classify.ReasonUnclear}
+	held := classify.Verdict{Hold: true, Reason: classify.ReasonUnclear, Flaw: classify.FlawErrors}
 	for body, holds := range map[string]bool{
 		`{"errors":[{"message":"no"}]}`: true, `{"errors":[{"message":"no"}],"data":null}`: true,
 		`{"errors":[{"message":"no"}],"data":{"pay":null}}`: false, `{"errors":[],"data":null}`: false, `{"data":{"pay":{"id":1}}}`: false, `{"errors":"x"}`: false, ``: false,
@@ -112,5 +112,21 @@ func TestGraphQLByShape(t *testing.T) {
 	f.GraphQL = true
 	if got := classify.Classify(p, answer(200, `{"errors":[{"message":"no"}],"data":null}`), f); !got.Refused {
 		t.Errorf("by verdicts: %+v", got)
+	}
+}
+
+// TestGraphQLMayBe: where the request only may be GraphQL, the answer must be in GraphQL's form. That of a plain API stays a success.
+func TestGraphQLMayBe(t *testing.T) {
+	t.Parallel()
+	for body, holds := range map[string]bool{
+		`{"errors":[{"message":"no"}]}`: true, `{"errors":[{"message":"no","path":["pay"]}],"data":null,"extensions":{"cost":1}}`: true,
+		`{"errors":[{"message":"no"}],"data":{"pay":null}}`: false, `{"errors":[],"data":null}`: false, `{"errors":[{"message":"late"}],"id":"pay_1"}`: false,
+		`{"errors":[{"code":"late"}],"data":null}`: false, `{"errors":["late"]}`: false, `{"errors":[{"message":1}]}`: false, `{"errors":[{"message":"no"},{}]}`: false, `[{"errors":[{"message":"no"}]}]`: false, ``: false,
+	} {
+		f := facts(false)
+		f.MayBeGraphQL = true
+		if got := classify.Classify(profile.Draft07(), answer(200, body), f); (got.Hold && got.Flaw == classify.FlawErrors) != holds || !holds && got.Kind != classify.KindFinal {
+			t.Errorf("%s: %+v", body, got)
+		}
 	}
 }

@@ -112,7 +112,27 @@ func flagError(cmd *cobra.Command, err error) error {
 	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
 		err = fmt.Errorf("--%s %q: %w", wrong.GetFlag().Name, words.Clip(wrong.GetValue()), settings.WantedValue(wrong.GetFlag(), wrong.Unwrap()))
 	}
-	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	return fmt.Errorf("%w%s; see %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
+}
+
+// nearFlag asks for the flag that an unknown one is most likely meant as; "" if there is none.
+func nearFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return ""
+	}
+	var names []string
+	for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.InheritedFlags()} {
+		flags.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+	}
+	if near := words.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+		return " (--" + near + "?)"
+	}
+	return ""
 }
 
 // helpCommand is cobra's, except for unknown topics: they fail.

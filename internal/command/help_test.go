@@ -52,6 +52,8 @@ func TestUnknownCommand(t *testing.T) {
 	commandtest.Run(t, "help", "nosuch").Usage(t, "oncehttp: no help for nosuch; see oncehttp --help")
 	commandtest.Run(t, "journal").Usage(t, "oncehttp: journal: a command is needed; see oncehttp journal --help")
 	commandtest.Run(t, "--nope").Usage(t, "oncehttp: unknown flag: --nope; see oncehttp --help")
+	commandtest.Run(t, "batch", "a.csv", "--dryrun").Usage(t, "oncehttp: unknown flag: --dryrun (--dry-run?); see oncehttp batch --help")
+	commandtest.Run(t, "batch", "a.csv", "--worker", "2").Usage(t, "oncehttp: unknown flag: --worker (--workers?); see oncehttp batch --help")
 	commandtest.Run(t, "journal", "list", "--nope").Usage(t, "oncehttp: unknown flag: --nope; see oncehttp journal list --help")
 }
 

@@ -11,15 +11,16 @@ import (
 func TestImports(t *testing.T) {
 	t.Parallel()
 	shared := map[string][]string{
-		"words":    nil,
-		"terminal": {"words"},
-		"input":    {"terminal", "words"},
-		"place":    {"terminal", "words"},
-		"settings": {"place", "words"},
-		"results":  {"place", "terminal", "words"},
-		"session":  {"place", "results", "terminal", "words"},
-		"view":     {"results", "words"},
-		"gauges":   nil,
+		"words":     nil,
+		"terminal":  {"words"},
+		"input":     {"terminal", "words"},
+		"place":     {"terminal", "words"},
+		"settings":  {"place", "words"},
+		"results":   {"place", "terminal", "words"},
+		"forgotten": {"place", "words"},
+		"session":   {"forgotten", "place", "results", "terminal", "words"},
+		"view":      {"results", "words"},
+		"gauges":    nil,
 	}
 	families := []string{"audit", "batch", "check", "journal", "mock", "profile", "send", "work"}
 	rules := map[string][]string{}

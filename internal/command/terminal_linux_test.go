@@ -122,3 +122,22 @@ func TestQuestionOfWhatHasMoved(t *testing.T) {
 		})
 	}
 }
+
+// TestQuestionOfACopy: a batch of a renamed file, and one of the same rows under other keys, ask on a terminal. No sends nothing.
+func TestQuestionOfACopy(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+	dir := t.TempDir()
+	file := commandtest.WriteFile(t, filepath.Join(dir, "in.csv"), "id,amount\na,1\nb,2\n")
+	renamed := commandtest.WriteFile(t, filepath.Join(dir, "renamed.csv"), "id,amount\na,1\nb,2\n")
+	commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}").Want(t, terminal.ExitOK)
+	for name, args := range map[string][]string{
+		"under another name": {"batch", renamed, "--url", s.URL, "--key", "o:{id}"},
+		"under other keys":   {"batch", file, "--url", s.URL, "--key", "x:{id}"},
+	} {
+		status, out, shown := typed(t, nil, "", []string{"n"}, args...)
+		if status != terminal.ExitUsage || out != "" || !strings.Contains(shown, "[y/N]") || s.Sends.Load() != 2 {
+			t.Errorf("%s: status %d, %d sends, stdout %q, terminal %q", name, status, s.Sends.Load(), out, shown)
+		}
+	}
+}

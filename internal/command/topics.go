@@ -25,7 +25,7 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
   declined   the business said no: a 402, or what --declined names, at any status
   invalid    any other final 4xx
   rejected   nothing happened, and nothing is pending: the server refused to act
-             (401, 403, 429 ...), or nothing was sent
+             (401, 403, 429 ...), or nothing was sent; journal stuck --rejected
   mismatch   the key belongs to another request; this one took no effect
   held       in doubt, and nothing is sent until somebody settles it
   unknown    in doubt

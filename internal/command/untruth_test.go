@@ -56,8 +56,8 @@ func TestReportSaysItsFilter(t *testing.T) {
 	j := commandtest.AuditJournal(t)
 	page := j + ".html"
 	for want, args := range map[string][]string{
-		"7 operations, as of": nil,
-		"2 operations that <code>idemp:* --state pending,held</code> selects, as of": {"idemp:*", "--state", "pending,held"},
+		", all of it: 7 operations, as of":                                              nil,
+		", what <code>idemp:* --state pending,held</code> selects: 2 operations, as of": {"idemp:*", "--state", "pending,held"},
 	} {
 		commandtest.Run(t, append([]string{"journal", "report", "--journal", j, "--out", page}, args...)...).Want(t, terminal.ExitOK)
 		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), want) {

@@ -15,15 +15,13 @@ import (
 // decidesNothing names the functions of internal/operation that have a condition and no rule: they make words, or name a part of a rule that
 // stands at their callers.
 var decidesNothing = map[string]string{
-	"WantsUndo":    "a part of a person's act",
 	"isRekeyed":    "a name for two reasons",
 	"goOn":         "the step after a rule",
 	"Waited":       "the step after a rule",
 	"GlanceOf":     "a name for a state",
-	"withdrawn":    "words",
+	"Withdrawn":    "words",
 	"authorize":    "words",
 	"Err":          "words",
-	"Trouble":      "words",
 	"failOpen":     "words",
 	"standingText": "words",
 }

@@ -69,7 +69,8 @@ type Watch struct {
 	made uint64 // when the watch began
 }
 
-// End ends the watch, and reports whether a Begin is under way, or one has ended with a record since the watch began.
+// End ends the watch, and reports whether a Begin is under way, or one has ended with a record since the watch
+// began. It must be called once.
 func (w Watch) End() (begun bool) {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()

@@ -30,7 +30,8 @@ func (c *Crashes) Note(id persist.ID, until, now time.Time) {
 	c.until[id] = until
 }
 
-// makeRoom drops the operations after their time, and one more if there are none. The caller holds mu.
+// makeRoom drops the operations after their time, and then others until there is room for one more. The caller
+// holds mu.
 func (c *Crashes) makeRoom(now time.Time) {
 	for id, until := range c.until {
 		if !until.After(now) {

@@ -30,17 +30,17 @@ type Notes struct {
 	Most int
 
 	mu      sync.Mutex
-	lost    map[persist.ID]*lost
-	same    map[content][]persist.ID // of lost records under generated keys
-	alike   map[place]map[persist.ID]bool
-	recipes map[string]map[string]int // by account: of each, the number of records
-	answers map[persist.ID]answer
+	lost    map[persist.ID]*lost          // nil before the first; so are the next three
+	same    map[content][]persist.ID      // the lost records under generated keys, by content
+	alike   map[place]map[persist.ID]bool // the same records, by place
+	recipes map[string]map[string]int     // by account and recipe: the number of the same records
+	answers map[persist.ID]answer         // given to callers, and not recorded
 }
 
 // lost is a record with a possible later appearance.
 type lost struct {
-	until     time.Time
-	generated bool
+	until     time.Time // nothing of it is sent afterwards
+	generated bool      // under a generated key: only such records are in same, alike and recipes
 	owner     []persist.Credential
 	content   content
 	place     place
@@ -96,7 +96,7 @@ func (n *Notes) Shown(id persist.ID) {
 	n.forget(id)
 }
 
-// forget ends the note of a lost record. The caller holds mu.
+// forget ends the note of a lost record, in all maps. It does nothing without a note. The caller holds mu.
 func (n *Notes) forget(id persist.ID) {
 	note := n.lost[id]
 	if note == nil {
@@ -212,7 +212,8 @@ func (n *Notes) Answers() (count int, first persist.ID, cause error) {
 	return len(n.answers), first, cause
 }
 
-// Full reports whether there are too many notes to begin an operation without one: its result could not be noted.
+// Full reports whether there are too many notes to begin this operation: if its Begin failed, it could not be
+// noted. It is false for an operation with a note.
 func (n *Notes) Full(id persist.ID) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -24,7 +24,9 @@ type look[V any] struct {
 	err   error
 }
 
-// Share returns the result of a look at key begun after the call, its own or another caller's.
+// Share returns the result of a look at key begun after the call, its own or another caller's. f makes the look,
+// without a lock held; only one runs for a key at a time. The result is shared, so its users must not change it
+// without a lock. After a panic of another caller's f, err is errLookEnded.
 func (l *Looks[K, V]) Share(key K, f func() (V, error)) (V, error) {
 	l.mu.Lock()
 	if l.at == nil {
@@ -55,7 +57,8 @@ func (l *Looks[K, V]) Share(key K, f func() (V, error)) (V, error) {
 
 func newLook[V any]() *look[V] { return &look[V]{over: make(chan struct{}), err: errLookEnded} }
 
-// run makes a look, and forgets the queue if nobody waits for another.
+// run makes a look, closes own.over, and forgets the queue if no caller waits for another look. A panic of f goes
+// on.
 func (l *Looks[K, V]) run(key K, own *look[V], f func() (V, error)) (V, error) {
 	defer func() { // also after a panic
 		l.mu.Lock()

@@ -17,9 +17,9 @@ const (
 // each account those of earlier operations. The zero value is ready; it is safe for concurrent use.
 type Recipes struct {
 	mu      sync.Mutex
-	own     []string
-	overrun bool // there are more than recipesOwn
-	read    map[string][]string
+	own     []string            // of this process's operations
+	overrun bool                // there are more than recipesOwn
+	read    map[string][]string // by account: of earlier operations
 }
 
 // Use notes a recipe for operations begun from now on.
@@ -49,7 +49,8 @@ func (r *Recipes) Of(account string) (recipes []string, known bool) {
 	return recipes, known && !r.overrun
 }
 
-// Read notes the recipes of an account's operations in the journal.
+// Read notes the recipes of an account's operations in the journal, as read by the caller. More than recipesEach
+// are not kept: Of then says that they have to be read again.
 func (r *Recipes) Read(account string, recipes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

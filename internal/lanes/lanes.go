@@ -18,14 +18,14 @@ type Lanes struct {
 	limit   int           // of running operations of one origin
 	Wanted  chan struct{} // gets a value when it is time to claim more
 
-	mu      sync.Mutex
-	work    *sync.Cond // on mu: for waits in Take
-	of      map[string]*lane
-	queued  int // in all lanes
-	sending int // in all lanes
-	lent    int // in all lanes
-	share   int // of running operations of one origin, at present
-	closed  bool
+	mu      sync.Mutex       // guards the fields below, and those of each lane
+	work    *sync.Cond       // on mu: for waits in Take
+	of      map[string]*lane // by origin; only with queued, running or parked operations
+	queued  int              // in all lanes
+	sending int              // in all lanes
+	lent    int              // in all lanes
+	share   int              // the largest number of running operations of one origin, at present
+	closed  bool             // by Shut
 }
 
 // Turns bound the sends of operations at the same time.
@@ -71,14 +71,16 @@ type queuedRecord struct {
 	put time.Time
 }
 
-// New returns empty lanes.
+// New returns empty lanes for this number of workers. limit is the largest number of running operations of one
+// origin; both are at least 1.
 func New(workers, limit int) *Lanes {
 	l := &Lanes{workers: workers, limit: limit, share: limit, Wanted: make(chan struct{}, 1), of: map[string]*lane{}}
 	l.work = sync.NewCond(&l.mu)
 	return l
 }
 
-// Put queues records. The caller has asked Room before. It does not wait, and returns false after Shut.
+// Put queues records, and does not wait. The caller has asked Room before. After false, which follows Shut,
+// nothing is queued and the caller still has the records.
 func (l *Lanes) Put(records []*persist.Record) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +101,8 @@ func (l *Lanes) Put(records []*persist.Record) bool {
 	return true
 }
 
-// Take waits for a record with room to run. Done follows. more is false after Shut.
+// Take waits for a record with room to run, and counts it as running: Done must follow. more is false after Shut;
+// rec is then nil.
 func (l *Lanes) Take() (rec *persist.Record, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,8 +128,8 @@ func (l *Lanes) next() (best *lane) {
 	return best
 }
 
-// Enter implements Turns. Half of the running operations may send, so the journal writes the beginning and the end of
-// the others meanwhile.
+// Enter implements Turns. The operation was taken by Take and is not done. Half of the running operations may
+// send, so the journal writes the beginning and the end of the others meanwhile.
 func (l *Lanes) Enter(ctx context.Context, origin string) error {
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
@@ -187,7 +190,8 @@ func (l *Lanes) Leave(origin string) {
 	l.wakeNext()
 }
 
-// Done notes the end of an operation of an origin. It follows Take.
+// Done notes the end of an operation of an origin, once after each Take. It sends to Wanted if the origin should
+// get more.
 func (l *Lanes) Done(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,7 +215,8 @@ func (l *Lanes) Done(origin string) {
 // costs the journal as much as many changes, and should bring several records. The caller holds mu.
 func (l *Lanes) low(has int) bool { return 2*has <= 3*l.share }
 
-// Divide gives each of so many origins an equal share of the workers, at least one.
+// Divide gives each of so many origins an equal share of the workers, between one and the limit of New. Running
+// operations over a smaller share go on.
 func (l *Lanes) Divide(origins int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,7 +227,8 @@ func (l *Lanes) Divide(origins int) {
 	}
 }
 
-// Room returns the number of operations to claim of an origin. claimed is the number of claimed records of all origins before Put.
+// Room returns the number of operations to claim of an origin; zero if it has enough, or its workers wait for
+// functions of the user. claimed is the number of claimed records of all origins before Put.
 func (l *Lanes) Room(origin string, claimed int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +262,8 @@ func (l *Lanes) Active(but map[string][]string) (n int) {
 	return n
 }
 
-// Shut ends all waits. Nothing is put or taken after it.
+// Shut ends the waits in Take. Nothing is put or taken after it. Running operations still enter, leave and end. It
+// may be called again.
 func (l *Lanes) Shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -264,7 +271,7 @@ func (l *Lanes) Shut() {
 	l.work.Broadcast()
 }
 
-// Close is Shut, and returns the queued records.
+// Close is Shut, and returns the queued records, which the caller then has.
 func (l *Lanes) Close() (left []*persist.Record) {
 	l.Shut()
 	l.mu.Lock()

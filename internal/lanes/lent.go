@@ -8,7 +8,7 @@ import (
 
 // Lent turns: while an operation is in a function of the user, another one has its turn.
 
-// Lend implements Turns.
+// Lend implements Turns. The operation has entered. TakeBack must follow before Leave.
 func (l *Lanes) Lend(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,8 @@ func (l *Lanes) TakeBack(origin string) {
 	l.sending++
 }
 
-// Park implements Turns.
+// Park implements Turns. Unpark must follow once for each Park. An operation of the origin is running meanwhile,
+// so the lane stays.
 func (l *Lanes) Park(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,8 +49,9 @@ func (l *Lanes) Unpark(origin string) {
 	at.blocked = false
 }
 
-// Overdue removes and returns the records queued for longer than age behind operations in a function of the user: of their own
-// origin, or of all workers. Such an origin has no room until one of its operations moves.
+// Overdue removes and returns the records queued for longer than age behind operations in a function of the user:
+// of their own origin, or of all workers. The caller then has them, and gives them back. Such an origin has no
+// room until one of its operations moves.
 func (l *Lanes) Overdue(age time.Duration) (left []*persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // Claim is a marking claim under way.
 type Claim struct {
-	touched map[persist.ID]bool // see held.Touched
+	touched map[persist.ID]bool // by calls since Claiming, see held.Touched; guarded by held.mu
 }
 
 // Claiming implements Leases.

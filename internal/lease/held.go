@@ -20,10 +20,10 @@ type held struct {
 	owner   string
 
 	mu       sync.Mutex
-	held     map[persist.ID]*lease
-	claims   map[*Claim]bool // under way
-	armed    bool            // a renewal is due
-	closed   bool
+	held     map[persist.ID]*lease // each with at least one user
+	claims   map[*Claim]bool       // under way
+	armed    bool                  // a renewal is scheduled
+	closed   bool                  // by Close: nothing is renewed any more
 	renewing sync.WaitGroup
 }
 
@@ -67,7 +67,8 @@ func (l *held) Keep(rec *persist.Record) {
 	rec.LeaseUntil = now.Add(max(left+left/2, usual+usual/Renewals))
 }
 
-// hold renews the lease of a record of this client, until release is called once for each hold. The caller holds mu.
+// hold adds a user to the lease of a record of this client, and renews it from now on. release must follow once
+// for each hold. The caller holds mu, and sets the other fields of a new lease.
 func (l *held) hold(rec *persist.Record) *lease {
 	at := l.held[rec.ID]
 	if at == nil {
@@ -94,7 +95,8 @@ func (l *held) Begin(rec *persist.Record) {
 	at.until, at.lost = rec.LeaseUntil, false
 }
 
-// begin notes a run of the record.
+// begin notes a run of the record, and spends the mark of its claim. The caller holds held.mu, and has a hold for
+// the run.
 func (at *lease) begin(rec *persist.Record) {
 	at.lapsed = false
 	at.runs, at.revision, at.drives, at.enqueued, at.marked = true, rec.Revision, rec.Drives, rec.Enqueued, time.Time{}
@@ -184,14 +186,16 @@ func (l *held) Drop(id persist.ID) {
 	}
 }
 
-// release ends one hold. The caller holds mu.
+// release ends one hold. Without another hold, the lease is renewed no more; in the journal it ends by itself, or
+// by a write of the caller. The caller holds mu.
 func (l *held) release(id persist.ID, at *lease) {
 	if at.users--; at.users <= 0 {
 		delete(l.held, id)
 	}
 }
 
-// Check implements Leases. A run calls it before each attempt, and again when the request is ready.
+// Check implements Leases. A run calls it before each attempt, and again when the request is ready. It may wait
+// for a renewal of the lease, until ctx ends.
 func (l *held) Check(ctx context.Context, id persist.ID) error {
 	known, lost, over := l.state(id)
 	if known && over && !lost {
@@ -209,7 +213,8 @@ func (l *held) Check(ctx context.Context, id persist.ID) error {
 	return nil
 }
 
-// state returns the facts about a lease: it is known, it is lost, it is over.
+// state returns the facts about a lease: it is known to this client, it is lost to another owner, it is over by
+// the clock. Of an unknown lease the others are false.
 func (l *held) state(id persist.ID) (known, lost, over bool) {
 	now := l.clock.Now()
 	l.mu.Lock()
@@ -245,7 +250,8 @@ const (
 	Usual    = 30 * time.Second
 )
 
-// renewAll renews all leases, and schedules the next renewal.
+// renewAll renews all leases but lost ones, in one call of the journal, and schedules the next renewal. It runs on
+// a goroutine of its own; Close waits for it.
 func (l *held) renewAll() {
 	l.mu.Lock()
 	l.armed = false
@@ -270,7 +276,9 @@ func (l *held) renewAll() {
 	l.arm()
 }
 
-// renew renews leases, and notes the lost ones. After an error, leases without a renewal stay as they were.
+// renew renews leases, and notes those not renewed by the journal as lost. After an error, leases without a
+// renewal stay as they were. A lease released meanwhile is not found any more, and its renewal has no effect here.
+// The caller does not hold mu.
 func (l *held) renew(ctx context.Context, ids []persist.ID) {
 	l.mu.Lock()
 	asked := make(map[persist.ID]*lease, len(ids))

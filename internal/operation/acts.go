@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
@@ -12,16 +13,22 @@ import (
 // Refusal is the reason of an act without an effect.
 type Refusal uint8
 
-// The refusals, in the order of the checks.
+// The refusals.
 const (
-	MayAct      Refusal = iota // none
-	HasMoved                   // the operation has changed since the person saw it
-	HasEnded                   // it has ended
-	IsLeased                   // another process has it
-	NotAbsent                  // it is not settled as absent, and no lookup can do so
-	IsSending                  // a send of it may be on its way
-	IsReplaced                 // another operation stands in its place
-	IsWitnessed                // an event of the API proves that it happened
+	MayAct       Refusal = iota // none
+	HasMoved                    // the operation has changed since the person saw it
+	HasEnded                    // it has ended
+	IsLeased                    // another process has it
+	NotAbsent                   // it is not settled as absent, and no lookup can do so
+	IsSending                   // a send of it may be on its way
+	IsReplaced                  // another operation stands in its place
+	IsWitnessed                 // an event of the API proves that it happened
+	IsErased                    // its request was erased
+	NotEnded                    // it is pending or held
+	IsUnreported                // no caller with its key was told of its end
+	IsOwed                      // its end is owed to OnResult
+	IsGoingOn                   // an operation before or after it is not final
+	IsInWindow                  // the API may still know its key, or its answer is kept
 )
 
 // Ending holds the facts behind a Settle or Abandon.
@@ -61,6 +68,18 @@ func (o *Op) DesertedUntil(over bool) time.Time {
 	return o.Deserted
 }
 
+// IsFinalStatus reports whether a person may name a status as that of the API's answer: a success, the redirect to it, or a refusal. A 5xx ends
+// nothing. (Invariant 4.)
+func IsFinalStatus(status int) bool {
+	switch {
+	case status == http.StatusSeeOther:
+		return true
+	case status >= 500:
+		return false
+	}
+	return status >= 400 || status >= 200 && status < 300
+}
+
 // Settled returns the operation after a Settle. status is the status of the answer named by the person; zero: there is none. (Invariants 2 and 4.)
 func (o Op) Settled(effect persist.Effect, status int) Op {
 	o.State, o.Hold, o.NextAttempt = persist.StateSettled, "", time.Time{}
@@ -69,17 +88,18 @@ func (o Op) Settled(effect persist.Effect, status int) Op {
 	return o
 }
 
-// Abandoned returns the operation after an Abandon.
+// Abandoned returns the operation after an Abandon. (Invariant 9.)
 func (o Op) Abandoned() Op {
 	o.State, o.Hold, o.NextAttempt = persist.StateAbandoned, "", time.Time{}
 	o.Standing = StandingOf(&persist.Record{State: o.State})
 	return o
 }
 
-// WantsUndo reports whether there may be something to undo.
-func (o *Op) WantsUndo() bool { return o.MaybeSent || o.Sends > 0 }
+// EverSent reports whether the operation was sent at some time, or may have been: there may be something to undo, and an event may be about it.
+// (Invariants 2 and 56.)
+func (o *Op) EverSent() bool { return o.MaybeSent || o.Sends > 0 }
 
-// HeldFor returns the operation held by an act: nothing more is sent.
+// HeldFor returns the operation held by an act: nothing more is sent. (Invariant 31.)
 func (o Op) HeldFor(why persist.HoldReason) Op {
 	o.State, o.Hold, o.NextAttempt = persist.StateHeld, why, time.Time{}
 	return o
@@ -89,10 +109,13 @@ func (o Op) HeldFor(why persist.HoldReason) Op {
 // may be out of date a moment later: an undo takes an effect back, and a Rekey begins the operation anew. A person who took a settlement back ends
 // it. (Invariant 31.)
 func (o *Op) IsActedOn() bool {
-	return o.Hold == persist.HoldCaller || o.Hold == persist.HoldUndo || o.Hold == persist.HoldReopened || o.isRekeyed()
+	return o.IsForCaller() || o.Hold == persist.HoldUndo || o.Hold == persist.HoldReopened || o.isRekeyed()
 }
 
-// isRekeyed reports whether it is held for an unfinished Rekey.
+// IsForCaller reports whether it is held until a call with its key goes on with it: a caller of plain HTTP may act on its answer. (Invariant 29.)
+func (o *Op) IsForCaller() bool { return o.Hold == persist.HoldCaller }
+
+// isRekeyed reports whether it is held for an unfinished Rekey. (Invariant 31.)
 func (o *Op) isRekeyed() bool {
 	return o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld
 }

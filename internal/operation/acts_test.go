@@ -143,3 +143,21 @@ func TestSeenLease(t *testing.T) {
 		t.Errorf("moved: %q", why)
 	}
 }
+
+// TestFinalStatus: a person names as the API's answer only what ends an operation.
+func TestFinalStatus(t *testing.T) {
+	for status, want := range map[int]bool{199: false, 200: true, 299: true, 300: false, 302: false, 303: true, 304: false, 399: false, 400: true, 499: true, 500: false, 503: false} {
+		if got := IsFinalStatus(status); got != want {
+			t.Errorf("%d: %v, want %v", status, got, want)
+		}
+	}
+}
+
+// TestTokenLater: an answer without a token is asked for again if the server may have one later.
+func TestTokenLater(t *testing.T) {
+	for status, want := range map[int]bool{200: false, 400: false, 401: false, 404: false, 408: true, 409: true, 425: true, 429: true, 499: false, 500: true, 503: true} {
+		if got := IsTokenLater(status); got != want {
+			t.Errorf("%d: %v, want %v", status, got, want)
+		}
+	}
+}

@@ -35,8 +35,9 @@ func (s Successors) any() bool { return s.Replaced || s.Higher || s.Taken }
 
 // MayAnew returns the reason against an act on an operation that ended. What was mismatched, abandoned or succeeded is never begun
 // once more: nobody can say that it had no effect. What an event of the API proves is not
-// taken back, and an end that it contradicts is. (Invariants 1, 54 and 56.)
-func (o *Op) MayAnew(act Anew, s Successors) Refusal {
+// taken back, and an end that it contradicts is. While a send of a process that lost its lease may be on its way, nothing is begun: a refusal by a wrong
+// route, or by a proxy, is not stored under the key, whatever the profile says. (Invariants 1, 31, 54, 56 and 57.)
+func (o *Op) MayAnew(act Anew, s Successors, now time.Time) Refusal {
 	ended := false
 	switch act {
 	case Redrives:
@@ -49,24 +50,24 @@ func (o *Op) MayAnew(act Anew, s Successors) Refusal {
 	switch {
 	case !ended:
 		return NotAbsent
+	case o.Erased:
+		return IsErased
 	case o.Witnessed && (act != Unsettles || o.Standing.Effect() == persist.EffectHappened):
 		return IsWitnessed
 	case s.any():
 		return IsReplaced
+	case act != Unsettles && now.Before(o.Deserted):
+		return IsSending
 	}
 	return MayAct
 }
 
-// Reopened returns the operation after its settlement was taken back: held, and never pending. Nothing sends it before a person ends it once more.
+// Reopened returns the operation after its settlement was taken back: held, and never pending. Nothing sends it before a person ends it once more. (Invariant 54.)
 func (o Op) Reopened() Op {
 	o = o.HeldFor(persist.HoldReopened)
 	o.Standing, o.Unreported = Open, false
-	o.Answered, o.Status, o.Dropped, o.AskAgain = false, 0, false, false // the answer was the person's word
-	return o
+	return o.unanswered() // the answer was the person's word
 }
-
-// Redriven returns a new operation as a Redrive begins it: promised, and never sent.
-func (o Op) Redriven(before time.Time) Op { return o.Promised(before) }
 
 // NotesTold reports whether a call that tells of the end of this operation must note that first (Record.Told). A person may take the end back,
 // or begin the operation once more, and must know. (Invariant 55.)

@@ -42,11 +42,11 @@ func TestMayAnew(t *testing.T) {
 					want = operation.MayAct
 				}
 			}
-			if got := op.MayAnew(act, operation.Successors{}); got != want {
+			if got := op.MayAnew(act, operation.Successors{}, time.Time{}); got != want {
 				t.Errorf("%s, act %d: %d, want %d", name, act, got, want)
 			}
 			for _, s := range []operation.Successors{{Replaced: true}, {Higher: true}, {Taken: true}} {
-				if got := op.MayAnew(act, s); want == operation.MayAct && got != operation.IsReplaced || want != operation.MayAct && got != want {
+				if got := op.MayAnew(act, s, time.Time{}); want == operation.MayAct && got != operation.IsReplaced || want != operation.MayAct && got != want {
 					t.Errorf("%s, act %d, %+v: %d", name, act, s, got)
 				}
 			}
@@ -72,7 +72,7 @@ func TestReopened(t *testing.T) {
 func TestRedriven(t *testing.T) {
 	t.Parallel()
 	before := time.Unix(1000, 0)
-	if op := (operation.Op{}).Redriven(before); !op.Enqueued || !op.SendBefore.Equal(before) || op.MaybeSent || op.State != persist.StatePending {
+	if op := (operation.Op{}).Promised(before); !op.Enqueued || !op.SendBefore.Equal(before) || op.MaybeSent || op.State != persist.StatePending {
 		t.Errorf("%+v", op)
 	}
 }
@@ -133,6 +133,28 @@ func TestTells(t *testing.T) {
 		want := o >= operation.SaysOther && o <= operation.SaysHappened || o == operation.GivesAnswer || o == operation.AsksAgain
 		if o.Tells() != want {
 			t.Errorf("opening %d: %t", o, o.Tells())
+		}
+	}
+}
+
+// TestAnewWhileSending: nothing is begun while a send of a process that lost its lease may be on its way; a settlement may be taken back.
+func TestAnewWhileSending(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	refused := operation.Op{State: persist.StateConfirmed, Standing: operation.Refused, Deserted: now}
+	absent := operation.Op{State: persist.StateSettled, Standing: operation.Absent, Deserted: now}
+	for _, c := range []struct {
+		op   operation.Op
+		act  operation.Anew
+		at   time.Time
+		want operation.Refusal
+	}{
+		{refused, operation.Redrives, now.Add(-1), operation.IsSending}, {refused, operation.Redrives, now, operation.MayAct},
+		{absent, operation.Rekeys, now.Add(-1), operation.IsSending}, {absent, operation.Rekeys, now, operation.MayAct},
+		{absent, operation.Unsettles, now.Add(-1), operation.MayAct},
+	} {
+		if got := c.op.MayAnew(c.act, operation.Successors{}, c.at); got != c.want {
+			t.Errorf("%d at %v: %d, want %d", c.act, c.at, got, c.want)
 		}
 	}
 }

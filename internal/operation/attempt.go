@@ -23,11 +23,16 @@ type Sent struct {
 // beginAttempt decides the first step of an attempt. (Invariant 1.)
 func (d *Drive) beginAttempt() {
 	d.looked = false
-	if d.given.AskFirst && d.history.InDoubt() && !d.given.AskedAgain {
+	if d.given.AsksFirst(d.history.InDoubt()) {
 		d.step = AskFirst
 		return
 	}
 	d.beginSend()
+}
+
+// AsksFirst reports whether a lookup comes before the next send. inDoubt: an attempt of this drive may have had an effect. (Invariants 1 and 50.)
+func (g Given) AsksFirst(inDoubt bool) bool {
+	return g.AskFirst && !g.AskedAgain && (g.Doubted || inDoubt)
 }
 
 // beginSend decides the first step toward a send, after any question to the API. (Invariant 7.)
@@ -88,28 +93,24 @@ func (d *Drive) Checked(sure bool, now time.Time) {
 	if d.step == CheckToken {
 		d.step = FetchToken
 		if sure && d.op.TooOld(now) {
-			d.stop = TooOld
-			d.skip(d.late())
+			d.halt(TooOld, d.late())
 		}
 		return
 	}
 	switch clock := d.client.ClockAt(d.op.FirstSent, now, d.op.Window); {
 	case !sure:
-		d.stop = Unsure
-		d.skip(Proof{})
+		d.halt(Unsure, Proof{})
 	case !d.history.InDoubt() && d.op.TooOld(now):
-		d.stop = TooOld
-		d.skip(d.late())
+		d.halt(TooOld, d.late())
 	case d.history.InDoubt() && !d.op.Protected: // of an earlier process, or asked again for its answer
 		d.skip(Proof{Hold: persist.HoldNoKey})
 	case clock == OutOfWindow && !WindowOver(now.Sub(d.op.FirstSent), d.op.Window): // for this client alone
-		d.stop = WindowHere
-		d.skip(Proof{})
+		d.halt(WindowHere, Proof{})
 	case clock == OutOfWindow:
 		d.skip(expired())
 	case clock == BeforeFirst:
-		d.stop, d.next = ClockBack, d.op.FirstSent
-		d.skip(Proof{})
+		d.next = d.op.FirstSent
+		d.halt(ClockBack, Proof{})
 	case d.after == AskFirst:
 		d.judgeFirst(classify.Verdict{Kind: classify.KindUnknown, Again: true}, Sent{}, d.stop == OriginDown)
 	default:
@@ -121,8 +122,13 @@ func (d *Drive) Checked(sure bool, now time.Time) {
 // KeyTaken takes the finding, at the step Check, of another operation with the same key on the wire. Nothing is sent: the API would take the two for one.
 // (Invariant 46.)
 func (d *Drive) KeyTaken() {
-	d.stop = TakenKey
-	d.skip(Proof{Hold: persist.HoldMismatch})
+	d.halt(TakenKey, Proof{Hold: persist.HoldMismatch})
+}
+
+// OldFound takes the finding, at the step Check, that StopsSuccessor of the operation in whose place this one stands. Nothing is sent before a person
+// has decided. (Invariants 54 and 56.)
+func (d *Drive) OldFound() {
+	d.halt(OldHappened, Proof{Hold: persist.HoldPredecessor})
 }
 
 // MayLeave returns the reason against a send at this moment, or GoesOn. It is asked after Limiter, turn and Authorize; first: nothing of this
@@ -137,6 +143,12 @@ func (d *Drive) MayLeave(now time.Time, first bool) Stop {
 	return GoesOn
 }
 
+// ExtendsSendUntil reports whether a later SendUntil is written, durably, before a send: the send may last until then, beyond the stored time. Another
+// process relies on that time once the lease has ended. An operation that is asked again for its answer has ended. (Invariants 12 and 31.)
+func (d *Drive) ExtendsSendUntil(stored, until time.Time) bool {
+	return !d.given.AskedAgain && until.After(stored)
+}
+
 // late returns the proof of an operation never sent, after the time for its first send. An operation begun by this call has no more to expect,
 // unless an Enqueue has promised a send of it. (Invariants 2, 8 and 18.)
 func (d *Drive) late() Proof {
@@ -144,6 +156,12 @@ func (d *Drive) late() Proof {
 		return Proof{Kind: ProvesUnsent}
 	}
 	return expired()
+}
+
+// halt is skip with a reason.
+func (d *Drive) halt(why Stop, fallback Proof) {
+	d.stop = why
+	d.skip(fallback)
 }
 
 // skip ends the drive before its next attempt: with fallback, unless an earlier final answer counts. (Invariant 24.)
@@ -159,45 +177,6 @@ func (d *Drive) skip(fallback Proof) {
 	}
 	d.answer, d.proof = Answer{}, fallback
 	d.goOn()
-}
-
-// TokenFetched takes the result of a request for a token. ok: there is a token; again: another request may help. (Invariant 7.)
-func (d *Drive) TokenFetched(ok, again bool, sent Sent) {
-	halted := d.count(sent)
-	d.hint = sent.Hint
-	if ok {
-		d.step = KeepToken
-		return
-	}
-	d.attempts++
-	d.skip(Proof{Kind: ProvesUnsent, Again: again && !halted})
-}
-
-// MayKeepToken reports whether the token may be written now. It is asked just before the write; sure: the journal told the time. If it reports
-// false, the drive ends without the token. A written token, with MaybeSent, lets the next drive send, also after the time for the first
-// send. (Invariants 7 and 8.)
-func (d *Drive) MayKeepToken(sure bool, now time.Time) bool {
-	switch {
-	case !sure:
-		d.stop = Unsure
-		d.skip(Proof{})
-	case d.op.TooOld(now): // an operation in doubt has its token
-		d.stop = TooOld
-		d.skip(d.late())
-	default:
-		return true
-	}
-	return false
-}
-
-// TokenKept takes the result of the write. ok: the journal has the token, with MaybeSent. (Invariant 7.)
-func (d *Drive) TokenKept(ok bool) {
-	if ok {
-		d.step, d.after = Check, Send
-		return
-	}
-	d.attempts++
-	d.skip(Proof{Kind: ProvesUnsent})
 }
 
 // Unanswered returns the verdict on an attempt without an answer: an effect is possible, unless nothing was handed to the network, by proof. fatal:
@@ -278,8 +257,7 @@ func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	d.verdict, d.own = classify.Verdict{}, Answer{}
 	d.noteError(sent.Error)
 	if sent.TooOld {
-		d.stop = TooOld
-		d.skip(d.late())
+		d.halt(TooOld, d.late())
 		return
 	}
 	d.goOn()
@@ -300,7 +278,7 @@ func (d *Drive) timedOutOnly(status int) bool {
 	return status == 408 && d.answer.Status == 408 && !d.doubtBefore
 }
 
-// count counts the sends of a request beside the operation itself. halted: the origin is down, and the drive stops.
+// count counts the sends of a request beside the operation itself. halted: the origin is down, and the drive stops. (Invariant 16.)
 func (d *Drive) count(sent Sent) (halted bool) {
 	d.sends += sent.Sends
 	return d.noteOrigin(sent)
@@ -317,7 +295,7 @@ func (d *Drive) noteOrigin(sent Sent) (halted bool) {
 	return false
 }
 
-// goOn decides the step after an attempt.
+// goOn decides the step after an attempt. (Invariants 16 and 28.)
 func (d *Drive) goOn() {
 	if d.proof.Again {
 		d.step = Draw
@@ -367,7 +345,7 @@ func (d *Drive) KeepsAnswer() bool {
 	return d.proof.Kind == ProvesEnd || d.proof.Kind == ProvesRefusal
 }
 
-// Waited takes the result of the step Wait. over is false if the wait was cut: the call was given up, or is draining.
+// Waited takes the result of the step Wait. over is false if the wait was cut: the call was given up, or is draining. (Invariant 40.)
 func (d *Drive) Waited(over bool) {
 	if over {
 		d.beginAttempt()

@@ -145,3 +145,43 @@ func TestTimedOut(t *testing.T) {
 		}
 	}
 }
+
+// TestExtendsSendUntil: a send that may outlast the stored time needs a later one first; a question for a kept answer does not.
+func TestExtendsSendUntil(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		again bool
+		until time.Time
+		want  bool
+	}{
+		"ends before":     {false, noon.Add(-1), false},
+		"ends just then":  {false, noon, false},
+		"may outlast it":  {false, noon.Add(1), true},
+		"asked for again": {true, noon.Add(1), false},
+	} {
+		d := Drive{given: Given{AskedAgain: c.again}}
+		if got := d.ExtendsSendUntil(noon, c.until); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestAsksFirst: a lookup comes before a send only where something may have happened, and not before a question for a kept answer.
+func TestAsksFirst(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		given   Given
+		inDoubt bool
+		want    bool
+	}{
+		"no doubt":                {Given{AskFirst: true}, false, false},
+		"of this drive":           {Given{AskFirst: true}, true, true},
+		"of an earlier one":       {Given{AskFirst: true, Doubted: true}, false, true},
+		"the policy does not ask": {Given{Doubted: true}, true, false},
+		"asked for its answer":    {Given{AskFirst: true, AskedAgain: true, Doubted: true}, true, false},
+	} {
+		if got := c.given.AsksFirst(c.inDoubt); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}

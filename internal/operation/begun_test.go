@@ -62,8 +62,8 @@ func TestLastSend(t *testing.T) {
 	}
 }
 
-// TestMayForgetLeft: a call forgets what it has begun, and nobody else has, will or may have sent.
-func TestMayForgetLeft(t *testing.T) {
+// TestTakesBackLeft: a call takes back what it has begun, and nobody has, will or may have sent.
+func TestTakesBackLeft(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		op      Op
@@ -72,7 +72,7 @@ func TestMayForgetLeft(t *testing.T) {
 	}{
 		{Op{}, true, true}, {Op{}, false, false}, {Op{MaybeSent: true}, true, false}, {Op{Enqueued: true}, true, false},
 	} {
-		if got := c.op.MayForgetLeft(c.created); got != c.want {
+		if got := c.op.TakesBackLeft(c.created); got != c.want {
 			t.Errorf("%+v, created %t: %t, want %t", c.op, c.created, got, c.want)
 		}
 	}

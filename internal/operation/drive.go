@@ -13,6 +13,7 @@ type Client struct {
 	MaxElapsed, AttemptTimeout time.Duration
 	MaxDelay, MaxRetryAfter    time.Duration
 	ClockSkew                  time.Duration
+	NeverAsksAgain             bool // for the answer of a confirmed operation
 }
 
 // Given is the knowledge of a drive at its begin. It does not change.
@@ -78,6 +79,7 @@ const (
 	GivenUp             // the call was given up, or is draining, or its limiter takes long
 	JournalFailed       // the journal did not take the end
 	TakenKey            // another operation has the key on the wire
+	OldHappened         // an event proves the operation in whose place it stands, or another one stands there
 )
 
 // Drive is one drive over one operation. It decides, and does nothing. The driver does the step of Step, and passes the result to the method named
@@ -139,7 +141,7 @@ func NewDrive(op Op, client Client, given Given) Drive {
 	return d
 }
 
-// EndedBy returns a drive without an attempt, for an end by a verdict on a recorded answer.
+// EndedBy returns a drive without an attempt, for an end by a verdict on a recorded answer. (Invariant 42.)
 func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answer) Drive {
 	d := Drive{op: op, client: client, given: given, proof: ProofOf(v), answer: answer}
 	d.history.Doubt()
@@ -149,11 +151,11 @@ func EndedBy(op Op, client Client, given Given, v classify.Verdict, answer Answe
 
 // Overdue returns a drive without an attempt, for an operation never sent and past its SendBefore. (Invariants 8 and 24.)
 func Overdue(op Op, client Client, given Given) Drive {
-	d := Drive{op: op, client: client, given: given, stop: TooOld}
+	d := Drive{op: op, client: client, given: given}
 	if given.Refused {
 		d.history.Refused()
 	}
-	d.skip(d.late())
+	d.halt(TooOld, d.late())
 	return d
 }
 

@@ -49,6 +49,7 @@ type Change struct {
 	Attempts    int  // in all
 	Sends       int  // likewise
 	NextAttempt time.Time
+	SendBefore  time.Time // of an unfinished record
 	OwedFrom    time.Time // of the state to Config.OnResult
 	Aside       Aside
 }
@@ -65,10 +66,11 @@ const (
 
 // Meanwhile holds events during a drive, told at its end.
 type Meanwhile struct {
-	GivenUp bool // the call was given up, or is draining
-	Shown   bool // a caller of Transport waits, or has waited, for this call
-	KeyTold bool // an error may have told the key to a caller
-	Taken   bool // a caller with OnResult has the answer already: the end is not owed
+	GivenUp     bool      // the call was given up, or is draining
+	Shown       bool      // a caller of Transport waits, or has waited, for this call
+	KeyTold     bool      // an error may have told the key to a caller
+	Taken       bool      // a caller with OnResult has the answer already: the end is not owed
+	LatestFirst time.Time // the latest first send of an operation begun to be sent at once (Client.LatestFirstSend)
 	// Delivers is the time in which a pass hands the state to its own OnResult; zero: whoever finds it does.
 	Delivers time.Duration
 }
@@ -115,7 +117,7 @@ func (o *Op) FlushesFirst() bool {
 	return o.State.Final() && o.Standing.Effect() != persist.EffectHappened
 }
 
-// failRepeat ends a drive without the answer of a confirmed operation.
+// failRepeat ends a drive without the answer of a confirmed operation. (Invariants 9 and 14.)
 func (d *Drive) failRepeat(standing Standing) {
 	d.fail(standing, AnswerGone)
 	d.report.Unreported, d.report.MayShow = d.op.Unreported, false
@@ -124,38 +126,6 @@ func (d *Drive) failRepeat(standing Standing) {
 // sameEnd reports whether two final answers of these statuses can be the same answer, given twice: a repeat of a success may have
 // another success's status. (Invariant 4.)
 func sameEnd(a, b int) bool { return a == b || a < 300 && b < 300 }
-
-// withdraw ends a drive without an effect, by proof. It forgets an operation begun by this drive, unless a send was promised meanwhile, or the call
-// goes on with it. Any other operation stays unfinished, as never sent: a pass will send it, unless it is held for its caller. (Invariants 2, 18 and 38.)
-func (d *Drive) withdraw() {
-	if d.given.Created && !d.op.Enqueued && !d.goesOn() {
-		d.step = LookForPlace
-		return
-	}
-	d.beginWrite(LeaveUnsent)
-}
-
-// withdrawn returns the trouble of an operation without an effect, by proof.
-func (d *Drive) withdrawn() Trouble {
-	if d.proof.Kind == ProvesUnsent {
-		return IsNotSent
-	}
-	return IsRefused
-}
-
-// PlaceFound takes the finding of the step LookForPlace. keeps: other scopes stand beside the record; then it is settled as absent. ok is false if the
-// journal did not tell. (Invariant 38.)
-func (d *Drive) PlaceFound(keeps, ok bool) {
-	switch {
-	case !ok:
-		d.stop = JournalFailed
-		d.fail(Unclear, d.withdrawn())
-	case keeps:
-		d.beginWrite(EndAbsent)
-	default:
-		d.beginWrite(Forget)
-	}
-}
 
 // MayAnswerFirst reports whether callers may have the answer before the step Write: the same key finds it again if this process dies in
 // between. (Invariant 30.)
@@ -185,7 +155,7 @@ func (d *Drive) change(m Meanwhile, now time.Time) Change {
 	}
 	switch d.write {
 	case EndConfirmed:
-		c.State, c.Answer = persist.StateConfirmed, KeepAnswer
+		c.State, c.Effect, c.Answer = persist.StateConfirmed, d.Standing().Effect(), KeepAnswer
 	case EndMismatched:
 		c.State, c.Answer = persist.StateMismatched, KeepAnswer
 	case EndAbsent:
@@ -202,10 +172,14 @@ func (d *Drive) change(m Meanwhile, now time.Time) Change {
 	return c
 }
 
-// changeOpen is Change for an operation left unfinished. (Invariants 7, 24 and 43.)
+// changeOpen is Change for an operation left unfinished. One that its call may go on with gets an end for its first send. (Invariants 7, 8, 24 and 43.)
 func (d *Drive) changeOpen(c *Change, m Meanwhile, now time.Time) {
 	c.State = persist.StatePending
 	c.Unmark = d.write == LeaveUnsent || !d.history.InDoubt() && d.proof.Kind == ProvesExpiry // nothing was ever sent, and now it may not be
+	marked := d.op.MaybeSent && !c.Unmark
+	if c.SendBefore = d.op.SendBefore; d.Leaves() {
+		c.SendBefore = d.op.firstSendBy(marked, m.LatestFirst)
+	}
 	if c.Hold = d.holdReason(m); c.Hold != "" {
 		c.State, c.Answer = persist.StateHeld, KeepAnswer // for the person who settles it
 		return
@@ -213,7 +187,7 @@ func (d *Drive) changeOpen(c *Change, m Meanwhile, now time.Time) {
 	if d.write == LeaveOpen {
 		c.Answer = KeepFlawed
 	}
-	c.NextAttempt = d.notBefore(m, now, d.op.MaybeSent && !c.Unmark)
+	c.NextAttempt = d.notBefore(m, now, marked)
 	switch {
 	case d.sends > 0:
 		c.Aside = AsideTaken
@@ -231,11 +205,14 @@ func (d *Drive) holdReason(m Meanwhile) persist.HoldReason {
 	return d.proof.Hold
 }
 
-// unreported reports whether the ended record must count as unreported: a pass ends it, and a caller without a key might send the same request
-// again. (Invariant 17.)
+// unreported reports whether the drive's end counts as unreported. (Invariant 17.)
 func (d *Drive) unreported() bool {
-	return d.given.Pass && d.op.Generated && (d.write == EndConfirmed || d.write == EndHappened)
+	return d.op.EndsUnreported(!d.given.Pass) && (d.write == EndConfirmed || d.write == EndHappened)
 }
+
+// EndsUnreported reports whether an end of the operation counts as unreported: no caller is told of it, and one without a key might send the same request
+// again. Only an end with an answer or with an effect counts. (Invariant 17.)
+func (o *Op) EndsUnreported(told bool) bool { return o.Generated && !told }
 
 // isLocal reports whether the drive has sent nothing: it has reached no server, or its limiter, its Authorize or its time limits stopped it. Such
 // a failure is no fact about the operation: another client may send it. A clock set back is not local: it may be the journal's. (Invariant 43.)
@@ -271,8 +248,14 @@ func (d *Drive) notBefore(m Meanwhile, now time.Time, marked bool) time.Time {
 // mustFlush reports whether the final record must be flushed now: it is not confirmed, or the same key does not find the answer again, or not
 // for long, since the window is nearly over or the clock went back. Other ends may be lost in a crash. (Invariant 14.)
 func (d *Drive) mustFlush(now time.Time) bool {
-	age := now.Sub(d.op.FirstSent)
-	return d.write != EndConfirmed || !d.Stored() || age < 0 || age > d.op.Window-d.op.Window/10
+	return d.write != EndConfirmed || !d.op.GivesAgain(d.Stored(), now)
+}
+
+// GivesAgain reports whether the same key finds the answer of a confirmed operation again after a crash, and for long enough. stored: the server keeps
+// the answer. It is false near the end of the window, and after a clock that went back. (Invariant 14.)
+func (o *Op) GivesAgain(stored bool, now time.Time) bool {
+	age := now.Sub(o.FirstSent)
+	return stored && age >= 0 && age <= o.Window-o.Window/10
 }
 
 // Stored reports whether the server gives the answer again for the same key (persist.Answer.Stored). Three decisions hang on it: another request for
@@ -293,7 +276,7 @@ func (d *Drive) Written(ok bool, now time.Time) {
 		d.failOpen(d.proof.Trouble())
 	case LeaveUnsent:
 		d.report.Left = d.goesOn()
-		d.failOpen(d.withdrawn())
+		d.failOpen(d.Withdrawn())
 	case Forget:
 		d.forgotten(ok)
 	}
@@ -328,9 +311,9 @@ func (d *Drive) ended(ok bool) {
 	case EndMismatched:
 		d.fail(d.unlessFailed(ok, Ended), IsMismatch)
 	case EndAbsent:
-		d.fail(d.unlessFailed(ok, Absent), d.withdrawn())
+		d.fail(d.unlessFailed(ok, Absent), d.Withdrawn())
 	case EndHappened:
-		d.fail(d.unlessFailed(ok, Happened), AnswerGone, IsProved)
+		d.fail(d.unlessFailed(ok, Happened), AnswerGone, IsSettled)
 	}
 }
 
@@ -346,31 +329,4 @@ func (d *Drive) unlessFailed(ok bool, standing Standing) Standing {
 // mayChange reports whether the answer is a final refusal not stored by the server: asked again, it might answer otherwise. (Invariant 14.)
 func (d *Drive) mayChange() bool {
 	return (d.proof.Refused || d.answer.Status >= 400 && d.answer.Status < 500) && !d.Stored()
-}
-
-// forgotten ends the drive of a forgotten operation. ok: its record is gone. (Invariants 13 and 19.)
-func (d *Drive) forgotten(ok bool) {
-	switch {
-	case !ok:
-		d.stop = JournalFailed
-		d.fail(Open, d.withdrawn())
-	case d.given.OwnKey:
-		d.fail(None, d.withdrawn())
-	default:
-		d.step = LookForOther
-	}
-}
-
-// OtherFound takes the result of the step LookForOther. found: somebody has begun the operation anew since its record was forgotten, or may
-// have. If the new record was read, Moved comes first. (Invariant 19.)
-func (d *Drive) OtherFound(found bool) {
-	why := d.withdrawn()
-	switch {
-	case !found:
-		d.fail(None, why)
-	case d.op.MaybeSent || why == IsRefused: // by the new begin
-		d.fail(Unclear)
-	default:
-		d.fail(Unclear, why)
-	}
 }

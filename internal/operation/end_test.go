@@ -316,3 +316,26 @@ func TestChangeOwes(t *testing.T) {
 		}
 	}
 }
+
+// TestFreed: a key is free only if nothing speaks against it; of a begin since then the outcome is unknown.
+func TestFreed(t *testing.T) {
+	t.Parallel()
+	free := Freed{Forgotten: true, Gone: true}
+	for name, c := range map[string]struct {
+		freed Freed
+		want  bool
+	}{
+		"forgotten, and nothing there": {free, true},
+		"not forgotten":                {Freed{Gone: true}, false},
+		"another record":               {Freed{Forgotten: true}, false},
+		"begun in this process":        {Freed{Forgotten: true, Gone: true, Begun: true}, false},
+		"a lost begin":                 {Freed{Forgotten: true, Gone: true, MayAppear: true}, false},
+	} {
+		if got := c.freed.IsFree(); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+	if r := BegunSince(); r.Standing != Unclear || r.Answered || r.MayShow || Judge(r.Standing, Same) != Unknown {
+		t.Errorf("begun since: %+v", r)
+	}
+}

@@ -19,9 +19,11 @@ func UnderOtherFacts(v classify.Verdict, status int, hides bool) (w classify.Ver
 	return v, false
 }
 
-// EndsUnread reports whether the recorded answer of a held operation ends it. The client with that answer could not read it; v is the verdict
-// by this client's facts. A success ends the hold, and a refusal does not. (Invariant 42.)
-func EndsUnread(rec *persist.Record, v classify.Verdict) bool {
-	return rec.HoldReason == persist.HoldUnread && rec.Answer != nil &&
-		v.Kind == classify.KindFinal && (v.AlreadyDone || rec.Answer.Status < 300 && !v.Refused)
+// IsUnread reports whether the operation is held for a recorded answer that the client with it could not read: another client may. (Invariant 42.)
+func (o *Op) IsUnread() bool { return o.Hold == persist.HoldUnread && o.Answered }
+
+// EndsUnread reports whether that answer ends the operation; v is the verdict by this client's facts. A success ends the hold, and a refusal does not.
+// (Invariant 42.)
+func (o *Op) EndsUnread(v classify.Verdict) bool {
+	return o.IsUnread() && v.Kind == classify.KindFinal && (v.AlreadyDone || o.Status < 300 && !v.Refused)
 }

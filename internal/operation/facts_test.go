@@ -72,7 +72,8 @@ func TestEndsUnread(t *testing.T) {
 		if row.status != 0 {
 			rec.Answer = &persist.Answer{Status: row.status}
 		}
-		if got := operation.EndsUnread(&rec, row.verdict); got != row.want {
+		op := operation.OpOf(&rec, 0)
+		if got := op.EndsUnread(row.verdict); got != row.want {
 			t.Errorf("%s: %t, want %t", name, got, row.want)
 		}
 	}

@@ -74,6 +74,10 @@ func Gate(n persist.Needs, origin string, has Has) Lack {
 	return Lack{}
 }
 
+// MayGoTo reports whether a request of an operation may go to an origin: only to the recorded one, and only if the client sends there now. It is asked
+// for each send, by the URL that the bytes go to. (Invariants 6 and 36.)
+func MayGoTo(origin, recorded string, allowed bool) bool { return origin == recorded && allowed }
+
 // LacksMore returns the summary of several different lacks.
 func LacksMore() Lack {
 	return Lack{Several, "more than one need", "these lack more than one thing; oncehttp journal stuck names the need of each"}

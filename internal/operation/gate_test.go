@@ -61,3 +61,12 @@ func TestGate(t *testing.T) {
 		t.Error("a client that has nothing may act")
 	}
 }
+
+// TestMayGoTo: bytes go to the recorded origin, and only while the client sends there.
+func TestMayGoTo(t *testing.T) {
+	t.Parallel()
+	const own, other = "https://api.example", "https://other.example"
+	if !MayGoTo(own, own, true) || MayGoTo(own, own, false) || MayGoTo(other, own, true) {
+		t.Error("an origin is judged wrongly")
+	}
+}

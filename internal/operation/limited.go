@@ -37,9 +37,9 @@ func (d *Drive) Leaves() bool {
 // mayGoOn reports whether a call with the key may go on with the operation after the last Change. (Invariant 43.)
 func (d *Drive) mayGoOn() bool { return d.hold == "" || d.hold == persist.HoldCaller }
 
-// MayForgetLeft reports whether a call forgets the operation that it has left and does not go on with. created: the call has begun it. Nobody has had
-// it since, or the journal refuses to forget it. (Invariants 2, 18 and 43.)
-func (o *Op) MayForgetLeft(created bool) bool { return created && !o.MaybeSent && !o.Enqueued }
+// TakesBackLeft reports whether a call takes back the operation that it has left and does not go on with: by WithdrawnBeside. created: the call has
+// begun it. Another process may have had it since; then the journal refuses the write. (Invariants 2, 18 and 43.)
+func (o *Op) TakesBackLeft(created bool) bool { return created && !o.MaybeSent && !o.Enqueued }
 
 // GivenBack returns the operation given back before the first send of a drive, because of a slow limiter or the end of a pass. Mark, state and hold are
 // those of before, the operation at the begin of the drive; its zero value is for an operation begun by the call. An operation promised by an Enqueue
@@ -50,8 +50,37 @@ func (o Op) GivenBack(before Op, end time.Time) Op {
 		o.State, o.Hold = before.State, before.Hold
 	}
 	o.MaybeSent, o.FirstSent = before.MaybeSent, before.FirstSent
-	if !o.MaybeSent && o.SendBefore.IsZero() {
-		o.SendBefore = end
-	}
+	o.SendBefore = o.firstSendBy(o.MaybeSent, end)
 	return o
+}
+
+// firstSendBy returns SendBefore of an operation left to others while its call waits. One that was begun to be sent at once has none: it gets latest, so
+// that it is not sent as new long after its call. marked: it may have been sent, and has had its first send. (Invariants 8 and 43.)
+func (o *Op) firstSendBy(marked bool, latest time.Time) time.Time {
+	if marked || !o.SendBefore.IsZero() {
+		return o.SendBefore
+	}
+	return latest
+}
+
+// GaveBack is the state of a call after the write that gives its operation back before the first send.
+type GaveBack uint8
+
+// The states. The zero value is the cautious one.
+const (
+	BackUnclear GaveBack = iota // nobody knows if it is given back: the call ends, and its outcome is unknown
+	NotBack                     // it is not: the call waits with it
+	IsBack                      // it is: the call waits without it
+)
+
+// GaveBackAfter returns the state after that write. A write with an unknown outcome may say "never sent", so that another process may take the
+// operation up: nothing is sent. After any other failure the record is as before, marked and leased to this call. (Invariants 7, 12 and 43.)
+func GaveBackAfter(written, uncertain bool) GaveBack {
+	switch {
+	case written:
+		return IsBack
+	case uncertain:
+		return BackUnclear
+	}
+	return NotBack
 }

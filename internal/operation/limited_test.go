@@ -82,3 +82,64 @@ func TestGivenBack(t *testing.T) {
 		}
 	}
 }
+
+// TestGaveBackAfter: only a write that failed for certain leaves the operation with its call; after an unknown outcome nothing is sent.
+func TestGaveBackAfter(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		written, uncertain bool
+		want               GaveBack
+	}{
+		"written":   {true, false, IsBack},
+		"uncertain": {false, true, BackUnclear},
+		"failed":    {false, false, NotBack},
+	} {
+		if got := GaveBackAfter(c.written, c.uncertain); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestWithdrawn: only a refusal is told as one, also by a call that has left its operation.
+func TestWithdrawn(t *testing.T) {
+	t.Parallel()
+	for kind := range ProvesExpiry + 1 {
+		want := IsNotSent
+		if kind == ProvesRefusal {
+			want = IsRefused
+		}
+		if d := (Drive{proof: Proof{Kind: kind}}); d.Withdrawn() != want {
+			t.Errorf("the proof %d: %d, want %d", kind, d.Withdrawn(), want)
+		}
+	}
+}
+
+// TestLeftBound: what was never sent and has no end for its first send gets one where its call may go on with it, and nowhere else.
+func TestLeftBound(t *testing.T) {
+	t.Parallel()
+	latest, own := noon.Add(time.Hour), noon.Add(time.Minute)
+	window := Op{Window: time.Hour, Pauses: UsualPauses, FirstSent: noon}
+	bounded, sent := window, window
+	bounded.SendBefore, sent.MaybeSent = own, true
+	for name, c := range map[string]struct {
+		op      Op
+		write   Writing
+		limited bool
+		want    time.Time
+	}{
+		"never sent":               {window, LeaveOpen, true, latest},
+		"the mark is taken back":   {sent, LeaveUnsent, true, latest},
+		"it has an end":            {bounded, LeaveUnsent, true, own},
+		"it may have been sent":    {sent, LeaveOpen, true, time.Time{}},
+		"no call goes on with it":  {window, LeaveOpen, false, time.Time{}},
+		"nor with one with an end": {bounded, LeaveOpen, false, own},
+	} {
+		d := Drive{op: c.op, step: Write, write: c.write, limited: c.limited}
+		d.history.Doubt()
+		for _, shown := range []bool{false, true} { // held or not
+			if got := d.Change(Meanwhile{Shown: shown, LatestFirst: latest}, noon).SendBefore; !got.Equal(c.want) {
+				t.Errorf("%s, shown %t: %v, want %v", name, shown, got, c.want)
+			}
+		}
+	}
+}

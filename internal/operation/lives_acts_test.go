@@ -3,6 +3,7 @@ package operation_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/operation"
@@ -23,13 +24,23 @@ func (l *life) act(t *testing.T, words []string, has func(string) bool, args map
 	case "settle", "abandon":
 		return l.end(words[0], has), true
 	case "undo":
-		if !l.op.WantsUndo() {
+		if !l.op.EverSent() {
 			return "nothing to undo", true
 		}
 		l.op = l.op.HeldFor(persist.HoldUndo)
 		return l.standing("write"), true
 	case "event": // an event of the API proves that it happened
-		return l.event(), true
+		return l.event(has("early")), true
+	case "redrive":
+		if why := l.op.MayAnew(operation.Redrives, operation.Successors{Replaced: has("replaced")}, l.now); why != operation.MayAct {
+			return refusals[why], true
+		}
+		return "begin the next generation", true
+	case "successor": // a drive of what was begun in its place looks at it before it sends
+		if l.op.StopsSuccessor(true, has("another")) {
+			return "hold the successor", true
+		}
+		return "the successor is sent", true
 	case "go-on": // a call or a pass goes on with it
 		return [...]string{operation.Marks: "write the mark", operation.MarkedBy: "send", operation.IsLate: "hold: it is late", operation.IsProven: "settle as happened"}[l.op.Adopt(l.now, false)], true
 	case "reconcile":
@@ -57,8 +68,11 @@ func (l *life) stands(t *testing.T, has func(string) bool, args map[string]strin
 	if has("held") {
 		l.op.State, l.op.Hold = persist.StateHeld, persist.HoldReason(args["held"])
 	}
+	refused := l.op
+	refused.State, refused.Hold, refused.Standing = persist.StateConfirmed, "", operation.Refused
 	ended := map[string]operation.Op{
-		"absent": l.op.Settled(persist.EffectAbsent, 0), "happened": l.op.Settled(persist.EffectHappened, 0), "abandoned": l.op.Abandoned(),
+		"refused": refused,
+		"absent":  l.op.Settled(persist.EffectAbsent, 0), "happened": l.op.Settled(persist.EffectHappened, 0), "abandoned": l.op.Abandoned(),
 	}
 	if has("ended") {
 		op, known := ended[args["ended"]]
@@ -135,13 +149,17 @@ func (l *life) end(name string, has func(string) bool) string {
 }
 
 // event uses an event of the API.
-func (l *life) event() string {
-	switch l.op.Testimony() {
+func (l *life) event(early bool) string {
+	switch l.op.Testimony(early) {
 	case operation.TestifiesNothing:
+		if early {
+			return "nothing: it was sent later"
+		}
 		return "nothing: it was never sent"
 	case operation.TestifiesAgain:
 		return "nothing: it is known to have happened"
 	case operation.Contradicts:
+		l.op.Witnessed = true
 		return "tell: it has ended otherwise"
 	}
 	l.op = l.op.WithEvidence()
@@ -151,7 +169,7 @@ func (l *life) event() string {
 // rekey begins a Rekey. The lookup counts an hour after the last send.
 func (l *life) rekey(has func(string) bool) string {
 	if l.op.State.Final() {
-		if why := l.op.MayAnew(operation.Rekeys, operation.Successors{}); why != operation.MayAct {
+		if why := l.op.MayAnew(operation.Rekeys, operation.Successors{}, time.Time{}); why != operation.MayAct {
 			return refusals[why]
 		}
 		return "begin the new one"

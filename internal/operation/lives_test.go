@@ -401,7 +401,7 @@ func (l *life) over() string {
 	troubles := map[operation.Trouble]string{
 		operation.IsHeld: "held", operation.IsNotSent: "not sent", operation.IsRefused: "refused", operation.IsInFlight: "in flight",
 		operation.IsMismatch: "mismatch", operation.IsExpired: "expired", operation.IsStoredError: "kept error", operation.IsRedirected: "redirected",
-		operation.IsDuplicate: "duplicate", operation.AnswerGone: "answer gone", operation.IsProved: "settled",
+		operation.IsDuplicate: "duplicate", operation.AnswerGone: "answer gone", operation.IsSettled: "settled",
 	}
 	for _, why := range r.Why {
 		if why != operation.NoTrouble {

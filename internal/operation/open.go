@@ -15,15 +15,17 @@ type Call struct {
 	Strange    bool      // it may be another caller's
 	Request    Knowledge // of the two requests: Same, Other or Incomparable
 	Keyless    bool      // the call names no key, and another process sends the operation: it must not join that one
+	Enqueues   bool      // it is an Enqueue: it sends nothing itself
 }
 
 // Opening is the reaction of a call to a record.
 type Opening uint8
 
-// The openings. All but the last four end the call without a send, and without a change of the record.
+// The openings. All but the last five end the call without a send, and without a change of the record.
 const (
 	SaysUnreadable   Opening = iota // an error: nothing can be said
 	SaysElsewhere                   // no error: the operation has another place
+	SaysErased                      // an error with the effect: what would be compared was erased
 	SaysStranger                    // an error without details
 	SaysIncomparable                // an error with the name of the difference
 	SaysOther                       // an error: the key belongs to another request
@@ -37,27 +39,32 @@ const (
 	GivesAnswer                     // the recorded answer
 	AsksAgain                       // the server is asked again for an answer too large to keep
 	ReadsAgain                      // the recorded answer may be read by this client; else it says that the operation is held
+	Promises                        // an Enqueue: Promise decides
 	Adopts                          // the call goes on with the operation
 )
 
-// Open returns the reaction of a call to the existing operation of its key. (Invariants 4, 8, 9 and 33.)
+// Open returns the reaction of a call to the existing operation of its key. (Invariants 4, 8, 9, 33 and 57.)
 func (o *Op) Open(c Call) Opening {
 	switch {
 	case c.Unreadable:
 		return SaysUnreadable
 	case c.Elsewhere:
 		return SaysElsewhere
+	case o.Erased:
+		return SaysErased
 	case c.Strange:
 		return SaysStranger
 	case c.Request == Incomparable:
 		return SaysIncomparable
 	case c.Request != Same:
 		return SaysOther
+	case c.Enqueues:
+		return Promises
 	case o.State.Final():
 		return o.openFinal()
-	case o.Hold == persist.HoldUnread && o.Answered:
+	case o.IsUnread():
 		return ReadsAgain
-	case o.State == persist.StateHeld && o.Hold != persist.HoldCaller:
+	case o.State == persist.StateHeld && !o.IsForCaller():
 		return SaysHeld
 	case c.Keyless:
 		return SaysInFlight
@@ -68,10 +75,16 @@ func (o *Op) Open(c Call) Opening {
 // Tells reports whether the call tells its caller how the operation ended, if it has. (Invariant 55.)
 func (o Opening) Tells() bool {
 	switch o {
-	case SaysUnreadable, SaysElsewhere, SaysStranger, SaysIncomparable, SaysHeld, SaysInFlight, ReadsAgain, Adopts:
+	case SaysUnreadable, SaysElsewhere, SaysErased, SaysStranger, SaysIncomparable, SaysHeld, SaysInFlight, ReadsAgain, Promises, Adopts:
 		return false
 	}
 	return true
+}
+
+// MayLag reports whether the record may be behind the answers of this process: another request has its key, and the record has not ended.
+// A caller may have the answer of that one before the record. The call waits for such writes, and looks again. (Invariant 30.)
+func (o *Op) MayLag(says Opening) bool {
+	return !o.State.Final() && (says == SaysIncomparable || says == SaysOther)
 }
 
 // openFinal is Open for an operation in a final state. (Invariants 4 and 9.)
@@ -151,4 +164,42 @@ func (o *Op) Begins(g Given) Given {
 	g.Doubted = o.MaybeSent
 	g.Refused = !o.MaybeSent && o.Sends > 0 // else the mark would stand
 	return g
+}
+
+// Prospect is the effect of the next pass on an unfinished operation, as far as its record tells.
+type Prospect uint8
+
+// The prospects.
+const (
+	WaitsForWord Prospect = iota // none: it is held, until somebody ends that
+	WaitsForTime                 // none before NextAttempt
+	WillBeProven                 // it is settled as happened, by its evidence
+	WillBeLate                   // it is held: the time for its first send is over
+	WillExpire                   // it is held: the API may have forgotten the key
+	WillBeSent
+)
+
+// Prospect returns it. A pass decides by Adopt, and by the window of its client, which may be over sooner. (Invariants 8, 28 and 56.)
+func (o *Op) Prospect(now time.Time) Prospect {
+	switch {
+	case o.State == persist.StateHeld:
+		return WaitsForWord
+	case o.NextAttempt.After(now):
+		return WaitsForTime
+	}
+	switch mark := o.Adopt(now, false); {
+	case mark == IsProven:
+		return WillBeProven
+	case mark == IsLate:
+		return WillBeLate
+	case o.MaybeSent && WindowOver(now.Sub(o.FirstSent), o.Window):
+		return WillExpire
+	}
+	return WillBeSent
+}
+
+// MayRecall reports whether somebody with the key and the request may have the recorded answer without a call: it is the whole answer of a confirmed
+// operation, a caller was told of the end, and nothing must be noted before another one is. (Invariants 4, 17 and 55.)
+func MayRecall(rec *persist.Record) bool {
+	return rec.State == persist.StateConfirmed && rec.Answer != nil && !rec.Answer.BodyDropped && !rec.Unreported && !NotesTold(rec)
 }

@@ -42,10 +42,33 @@ func TestOpen(t *testing.T) {
 		"held for a caller":           {Op{State: held, Hold: persist.HoldCaller, Answered: true}, same, Adopts},
 		"sent elsewhere, no key":      {Op{State: pending}, Call{Request: Same, Keyless: true}, SaysInFlight},
 		"pending, with an answer":     {Op{State: pending, Answered: true}, same, Adopts},
+		"enqueued, pending":           {Op{State: pending}, Call{Request: Same, Enqueues: true}, Promises},
+		"enqueued, held":              {Op{State: held, Hold: persist.HoldUnread, Answered: true}, Call{Request: Same, Enqueues: true}, Promises},
+		"enqueued, confirmed":         {Op{State: confirmed, Answered: true}, Call{Request: Same, Enqueues: true}, Promises},
+		"enqueued, another caller's":  {Op{State: confirmed}, Call{Strange: true, Request: Same, Enqueues: true}, SaysStranger},
+		"enqueued, not comparable":    {Op{State: pending}, Call{Request: Incomparable, Enqueues: true}, SaysIncomparable},
+		"enqueued, another request":   {Op{State: pending}, Call{Request: Other, Enqueues: true}, SaysOther},
 	} {
 		if got := c.op.Open(c.call); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
+	}
+}
+
+// A call looks again only where an answer may be ahead of the record, and tells of an end only what it then tells its caller.
+func TestMayLag(t *testing.T) {
+	t.Parallel()
+	for says := range Adopts + 1 {
+		other := says == SaysIncomparable || says == SaysOther
+		for _, state := range []persist.State{persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateAbandoned} {
+			op := Op{State: state}
+			if got, want := op.MayLag(says), other && !state.Final(); got != want {
+				t.Errorf("%d of a record that is %s: %t, want %t", says, state, got, want)
+			}
+		}
+	}
+	if Promises.Tells() || !SaysOther.Tells() {
+		t.Error("an Enqueue tells of an end before it is decided, or does not tell of another request's")
 	}
 }
 
@@ -98,6 +121,57 @@ func TestBegins(t *testing.T) {
 	} {
 		if got := op.Begins(Given{Pass: true, Refused: true, Doubted: true}); got != want {
 			t.Errorf("%+v: %+v, want %+v", op, got, want)
+		}
+	}
+}
+
+// TestProspect: the first thing in the way of a send is the one that a person hears.
+func TestProspect(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(10000, 0)
+	sent := Op{MaybeSent: true, FirstSent: now.Add(-time.Minute), Window: time.Hour}
+	over, proven := sent, sent
+	over.FirstSent, proven.Witnessed = now.Add(-time.Hour), true
+	late := Op{SendBefore: now.Add(-1), Window: time.Hour}
+	for name, c := range map[string]struct {
+		op   Op
+		want Prospect
+	}{
+		"sent":                  {sent, WillBeSent},
+		"never sent":            {Op{Window: time.Hour}, WillBeSent},
+		"in time":               {Op{SendBefore: now}, WillBeSent},
+		"due now":               {Op{NextAttempt: now}, WillBeSent},
+		"due later":             {Op{NextAttempt: now.Add(1), SendBefore: now.Add(-1)}, WaitsForTime},
+		"held":                  {Op{State: persist.StateHeld, NextAttempt: now.Add(1)}, WaitsForWord},
+		"late":                  {late, WillBeLate},
+		"its window over":       {over, WillExpire},
+		"proven, in its window": {proven, WillBeProven},
+	} {
+		if got := c.op.Prospect(now); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestMayRecall: an answer is given without a call only where a call would give it, and would write nothing.
+func TestMayRecall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*persist.Record)
+		want   bool
+	}{
+		"confirmed":            {func(*persist.Record) {}, true},
+		"pending":              {func(r *persist.Record) { r.State = persist.StatePending }, false},
+		"no answer":            {func(r *persist.Record) { r.Answer = nil }, false},
+		"without its body":     {func(r *persist.Record) { r.Answer.BodyDropped = true }, false},
+		"unreported":           {func(r *persist.Record) { r.Unreported = true }, false},
+		"refused, not told":    {func(r *persist.Record) { r.Effect = persist.EffectRefused }, false},
+		"refused, and told":    {func(r *persist.Record) { r.Effect, r.Told = persist.EffectRefused, true }, true},
+		"settled, and told of": {func(r *persist.Record) { r.State, r.Told = persist.StateSettled, true }, false},
+	} {
+		rec := persist.Record{State: persist.StateConfirmed, Effect: persist.EffectHappened, Answer: &persist.Answer{Status: 200}}
+		if c.change(&rec); MayRecall(&rec) != c.want {
+			t.Errorf("%s: %t, want %t", name, !c.want, c.want)
 		}
 	}
 }

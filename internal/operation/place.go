@@ -3,6 +3,7 @@ package operation
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -22,17 +23,25 @@ func ScopeDigest(value string) string {
 
 const scopeDigest = "sha256:"
 
+// digestOf is ScopeDigest for the value of a scope, which in a record may be the digest already. (Invariant 38.)
+func digestOf(value string) string {
+	if len(value) == len(scopeDigest)+hex.EncodedLen(sha256.Size) && strings.HasPrefix(value, scopeDigest) {
+		return value
+	}
+	return ScopeDigest(value)
+}
+
 // SameScope reports whether the value of a request's header equals the value in a record's scope, or has the recorded digest. (Invariant 38.)
 func SameScope(value, recorded string) bool {
 	return value == recorded || ScopeDigest(value) == recorded
 }
 
 // OtherScope reports whether a record and a request with the scopes mine belong to different scopes: a header counted by both has
-// different values. Mine have plain values, no digests. (Invariant 38.)
+// different values. Mine are a request's, or another record's: then either may have the digest. (Invariant 38.)
 func OtherScope(mine []persist.Scope, rec *persist.Record) bool {
 	for _, theirs := range rec.Scopes {
 		for _, own := range mine {
-			if own.Name == theirs.Name && !SameScope(own.Value, theirs.Value) {
+			if own.Name == theirs.Name && !SameScope(own.Value, theirs.Value) && !SameScope(theirs.Value, own.Value) {
 				return true
 			}
 		}
@@ -76,7 +85,7 @@ func placeInside(base string, mine []persist.Scope, named []bool) string {
 	name, scopes := persist.SplitAccount(base)
 	for i, scope := range mine {
 		if named[i] {
-			scopes = append(scopes, [2]string{scope.Name, ScopeDigest(scope.Value)})
+			scopes = append(scopes, [2]string{scope.Name, digestOf(scope.Value)})
 		}
 	}
 	return persist.Account(name, scopes...)
@@ -100,5 +109,5 @@ func MayTakePlace(at, base string, beside []persist.Record) bool {
 // MayHaveSecondPlace reports whether a record of a second place may stand beside a record: it names scopes, stands at the first place of its account,
 // base, and others may name its key. (Invariant 38.)
 func MayHaveSecondPlace(rec *persist.Record, base string) bool {
-	return len(rec.Scopes) > 0 && rec.Account == base && (!rec.Generated || rec.Business)
+	return len(rec.Scopes) > 0 && rec.Account == base && !rec.KeyOfOneCall()
 }

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -33,11 +34,28 @@ func TestPlace(t *testing.T) {
 		"beside another, as a digest":   {scope("X", "2"), []persist.Record{record(base, scope("X", ScopeDigest("1")))}, second},
 		"beside one of other headers":   {scope("X", "2"), []persist.Record{record(base, scope("Y", "1"))}, base},
 		"another scope, somewhere else": {scope("X", "2"), []persist.Record{record(persist.Account("other"), scope("X", "1"))}, base},
+		"a record's own, as a digest":   {scope("X", ScopeDigest("2")), []persist.Record{record(base, scope("X", "1"))}, second},
+		"a record's own, beside it":     {scope("X", ScopeDigest("1")), []persist.Record{record(base, scope("X", "1"))}, base},
 		"of what only it counts":        {scope("X", "2", "Y", "b"), []persist.Record{record(base, scope("X", "1"))}, second},
 		"beside two":                    {scope("X", "2", "Y", "b"), []persist.Record{record(base, scope("X", "1")), record(second, scope("Y", "a"))}, third},
 	} {
 		if got := Place(base, c.mine, c.beside); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestPlaceOfADigest: a digest stands in a place as it is; a value that only looks like one has a digest of its own.
+func TestPlaceOfADigest(t *testing.T) {
+	t.Parallel()
+	base := persist.Account("a")
+	for value, want := range map[string]string{
+		ScopeDigest("2"): ScopeDigest("2"), "sha256:2": ScopeDigest("sha256:2"), strings.Repeat("2", 71): ScopeDigest(strings.Repeat("2", 71)),
+	} {
+		mine := []persist.Scope{{Name: "X", Value: value}}
+		beside := []persist.Record{{ID: persist.ID{Account: base}, Scopes: []persist.Scope{{Name: "X", Value: "1"}}}}
+		if got := Place(base, mine, beside); got != persist.Account("a", [2]string{"X", want}) {
+			t.Errorf("%q: %q", value, got)
 		}
 	}
 }
@@ -73,6 +91,8 @@ func TestOtherScope(t *testing.T) {
 		"another value":      {[]persist.Scope{{Name: "X", Value: "2"}}, true},
 		"another digest":     {[]persist.Scope{{Name: "X", Value: "1"}, {Name: "Y", Value: "1"}}, true},
 		"of another header":  {[]persist.Scope{{Name: "Z", Value: "2"}}, false},
+		"a record's digest":  {[]persist.Scope{{Name: "X", Value: ScopeDigest("1")}}, false},
+		"another record's":   {[]persist.Scope{{Name: "X", Value: ScopeDigest("2")}}, true},
 		"without any header": {nil, false},
 	} {
 		if got := OtherScope(c.mine, &rec); got != c.want {

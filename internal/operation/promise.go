@@ -24,7 +24,7 @@ const (
 func (o *Op) Promise(now time.Time) Promise {
 	held := o.State == persist.StateHeld
 	switch {
-	case held && o.Hold != persist.HoldCaller && (o.Hold != persist.HoldExpired || o.MaybeSent):
+	case held && !o.IsForCaller() && (o.Hold != persist.HoldExpired || o.MaybeSent):
 		return PromisesHeld
 	case o.State.Final() && o.Standing.Effect() != persist.EffectHappened:
 		return PromisesEnded
@@ -34,12 +34,24 @@ func (o *Op) Promise(now time.Time) Promise {
 	return PromisesNow
 }
 
-// Promised returns the operation after an Enqueue: its first send starts before that time. A drive under way goes on with it. (Invariant 18.)
+// Promised returns the operation after an Enqueue, or as a Redrive begins it: its first send starts before that time. A drive under way goes on with
+// it. (Invariants 18 and 54.)
 func (o Op) Promised(before time.Time) Op {
 	o.Enqueued, o.SendBefore = true, before
 	if o.State == persist.StateHeld {
-		o.State, o.Hold, o.NextAttempt = persist.StatePending, "", time.Time{}
-		o.Answered, o.Status, o.Dropped, o.AskAgain = false, 0, false, false
+		o = o.free().unanswered()
 	}
+	return o
+}
+
+// free returns the operation without its hold: pending, and due.
+func (o Op) free() Op {
+	o.State, o.Hold, o.NextAttempt = persist.StatePending, "", time.Time{}
+	return o
+}
+
+// unanswered returns the operation without its recorded answer.
+func (o Op) unanswered() Op {
+	o.Answered, o.Status, o.Dropped, o.AskAgain = false, 0, false, false
 	return o
 }

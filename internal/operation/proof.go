@@ -1,6 +1,8 @@
 package operation
 
 import (
+	"cmp"
+
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -30,42 +32,29 @@ type Proof struct {
 	Stored      bool // the server gives this final answer again for the same key
 }
 
+// The proofs of verdicts, and the holds for their reasons.
+var (
+	kindOf = [...]Kind{
+		classify.KindUnknown: ProvesNothing, classify.KindNotSent: ProvesUnsent, classify.KindRefused: ProvesRefusal,
+		classify.KindInFlight: ProvesInFlight, classify.KindFinal: ProvesEnd, classify.KindMismatch: ProvesMismatch,
+	}
+	holdFor = [...]persist.HoldReason{
+		classify.ReasonNone: "", classify.ReasonStoredError: persist.HoldStoredError, classify.ReasonRedirected: persist.HoldRedirected,
+		classify.ReasonUnclear: persist.HoldUnclear, classify.ReasonUnread: persist.HoldUnread, classify.ReasonNoKey: persist.HoldNoKey,
+		classify.ReasonDuplicate: persist.HoldDuplicate,
+	}
+)
+
 // ProofOf returns the proof of a verdict on all attempts. (Invariant 24.)
 func ProofOf(v classify.Verdict) Proof {
-	p := Proof{Again: v.Again, Replayed: v.Replayed, AlreadyDone: v.AlreadyDone, Refused: v.Refused, Stored: v.Stored}
-	switch v.Kind {
-	case classify.KindNotSent:
-		p.Kind = ProvesUnsent
-	case classify.KindRefused:
-		p.Kind = ProvesRefusal
-	case classify.KindInFlight:
-		p.Kind = ProvesInFlight
-	case classify.KindFinal:
-		p.Kind = ProvesEnd
-	case classify.KindMismatch:
-		p.Kind = ProvesMismatch
-		if v.Hold {
-			p.Hold = persist.HoldMismatch
-		}
-	}
-	switch v.Reason {
-	case classify.ReasonStoredError:
-		p.Hold = persist.HoldStoredError
-	case classify.ReasonRedirected:
-		p.Hold = persist.HoldRedirected
-	case classify.ReasonUnclear:
-		p.Hold = persist.HoldUnclear
-	case classify.ReasonUnread:
-		p.Hold = persist.HoldUnread
-	case classify.ReasonNoKey:
-		p.Hold = persist.HoldNoKey
-	case classify.ReasonDuplicate:
-		p.Hold = persist.HoldDuplicate
+	p := Proof{Kind: kindOf[v.Kind], Hold: holdFor[v.Reason], Again: v.Again, Replayed: v.Replayed, AlreadyDone: v.AlreadyDone, Refused: v.Refused, Stored: v.Stored}
+	if v.Kind == classify.KindMismatch && v.Hold && p.Hold == "" {
+		p.Hold = persist.HoldMismatch
 	}
 	return p
 }
 
-// expired returns the proof of an operation after its time for sends.
+// expired returns the proof of an operation after its time for sends. (Invariant 8.)
 func expired() Proof { return Proof{Kind: ProvesExpiry, Hold: persist.HoldExpired} }
 
 // Trouble names the trouble of a call, beside the verdict on its operation. The zero value is none.
@@ -84,28 +73,39 @@ const (
 	IsRedirected
 	IsDuplicate
 	AnswerGone
-	IsProved
+	IsSettled
+	IsAbandoned
 )
 
-// Trouble returns the trouble named by a proof.
-func (p *Proof) Trouble() Trouble {
-	switch p.Hold {
-	case persist.HoldStoredError:
-		return IsStoredError
-	case persist.HoldRedirected:
-		return IsRedirected
-	case persist.HoldDuplicate:
-		return IsDuplicate
+// The troubles named by holds, by proofs and by ends.
+var (
+	troubleOfHold = map[persist.HoldReason]Trouble{
+		persist.HoldStoredError: IsStoredError, persist.HoldRedirected: IsRedirected, persist.HoldDuplicate: IsDuplicate,
 	}
-	switch p.Kind {
-	case ProvesInFlight:
-		return IsInFlight
-	case ProvesMismatch:
-		return IsMismatch
-	case ProvesExpiry:
-		return IsExpired
+	troubleOfKind = map[Kind]Trouble{ProvesInFlight: IsInFlight, ProvesMismatch: IsMismatch, ProvesExpiry: IsExpired}
+	troubleOfEnd  = map[persist.State]Trouble{persist.StateMismatched: IsMismatch, persist.StateAbandoned: IsAbandoned, persist.StateSettled: IsSettled}
+)
+
+// Trouble returns the trouble named by a proof. (Invariant 9.)
+func (p *Proof) Trouble() Trouble { return cmp.Or(troubleOfHold[p.Hold], troubleOfKind[p.Kind]) }
+
+// WhyFinal returns the trouble named by an error about an operation that has ended; none if its answer says more. (Invariant 9.)
+func (o *Op) WhyFinal() Trouble { return troubleOfEnd[o.State] }
+
+// WhyHeld returns the troubles named by an error about an operation that is held. (Invariant 9.)
+func (o *Op) WhyHeld() [2]Trouble {
+	if o.Hold == persist.HoldDuplicate {
+		return [2]Trouble{IsHeld, IsDuplicate}
 	}
-	return NoTrouble
+	return [2]Trouble{IsHeld}
+}
+
+// WhyOther returns the troubles named by an error about another request under the key. (Invariants 6 and 9.)
+func (o *Op) WhyOther() [2]Trouble {
+	if o.State == persist.StateAbandoned {
+		return [2]Trouble{IsMismatch, IsAbandoned}
+	}
+	return [2]Trouble{IsMismatch}
 }
 
 // Found returns the verdict of a lookup by the business reference. If settled is false, the operation stays open. (Invariant 50.)
@@ -117,4 +117,18 @@ func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 		return classify.Verdict{Kind: classify.KindMismatch, Hold: true}, true
 	}
 	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, false
+}
+
+// IsFlawedSuccess reports whether an answer is kept to compare the next one with it: a success whose content is maybe not the API's own. A GraphQL
+// error is the API's own. (Invariant 4.)
+func IsFlawedSuccess(flaw classify.Flaw, status int) bool {
+	return flaw != classify.FlawNone && flaw != classify.FlawErrors && status < 300
+}
+
+// FlawedOf returns such an answer in a record; nil if there is none. In an unfinished record a success always is one. (Invariant 4.)
+func FlawedOf(rec *persist.Record) *persist.Answer {
+	if rec.State.Final() || rec.Answer == nil || rec.Answer.Status >= 300 {
+		return nil
+	}
+	return rec.Answer
 }

@@ -67,3 +67,88 @@ func TestFound(t *testing.T) {
 		}
 	}
 }
+
+// TestFlawed: what is compared with a later answer is a success in doubt, of this drive or of an unfinished record.
+func TestFlawed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flaw   classify.Flaw
+		status int
+		want   bool
+	}{
+		"a cut success":     {classify.FlawCut, 299, true},
+		"a cut redirect":    {classify.FlawCut, 300, false},
+		"a whole success":   {classify.FlawNone, 200, false},
+		"errors of GraphQL": {classify.FlawErrors, 200, false},
+	} {
+		if got := IsFlawedSuccess(c.flaw, c.status); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+	success, refusal := &persist.Answer{Status: 299}, &persist.Answer{Status: 300}
+	for name, c := range map[string]struct {
+		rec  persist.Record
+		want *persist.Answer
+	}{
+		"pending, a success": {persist.Record{State: persist.StatePending, Answer: success}, success},
+		"held, a success":    {persist.Record{State: persist.StateHeld, Answer: success}, success},
+		"ended":              {persist.Record{State: persist.StateConfirmed, Answer: success}, nil},
+		"no success":         {persist.Record{State: persist.StatePending, Answer: refusal}, nil},
+		"no answer":          {persist.Record{State: persist.StatePending}, nil},
+	} {
+		if got := FlawedOf(&c.rec); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestWhy: the troubles of each state, and of each hold.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	final := map[persist.State]Trouble{persist.StateMismatched: IsMismatch, persist.StateAbandoned: IsAbandoned, persist.StateSettled: IsSettled}
+	for _, state := range []persist.State{
+		persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned,
+	} {
+		op := Op{State: state}
+		if got := op.WhyFinal(); got != final[state] {
+			t.Errorf("%v: %d, want %d", state, got, final[state])
+		}
+		want := [2]Trouble{IsMismatch}
+		if state == persist.StateAbandoned {
+			want[1] = IsAbandoned
+		}
+		if got := op.WhyOther(); got != want {
+			t.Errorf("another request beside %v: %d, want %d", state, got, want)
+		}
+	}
+	for _, hold := range persist.HoldReasons() {
+		op, want := Op{State: persist.StateHeld, Hold: hold}, [2]Trouble{IsHeld}
+		if hold == persist.HoldDuplicate {
+			want[1] = IsDuplicate
+		}
+		if got := op.WhyHeld(); got != want {
+			t.Errorf("held for %s: %d, want %d", hold, got, want)
+		}
+		if op.IsForCaller() != (hold == persist.HoldCaller) {
+			t.Errorf("held for %s: for a caller: %t", hold, op.IsForCaller())
+		}
+	}
+}
+
+// TestProofOfMismatch: a key of another request holds only if the verdict says so, and a reason of its own counts more.
+func TestProofOfMismatch(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		verdict classify.Verdict
+		want    persist.HoldReason
+	}{
+		"it ends":         {classify.Verdict{Kind: classify.KindMismatch}, ""},
+		"it holds":        {classify.Verdict{Kind: classify.KindMismatch, Hold: true}, persist.HoldMismatch},
+		"it has a reason": {classify.Verdict{Kind: classify.KindMismatch, Hold: true, Reason: classify.ReasonUnread}, persist.HoldUnread},
+		"unknown":         {classify.Verdict{Kind: classify.KindUnknown, Hold: true}, ""},
+	} {
+		if got := ProofOf(c.verdict).Hold; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

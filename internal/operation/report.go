@@ -24,7 +24,18 @@ type Report struct {
 // Report returns the end of the drive, after the step Over.
 func (d *Drive) Report() Report { return d.report }
 
-// failOpen ends the drive with an error about an operation left unfinished by the last Change.
+// Standing returns the standing of the operation by the drive: by its evidence, or by the counting answer; Unclear if neither ends it. (Invariants 2, 9 and 56.)
+func (d *Drive) Standing() Standing {
+	switch {
+	case d.write == EndHappened:
+		return Happened
+	case d.proof.Kind == ProvesEnd && d.answer.ID != 0:
+		return Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused)
+	}
+	return Unclear
+}
+
+// failOpen ends the drive with an error about an operation left unfinished by the last Change. (Invariant 9.)
 func (d *Drive) failOpen(why Trouble) {
 	if d.hold != "" {
 		d.fail(Open, IsHeld, why)

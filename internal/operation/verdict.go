@@ -4,9 +4,10 @@
 // A [Drive] is one drive over one operation, from its first attempt to its end. It names each step; the driver does the step, and hands the
 // result back. The rest are functions of a record, or of a part of a record.
 //
-// Read it in the order of an operation's life: begin.go and place.go (a begin, and its failures), open.go (an existing record), gate.go (may this
-// client act), drive.go and attempt.go (the steps), wait.go and window.go (times), proof.go (answers), end.go (the last write),
-// report.go and verdict.go (the words to callers), then acts.go and seen.go (people), promise.go (Enqueue), limited.go (a slow limiter), witness.go (events of the API).
+// Read it in the order of an operation's life: begin.go and place.go (a begin, and its failures), open.go (an existing record, and what a pass does with it), gate.go (may this
+// client act), drive.go, attempt.go, token.go and withdraw.go (the steps), wait.go and window.go (times), proof.go (answers), end.go (the last write),
+// report.go and verdict.go (the words to callers), then acts.go and seen.go (people), promise.go (Enqueue), limited.go (a slow limiter), witness.go (events of the API),
+// erase.go (a person erased).
 // The numbers are the invariants of docs/invariants.md.
 package operation
 
@@ -124,6 +125,9 @@ func (s Standing) Effect() persist.Effect {
 
 // StandingOf returns the standing of a durable record. (Invariant 9.)
 func StandingOf(rec *persist.Record) Standing {
+	if rec.Erased && rec.State == persist.StateAbandoned { // nothing is pending, and nobody can go on with it
+		return Ended
+	}
 	switch rec.State {
 	case persist.StatePending, persist.StateHeld:
 		return Open
@@ -162,6 +166,14 @@ func Answered(status int, alreadyDone, refused bool) Standing {
 		return Refused
 	}
 	return happened(status)
+}
+
+// Told returns the standing of an operation by the result that its caller has already. (Invariant 9.)
+func Told(effect persist.Effect, status int, alreadyDone bool) Standing {
+	if effect != persist.EffectHappened && effect != persist.EffectRefused {
+		return Unclear
+	}
+	return Answered(status, alreadyDone, effect == persist.EffectRefused)
 }
 
 // happened returns the standing of an operation with an effect, now or later. (Invariant 9.)

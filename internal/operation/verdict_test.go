@@ -71,3 +71,26 @@ func TestVerdictOnRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestToldByResult: of a caller's own results, an effect and a refusal tell the end, and nothing else does.
+func TestToldByResult(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		effect persist.Effect
+		status int
+		done   bool
+		want   Standing
+	}{
+		"happened":         {persist.EffectHappened, 303, false, Succeeded},
+		"taken on":         {persist.EffectHappened, 202, false, Accepted},
+		"done before":      {persist.EffectHappened, 409, true, Succeeded},
+		"refused":          {persist.EffectRefused, 402, false, Refused},
+		"refused in a 200": {persist.EffectRefused, 200, false, Refused},
+		"absent":           {persist.EffectAbsent, 200, false, Unclear},
+		"not known":        {persist.EffectUnknown, 200, false, Unclear},
+	} {
+		if got := Told(c.effect, c.status, c.done); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -71,5 +71,5 @@ func lastAsk(now, due, end time.Time, window time.Duration) time.Time {
 }
 
 // ClampDelay brings a scheduled wait between the API's least and the policy's greatest wait. backoff.Stop (-1) and anything else below zero
-// is zero.
+// is zero. (Invariant 16.)
 func ClampDelay(d, least, most time.Duration) time.Duration { return max(min(max(d, 0), most), least) }

@@ -40,10 +40,10 @@ func (c *Client) ClockAt(first, now time.Time, window time.Duration) Clock {
 	return InWindow
 }
 
-// Skew returns the greatest error of the clock for this window.
+// Skew returns the greatest error of the clock for this window. (Invariants 8 and 51.)
 func (c *Client) Skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
 
-// Margin returns the last part of the window, without a new send by this client.
+// Margin returns the last part of the window, without a new send by this client. (Invariant 8.)
 func (c *Client) Margin(window time.Duration) time.Duration {
 	return c.AttemptTimeout + c.Skew(window)
 }

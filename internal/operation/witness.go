@@ -14,23 +14,106 @@ type Testimony uint8
 
 // The testimonies. The zero value is the cautious one.
 const (
-	TestifiesNothing Testimony = iota // nothing: by the record it was never sent, so the event is about something else
+	TestifiesNothing Testimony = iota // nothing: by the record it was never sent before the event, which is about something else
 	TestifiesAgain                    // nothing: it is known to have happened
-	Contradicts                       // nothing is changed: it has ended otherwise, and somebody is told
-	Testifies                         // Witnessed is written, unless it is already
+	Contradicts                       // its end stays: it has ended otherwise, and somebody is told
+	Testifies                         // WithEvidence is written
 )
 
-// Testimony returns the use of an event for the operation. (Invariant 56.)
-func (o *Op) Testimony() Testimony {
+// earlier is how long an event may seem to be created before the first send of its operation: the API's clock is another one.
+const earlier = time.Hour
+
+// IsEarlier reports whether an event created then is about something else than the operation of a record: that was first sent later. A reference may be
+// used again. zero: the event does not say. (Invariant 56.)
+func IsEarlier(rec *persist.Record, created time.Time) bool {
+	first := rec.FirstSent
+	if first.IsZero() {
+		first = rec.Created
+	}
+	return !created.IsZero() && created.Before(first.Add(-earlier))
+}
+
+// Referred is one of the operations with the reference of an event. They may replace each other: a Redrive or a Rekey has begun one in the place of
+// another, with its bytes.
+type Referred struct {
+	Op    Op
+	Early bool   // IsEarlier: the event is about something else
+	First string // names the first of the operations that led to it
+	Steps int    // the number of those
+}
+
+// Naming is the answer to the question for the operation that an event is about.
+type Naming uint8
+
+// The namings. The zero value is the cautious one.
+const (
+	NamesSeveral Naming = iota // several operations may be meant: the event proves nothing
+	NamesNone                  // no operation has the reference
+	NamesUnsent                // those with it were never sent, or long after the event
+	NamesOne
+)
+
+// Named returns the index of the operation that an event is about, of all with its reference. One that was never sent, or was first sent long after
+// the event, is none. If the rest replace each other, it is the last of them, or the one that is known to have happened: they are one request, and the
+// event says that it took effect. By which send, nobody can tell; the last one is then sent no more, so that there is no second effect. unclear: there
+// may be others with the reference. (Invariant 56.)
+func Named(all []Referred, unclear bool) (at int, n Naming) {
+	at, n = -1, NamesUnsent
+	most := -1
+	for i := range all {
+		r := &all[i]
+		if r.Early || !r.Op.EverSent() {
+			continue
+		}
+		if at >= 0 && r.First != all[at].First {
+			return at, NamesSeveral
+		}
+		steps := r.Steps
+		if r.Op.Standing.Effect() == persist.EffectHappened {
+			steps = len(all) + 1
+		}
+		if steps > most {
+			at, most, n = i, steps, NamesOne
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return at, NamesNone
+	case n == NamesOne && unclear:
+		return at, NamesSeveral
+	}
+	return at, n
+}
+
+// Testimony returns the use of an event for the operation. early: IsEarlier says that it is about something else. (Invariant 56.)
+func (o *Op) Testimony(early bool) Testimony {
 	switch {
 	case o.Standing.Effect() == persist.EffectHappened:
 		return TestifiesAgain
+	case early:
+		return TestifiesNothing
 	case o.State.Final():
 		return Contradicts
-	case !o.MaybeSent && o.Sends == 0: // it is later than the event, or another
+	case !o.EverSent(): // it is later than the event, or another
 		return TestifiesNothing
 	}
 	return Testifies
+}
+
+// StoresEvidence reports whether an event with this testimony is written into the record. The first one is: as Witnessed, or beside an end that it
+// contradicts. (Invariant 56.)
+func (o *Op) StoresEvidence(said Testimony) bool {
+	return !o.Witnessed && (said == Testifies || said == Contradicts)
+}
+
+// StopsSuccessor reports whether nothing is sent of an operation in the place of this one, which has ended: an event that came after proves this one, or
+// another one stands there. replaces: a Redrive or a Rekey began it, and not the program under the next generation. another: the record of this one names another
+// successor. (Invariants 54 and 56.)
+func (o *Op) StopsSuccessor(replaces, another bool) bool {
+	if o.Standing.Effect() == persist.EffectHappened {
+		return replaces || another
+	}
+	return o.Witnessed || another
 }
 
 // WithEvidence returns the operation with the evidence of such an event. A hold ends: nothing is in doubt any more. A drive under way goes on, and
@@ -38,8 +121,7 @@ func (o *Op) Testimony() Testimony {
 func (o Op) WithEvidence() Op {
 	o.Witnessed = true
 	if o.Hold != persist.HoldUndo {
-		o.State, o.Hold, o.NextAttempt = persist.StatePending, "", time.Time{}
-		o.Answered, o.Status, o.Dropped, o.AskAgain = false, 0, false, false
+		o = o.free().unanswered()
 	}
 	return o
 }
@@ -52,15 +134,17 @@ func (o *Op) EndsByEvidence() bool {
 // heedEvidence lets the last write of a drive heed evidence from the time of the drive. Without a success of its own, the operation has
 // happened all the same. Callers that were told a refusal before are not contradicted by the record: somebody is told. (Invariants 30 and 56.)
 func (d *Drive) heedEvidence() {
-	if d.step == Write && d.op.EndsByEvidence() && !d.told && !d.succeeds() {
+	succeeds := d.write == EndConfirmed && d.Standing() != Refused
+	if d.step == Write && d.op.EndsByEvidence() && !d.told && !succeeds {
 		d.write = EndHappened
 	}
 }
 
-// succeeds reports whether the drive ends with a success. (Invariant 56.)
-func (d *Drive) succeeds() bool {
-	return d.write == EndConfirmed && Answered(d.answer.Status, d.proof.AlreadyDone, d.proof.Refused) != Refused
+// IsContradicted reports whether evidence contradicts the end of the operation: somebody is told. It came while a drive that had told its callers a
+// refusal wrote that. (Invariant 56.)
+func (o *Op) IsContradicted() bool {
+	return o.Witnessed && o.State.Final() && o.Standing.Effect() != persist.EffectHappened
 }
 
-// AnswersFirst tells the drive that callers have the answer before the step Write.
+// AnswersFirst tells the drive that callers have the answer before the step Write. (Invariant 30.)
 func (d *Drive) AnswersFirst() { d.told = true }

@@ -81,7 +81,7 @@ func needsQuotes(r rune) bool {
 	return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/:=@%+,-", r)
 }
 
-// dollarWord quotes s with $'…', control characters and invalid bytes in octal.
+// dollarWord quotes s with $'…', control characters and invalid bytes in octal. Bash, zsh and ksh read it; a POSIX sh before 2024 need not.
 func dollarWord(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")
@@ -91,7 +91,7 @@ func dollarWord(s string) string {
 			b.WriteString(`\` + string(r))
 		case r == '\n':
 			b.WriteString(`\n`)
-		case r == utf8.RuneError && s[i] != '\xef': // a byte outside UTF-8
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"): // a byte outside UTF-8
 			fmt.Fprintf(&b, `\%03o`, s[i])
 		case acts(r):
 			for _, octet := range []byte(string(r)) {

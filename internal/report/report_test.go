@@ -136,6 +136,7 @@ func TestCurlLine(t *testing.T) {
 		{"untyped", "POST", "http://h/", nil, "x", "curl -sSig -X POST http://h/ -H 'Content-Type:' --data-raw x"},
 		{"two keys, one empty", "PUT", "http://h/", map[string][]string{"K": {"a", ""}}, "", "curl -sSig -X PUT http://h/ -H 'K: a' -H 'K;'"},
 		{"control", "POST", "http://h/", map[string][]string{"Content-Type": {"a"}}, "a\n'\\\x1b\u202e", `curl -sSig -X POST http://h/ -H 'Content-Type: a' --data-raw $'a\n\'\\\033\342\200\256'`},
+		{"not UTF-8", "POST", "http://h/", map[string][]string{"Content-Type": {"a"}}, "\xef\xff\ufffd\xef\xbf", `curl -sSig -X POST http://h/ -H 'Content-Type: a' --data-raw $'\357\377` + "\ufffd" + `\357\277'`},
 		{"injection", "$(id)", "`id`;", nil, "", "curl -sSig -X '$(id)' '`id`;'"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

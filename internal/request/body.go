@@ -45,6 +45,8 @@ func bodyTrouble(err error) error {
 	return &Error{Invalid, err}
 }
 
+// readBytes is readBody on one goroutine, without an *Error. It closes the body of GetBody, and leaves req.Body
+// open.
 func readBytes(req *http.Request, limit int64, plain bool) ([]byte, error) {
 	given := req.Body
 	if given == nil {
@@ -101,8 +103,9 @@ func readOnce(r io.Reader, size, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// readUnsized reads a body of unknown length in chunks and joins them once. So the peak is twice the body, and not three times
-// as with a doubling buffer.
+// readUnsized reads a body of unknown length, of at most limit bytes, in chunks, and joins them once. So the peak
+// is twice the body, and not three times as with a doubling buffer. Beside an error of r it returns the bytes
+// before it; over the limit, none.
 func readUnsized(r io.Reader, limit int64) ([]byte, error) {
 	var chunks [][]byte
 	var total int64

@@ -152,7 +152,7 @@ func (s *Snapshot) counted(recipe string) (parameters, headers []string) {
 }
 
 // differs reports whether own differs from standing in more than the credentials left out by s. own is the record of s by the
-// recipe of standing, and has another fingerprint. A swept record differs for certain only if neither has any of these
+// recipe of standing, and has another fingerprint. A record without its body differs for certain only if neither has any of these
 // credentials.
 func (s *Snapshot) differs(own, standing *persist.Record) bool {
 	parameters, headers := s.counted(standing.Recipe)
@@ -160,7 +160,7 @@ func (s *Snapshot) differs(own, standing *persist.Record) bool {
 	for _, name := range parameters {
 		counted = counted || hasParameter(own.Target, name) || hasParameter(standing.Target, name)
 	}
-	if !counted || standing.Swept {
+	if !counted || standing.RequestGone() {
 		return !counted
 	}
 	a, _ := fingerprint(leaveOut(*own, parameters, headers))

@@ -121,9 +121,9 @@ func Same(rec, standing *persist.Record) bool {
 	return known && bytes.Equal(sum, standing.Fingerprint)
 }
 
-// Intact reports whether a record still matches its fingerprint after it was read back. A swept record has nothing left to
-// compare and is intact.
+// Intact reports whether a record still matches its fingerprint after it was read back. A record that has ended and lost its request
+// has nothing left to compare and is intact.
 func Intact(rec *persist.Record) bool {
 	sum, known := fingerprint(rec)
-	return rec.Swept || known && bytes.Equal(sum, rec.Fingerprint)
+	return rec.Swept || rec.RequestDropped && (rec.State.Final() || rec.HoldReason == persist.HoldReopened) || known && bytes.Equal(sum, rec.Fingerprint)
 }

@@ -25,6 +25,14 @@ func Generations(key string) (first string, n int) {
 	return key, 1
 }
 
+// LedTo reports whether an operation that was replaced by another one may have led to key: the other one is a generation of the same first key, and none
+// above key.
+func LedTo(replacedBy, key string) bool {
+	first, n := Generations(key)
+	other, m := Generations(replacedBy)
+	return other == first && m <= n
+}
+
 // NextGeneration returns the key of the try after key.
 func NextGeneration(key string) string {
 	first, n := Generations(key)

@@ -17,6 +17,43 @@ func IsGraphQL(rec *persist.Record) bool {
 	return len(texts) == 1 && hasMutation(texts[0])
 }
 
+// MayBeGraphQL reports whether a record's request has a trait of GraphQL: a segment of its path begins with graphql or is gql, or its
+// JSON body has a query that begins as a document, or a persisted query. A plain API may have one, too.
+func MayBeGraphQL(rec *persist.Record) bool {
+	for segment := range strings.SplitSeq(strings.ToLower(Path(rec.Target)), "/") {
+		if segment == "gql" || strings.HasPrefix(segment, "graphql") {
+			return true
+		}
+	}
+	if texts := jsonpointer.Texts(rec.Body, "/query"); len(texts) == 1 && startsDocument(texts[0]) {
+		return true
+	}
+	return len(jsonpointer.Texts(rec.Body, "/extensions/persistedQuery/sha256Hash")) == 1
+}
+
+// startsDocument reports whether a text begins as a GraphQL document, comments aside.
+func startsDocument(text string) bool {
+	for {
+		text = strings.TrimLeft(text, " \t\r\n,\ufeff")
+		if !strings.HasPrefix(text, "#") {
+			break
+		}
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	if strings.HasPrefix(text, "{") {
+		return true
+	}
+	end := strings.IndexFunc(text, func(r rune) bool { return r < 'a' || r > 'z' })
+	if end < 0 {
+		return false
+	}
+	switch text[:end] {
+	case "query", "mutation", "subscription", "fragment":
+		return strings.ContainsRune(text, '{')
+	}
+	return false
+}
+
 // atGraphQL reports whether the path of a target ends in /graphql.
 func atGraphQL(target string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(Path(target), "/"), "/graphql")
@@ -42,7 +79,8 @@ func IsQuery(target string, body []byte) bool {
 	}
 }
 
-// hasMutation reports whether a GraphQL document has a mutation: the word at its top level, outside of comments and texts.
+// hasMutation reports whether a GraphQL document has a mutation: the word at its top level, outside of comments
+// and texts. It scans bytes, and does not parse; block texts (""") must not hold quotes, see IsQuery.
 func hasMutation(document string) bool {
 	depth, word := 0, strings.Builder{}
 	for i := 0; i < len(document); i++ {

@@ -27,3 +27,23 @@ func TestIsGraphQL(t *testing.T) {
 		}
 	}
 }
+
+// TestMayBeGraphQL: by a segment of the path, a document in the body, or the hash of a persisted one.
+func TestMayBeGraphQL(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		`{"query":"query { pay { id } }"}`: true, `{"query":"query Pay($i: ID!) { pay(id: $i) { id } }"}`: true, `{"query":" # why\n{ pay }"}`: true, `{"query":"fragment F on P { id } { pay { ...F } }"}`: true,
+		`{"query":"subscription{a}"}`: true, `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"ab"}}}`: true,
+		`{"query":"blue shoes"}`: false, `{"query":"query"}`: false, `{"query":"queryable { x }"}`: false, `{"query":"mutation of genes"}`: false, `{"query":{"match":{"a":"b"}}}`: false, `{"query":1}`: false, `{"id":"1"}`: false,
+		`{"a":{"query":"{ pay }"}}`: false, `a=1`: false, ``: false,
+	} {
+		if got := MayBeGraphQL(&persist.Record{Target: "/api", Body: []byte(body)}); got != want {
+			t.Errorf("%s: %t", body, got)
+		}
+	}
+	for target, want := range map[string]bool{"/graphql.json": true, "/GraphQL/v1/pay": true, "/v1/gql?x=1": true, "/graphql-proxy": true, "/gqlx": false, "/pay?to=/graphql": false, "/mygraphql": false} {
+		if got := MayBeGraphQL(&persist.Record{Target: target, Body: []byte(`{"id":"1"}`)}); got != want {
+			t.Errorf("%s: %t", target, got)
+		}
+	}
+}

@@ -112,7 +112,7 @@ func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.
 	switch {
 	case inRequest(p):
 		return next, fmt.Errorf("the key travels in the request itself, in %s; make the request anew with the new key", place(p))
-	case rec.Swept:
+	case rec.RequestGone():
 		return next, errors.New("the journal keeps its request no more; make the request anew with the new key")
 	case key == rec.Key:
 		return next, errors.New("the new key is the old one")
@@ -130,12 +130,13 @@ func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.
 		Origin: rec.Origin, Method: rec.Method, Target: rec.Target, Header: rec.Header, Body: rec.Body, Omitted: rec.Omitted, KeptFields: rec.KeptFields,
 		Carrier: rec.Carrier, CarrierName: rec.CarrierName, Protected: rec.Protected, Credentials: rec.Credentials, WireKey: wire, ServerToken: rec.ServerToken,
 		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, Window: rec.Window, Pauses: rec.Pauses, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe,
-		Business: rec.Business, AskFirst: rec.AskFirst, Results: rec.Results, Scopes: rec.Scopes, Facts: rec.Facts, Content: rec.Content, Trace: rec.Trace,
+		Business: rec.Business, AskFirst: rec.AskFirst, DropAnswer: rec.DropAnswer, Results: rec.Results, Scopes: rec.Scopes, Facts: rec.Facts, Content: rec.Content, Trace: rec.Trace, KeepRequest: rec.KeepRequest,
 	}
 	return next, nil
 }
 
-// expand puts values of the record's request into the path of a profile's recipe; known is false if one is missing.
+// expand replaces {path} and each {pointer} in the path of a profile's recipe by values of the record's request,
+// escaped for their place in the path or the query. known is false if a value is missing or is no text.
 func expand(rec *persist.Record, template string) (path string, known bool) {
 	fields := FieldsOf(rec.Header, rec.Body)
 	parts := strings.Split(strings.ReplaceAll(template, "{path}", Path(rec.Target)), "{")

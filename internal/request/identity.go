@@ -86,6 +86,7 @@ func queryIdentities(target string, pick func(name string) bool) []identity {
 	return all
 }
 
+// unescaped decodes a part of a query; a part that cannot be decoded stays as it is.
 func unescaped(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain

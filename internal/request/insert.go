@@ -87,8 +87,8 @@ func mayAlter(h http.Header, at profile.Place) error {
 	return nil
 }
 
-// rereadable returns a request with body, the bytes read from it before. Its GetBody gives them, too.
-func rereadable(req *http.Request, body []byte) *http.Request {
+// Rereadable returns a request with body, the bytes read from it before. Its GetBody gives them, too.
+func Rereadable(req *http.Request, body []byte) *http.Request {
 	same := WithBody(req, body)
 	same.GetBody = func() (io.ReadCloser, error) { return bytesBody(body), nil }
 	return same

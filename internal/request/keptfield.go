@@ -167,6 +167,7 @@ func (f Fields) Value(pointer string) any {
 // Form returns the body as a form; nil if it is none.
 func (f Fields) Form() url.Values { return f.form }
 
+// formText is Text for a form: /a/b is the field a[b]. A field given twice, or empty, is ErrNoText.
 func (f Fields) formText(pointer string) (string, error) {
 	list := tokens(pointer)
 	name := list[0]

@@ -36,7 +36,8 @@ func ParseOrigins(entries []string) (*Origins, error) {
 	return o, nil
 }
 
-// add adds one entry.
+// add adds one entry to a list under construction, in the spelling of Origin. Its errors repeat no userinfo, path
+// or query of the entry. A pattern is refused if it could take names of several owners.
 func (o *Origins) add(entry string) error {
 	base, ports := strings.CutSuffix(entry, everyPort)
 	u, err := url.Parse(base)

@@ -47,6 +47,9 @@ type Reader struct {
 	Pauses   persist.Pauses
 	AskFirst bool
 	Results  bool // becomes Record.Results
+	// DropAnswer becomes Record.DropAnswer. The pointers have passed CheckDropped.
+	DropAnswer []string
+
 	// KeepFields are pointers to values of the body. The values become Record.KeptFields. The pointers have passed CheckPointers.
 	KeepFields []string
 	// KeyHonoured lists endpoints. Keys count there, whatever the profile says. BasePath is cut off before paths are compared with
@@ -187,7 +190,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 			named.add(keys...)
 			named.Unnamed, named.Keyless = false, false
 		}
-		if generated, err = r.generate(rereadable(req, body), p, &named, given); err != nil {
+		if generated, err = r.generate(Rereadable(req, body), p, &named, given); err != nil {
 			return nil, named, err
 		}
 	}
@@ -208,7 +211,8 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	return s, named, nil
 }
 
-// generate returns NewKey's key for a request without one; "" if NewKey is not asked.
+// generate returns NewKey's key for a request without one, and adds it to named; "" if NewKey is not asked. After
+// an error, named.Unread says whether the key could not be read.
 func (r *Reader) generate(req *http.Request, p *profile.Profile, named *Named, given Given) (key string, err error) {
 	if !named.Keyless || named.Origin == "" || !r.mayGenerate(p, given) {
 		return "", nil
@@ -245,7 +249,8 @@ func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named
 	return r.named(req, p, given)
 }
 
-// named implements Named.
+// named implements Named. It reads neither the body nor a bad URL, and asks no function of the user but
+// KeepHeader.
 func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
 	n := Named{Method: Method(req)}
 	n.Account, n.Scopes = r.account(given), scopesOf(req.Header, p)
@@ -301,7 +306,8 @@ func (n *Named) addSpelled(wires []string) {
 	}
 }
 
-// describe builds the record of a request.
+// describe builds the record of a request from its parts. generated: NewKey made key. wire is the key's spelling
+// in its carrier. The record's headers and the credentials are copies; the body is not.
 func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, named Named, body []byte, key, wire string, generated bool) *Snapshot {
 	carrier := ""
 	if p.Carrier.Place == profile.Header {
@@ -341,6 +347,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		Window:         p.Window.Floor,
 		Pauses:         r.Pauses,
 		AskFirst:       r.AskFirst,
+		DropAnswer:     slices.Clone(r.DropAnswer),
 		Results:        r.Results,
 		Scopes:         r.recordedScopes(named.Scopes),
 		Recipe:         r.recipe(p),

@@ -117,3 +117,23 @@ func otherScopes(a, b *persist.Record) bool {
 	}
 	return false
 }
+
+// Unassigned returns the accounts with the meaning "no account" beside an account: without the one of ContextWithAccount, and without a
+// name. Headers selecting an account stay.
+func Unassigned(account string) (none []string) {
+	name, scopes := persist.SplitAccount(account)
+	inside := len(scopes) > 0 && scopes[0][0] == ""
+	if inside {
+		scopes = scopes[1:]
+	}
+	if inside {
+		none = append(none, persist.Account(name, scopes...))
+	}
+	if name != "" {
+		none = append(none, persist.Account("", scopes...))
+	}
+	return none
+}
+
+// Unassigned is the function Unassigned for the account of a call.
+func (n *Named) Unassigned() (none []string) { return Unassigned(n.Account) }

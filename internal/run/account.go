@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -73,65 +72,6 @@ func (c *Client) account(ctx context.Context) string {
 	return c.accountBase
 }
 
-// unassigned returns the accounts with the meaning "no account" beside an account: without the one of ContextWithAccount, and without a
-// name. Headers selecting an account stay.
-func unassigned(account string) (none []string) {
-	name, scopes := persist.SplitAccount(account)
-	inside := len(scopes) > 0 && scopes[0][0] == ""
-	if inside {
-		scopes = scopes[1:]
-	}
-	if inside {
-		none = append(none, persist.Account(name, scopes...))
-	}
-	if name != "" {
-		none = append(none, persist.Account("", scopes...))
-	}
-	return none
-}
-
-// unassignedOf is unassigned for the account of a call.
-func unassignedOf(named *request.Named) (none []string) { return unassigned(named.Account) }
-
-// checkUnassigned stops a call for an account while an operation of its key stands under no account. It does not if there is one of the
-// account, too: then nothing is begun.
-func (e *engine) checkUnassigned(ctx context.Context, name string, op *preparedRequest) error {
-	id, found, err := e.standsUnassigned(ctx, &op.named)
-	if err == nil && !found {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx)
-	if err != nil {
-		return e.errorOfPlace(ctx, name, op, err)
-	}
-	if exists, err := e.exists(ctx, op.rec.ID); err == nil && exists {
-		return nil
-	}
-	return e.strangerError(ctx, name, id, e.unassignedCause(ctx, id, op.rec.Account))
-}
-
-// standsUnassigned returns an operation under no account with one of the call's keys. Errors: the journal's.
-func (e *engine) standsUnassigned(ctx context.Context, named *request.Named) (id persist.ID, found bool, err error) {
-	if named.Keyless && e.cfg.randomKeys { // no operation can have the key
-		return persist.ID{}, false, nil
-	}
-	for _, account := range unassignedOf(named) {
-		for _, key := range named.Keys {
-			id := persist.ID{Account: account, Key: key}
-			if found, err := e.exists(ctx, id); found || err != nil {
-				return id, found, err
-			}
-		}
-	}
-	return persist.ID{}, false, nil
-}
-
-// unassignedCause returns the error of a call for account while an operation stands under none, with the way on.
-func (e *engine) unassignedCause(ctx context.Context, id persist.ID, account string) error {
-	return fmt.Errorf("an operation of it stands under no account; nothing is begun until Client.Assign gives it to the account "+
-		"to which it belongs: %s, maybe to %q", e.referenceTo(ctx, id), request.Base(account))
-}
-
 // errIncomparable is the error of a request with at most one kind of difference from the operation's: parts counted by one of two
 // configurations only. It is also the error if a later version of this module made the fingerprint.
 var errIncomparable = errors.New("it was begun with other SecretHeaders or SecretParameters, or by a later version, and cannot be compared; " +
@@ -140,33 +80,4 @@ var errIncomparable = errors.New("it was begun with other SecretHeaders or Secre
 // incomparable is errIncomparable, with the difference.
 func incomparable(op *preparedRequest, rec *persist.Record) error {
 	return fmt.Errorf("%w (%w)", errIncomparable, op.read.Unclear(rec))
-}
-
-// errorOfPlace returns the error of a call without a place for its operation, because the journal failed with err. For a call without a
-// named key nobody has looked yet for unresolved operations of the same request. So the error names no key either: a caller going on with
-// a key made by NewKey would begin a second operation.
-func (e *engine) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
-	switch {
-	case op.named.Unnamed:
-		var why error
-		if errors.Is(err, errForgottenBefore) {
-			why = ErrConfig
-		}
-		return newError(name, unclear(""), err, why)
-	case errors.Is(err, errForgottenBefore):
-		return newError(name, nothing(op.rec.Key), err, ErrConfig)
-	}
-	return e.errorOfBegin(ctx, name, op, false, err)
-}
-
-// exists reports whether there is an operation, also one about to be begun by a call of this process. Errors: the journal's.
-func (e *engine) exists(ctx context.Context, id persist.ID) (bool, error) {
-	if running, _ := e.shared.calls.Running(id); running || e.shared.notes.MayAppear(id, e.now()) {
-		return true, nil
-	}
-	_, err := e.journal.Get(context.WithoutCancel(ctx), id)
-	if errors.Is(err, persist.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }

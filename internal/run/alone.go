@@ -30,7 +30,8 @@ type alone struct {
 	n     int           // how many operations were given back
 }
 
-// note notes n operations of a group as given back.
+// note notes n operations of a group as given back, and doubles the group's pause, from failedPauseMin to
+// pauseMax. If there are aloneMax groups, any other one is forgotten.
 func (l *leftAlone) note(g group, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +60,8 @@ func (l *leftAlone) served(rec *persist.Record) {
 	}
 }
 
-// wait returns how long a group is still left alone, and the largest number of its operations given back at once, at most aloneBatchMax.
+// wait returns the rest of the pause of a group, and the largest number of its operations given back at once, at
+// most aloneBatchMax. Both are zero for a group that is not left alone. wait is zero, and n not, after the pause.
 func (l *leftAlone) wait(g group) (wait time.Duration, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,10 +35,10 @@ func (d ending) answerFirst() *result {
 	defer func() {
 		err := d.conclude(write)
 		if owed := d.owed; d.handed.isWritten(owed) {
-			d.engine.markDelivered(d.call.Values(), d.rec.ID, owed)
+			d.engine.results.markDelivered(d.call.Values(), d.rec.ID, owed)
 		}
 		if told {
-			d.engine.answered(&d.rec, err)
+			d.engine.doubts.answered(&d.rec, err)
 		}
 	}()
 	res := d.finished(&result{answer: d.answered(), handed: d.handed})

@@ -40,11 +40,11 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 	case rec.Sealed() != nil:
 		return journalError(name, &rec, rec.Sealed())
 	case chosen.moved(&rec, operation.End) != nil:
-		return e.stale(ctx, name, &rec, chosen.moved(&rec, operation.End))
-	case e.leasedElsewhere(&rec):
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+		return e.refusals.stale(ctx, name, &rec, chosen.moved(&rec, operation.End))
+	case e.holder.leasedElsewhere(&rec):
+		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
 	}
-	if keeps, err := e.keepsPlace(ctx, &rec); keeps || err != nil {
+	if keeps, err := e.places.IsKept(ctx, &rec); keeps || err != nil {
 		return newError(name, subjectOf(&rec, operation.KeyOnly), cmp.Or(err, errors.New("operations of other scopes stand beside it; assign those first, with OfAccount")), ErrConfig)
 	}
 	to, inside := persist.SplitAccount(account)
@@ -52,13 +52,12 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 	assigned, err := e.journal.Assign(ctx, rec, persist.Account(to, append(inside, selecting(scopes)...)...))
 	switch {
 	case errors.Is(err, persist.ErrExists):
-		about, _ := e.durable(ctx, &rec, operation.KeyOnly)
+		about, _ := e.refusals.durable(ctx, &rec, operation.KeyOnly)
 		return newError(name, about, fmt.Errorf("the account %q has an operation of this key already", account), ErrKeyReused)
 	case err != nil:
 		return outrun(name, &rec, err)
 	}
-	e.doubted(&assigned)
-	e.shared.recipes.Use(assigned.Recipe)
+	e.alike.Assigned(&assigned)
 	e.wakeAll()
 	return nil
 }
@@ -71,7 +70,9 @@ func selecting(scopes [][2]string) [][2]string {
 	return scopes
 }
 
-// lookupUnassigned is lookup among the operations under no account, beside the account of the call. name is the call's name.
+// lookupUnassigned returns the one operation of a key, or reference, under no account. chosen may narrow the
+// choice. It is an error if there is none or several; the errors are complete, for a caller of the method called
+// name.
 func (c *Client) lookupUnassigned(ctx context.Context, name string, key string, chosen Chosen) (persist.Record, error) {
 	failed := func(cause error, why ...error) (persist.Record, error) {
 		return persist.Record{}, newError(name, unclear(key), cause, why...)
@@ -79,7 +80,7 @@ func (c *Client) lookupUnassigned(ctx context.Context, name string, key string, 
 	if err := checkAccount(ctx); err != nil {
 		return failed(err, ErrConfig)
 	}
-	none := unassigned(c.account(ctx))
+	none := request.Unassigned(c.account(ctx))
 	if len(none) == 0 {
 		return failed(errors.New("no account to assign it to; name one by ContextWithAccount or Config.Account"), ErrConfig)
 	}
@@ -89,7 +90,7 @@ func (c *Client) lookupUnassigned(ctx context.Context, name string, key string, 
 		if err != nil {
 			return failed(err)
 		}
-		for rec, err := range c.cfg.Journal.List(ctx, match.query) {
+		for rec, err := range c.engine.journal.List(ctx, match.query) {
 			switch {
 			case err != nil:
 				return failed(err)
@@ -122,8 +123,8 @@ type keyMatch struct {
 	is    func(*persist.Record) bool
 }
 
-// matching selects the records of key in an account: key is a key first, and a reference if the account has no such key. Errors: the
-// journal's.
+// matching returns the query and the test for the records of key in an account. key is a key first, and a
+// reference if the account has no such key. After an error the result is of no use. Errors: the journal's.
 func (c *Client) matching(ctx context.Context, key string, account string) (keyMatch, error) {
 	byKey := keyMatch{persist.Query{Account: account, Key: key}, func(*persist.Record) bool { return true }}
 	if !request.IsReference(key) {
@@ -132,7 +133,7 @@ func (c *Client) matching(ctx context.Context, key string, account string) (keyM
 	for _, err := range c.cfg.Journal.List(ctx, byKey.query) {
 		return byKey, err
 	}
-	secret, err := c.engine.shared.secrets.of(ctx, c.cfg.Journal)
+	secret, err := c.engine.owners.Secret(ctx)
 	return keyMatch{persist.Query{Account: account}, func(rec *persist.Record) bool {
 		return request.Reference(rec.ID, secret) == key
 	}}, err
@@ -141,11 +142,12 @@ func (c *Client) matching(ctx context.Context, key string, account string) (keyM
 // unassignedMost is the largest number of unfinished operations under no account counted by Run.
 const unassignedMost = 1000
 
-// sayUnassigned tells of operations under no account, beside the account of this Run, by an event and the log. Run does not send them, and
-// calls with their keys begin nothing. If nobody has set a Logger, slog.Default is told the first time.
+// sayUnassigned tells of operations under no account, beside the account of this Run, by an event and the log. Run
+// does not send them, and calls with their keys begin nothing. Without a Logger, slog.Default is told the first
+// time. A failed listing is as if there were no more: the next hour tries again.
 func (r *runner) sayUnassigned(ctx context.Context) {
 	n, first := 0, persist.ID{}
-	for _, account := range unassigned(r.account(ctx)) {
+	for _, account := range request.Unassigned(r.account(ctx)) {
 		query := persist.Query{Account: account, States: []persist.State{persist.StatePending, persist.StateHeld}}
 		for rec, err := range r.cfg.Journal.List(ctx, query) {
 			if err != nil || n == unassignedMost {
@@ -163,7 +165,7 @@ func (r *runner) sayUnassigned(ctx context.Context) {
 	}
 	cause := fmt.Errorf("%d unfinished under no account, this one first, not sent for account %q; give each to the one to which it belongs with Client.Assign",
 		n, r.account(ctx))
-	err := newError("run", r.engine.stranger(ctx, first), cause, ErrAccount)
+	err := newError("run", r.engine.refusals.stranger(ctx, first), cause, ErrAccount)
 	r.cfg.blocked(ctx, &persist.Record{}, err)
 	r.cfg.log(ctx, slog.LevelWarn, "operations stand under no account", "", err)
 	if r.cfg.Logger == nil && !r.saidUnassigned {

@@ -8,10 +8,18 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
+// notices tells the logger of a client about what its settings leave unprotected, or assume. It is safe for concurrent use.
+type notices struct {
+	cfg         *Config
+	accountBase string       // Config.Account, as part of an ID
+	told        toldCoverage // for tellCoverage
+	passed      toldPassing  // for tellPassing
+}
+
 // tellNew tells the logger of what is to be known of a new client.
-func (c *Client) tellNew() {
-	c.tellUndeclared()
-	c.cfg.tellAssumed()
+func (n *notices) tellNew() {
+	n.tellUndeclared()
+	n.cfg.tellAssumed()
 }
 
 // tellAssumed tells the logger, once for each profile of a client, what is assumed of the API beyond the facts of its sources. A complete profile,

@@ -13,13 +13,15 @@ import (
 
 // This file holds the steps of one attempt.
 
-// heard is the result of a request. id names its answer for the drive; zero: there is none.
+// heard is the result of a request of this run. id names its answer for the drive; zero: there is no answer. The
+// holder of a heard drains it, or hands it on: an answer keeps its connection until then.
 type heard struct {
 	wire.Result
 	id int
 }
 
-// hear names the answer of a request.
+// hear gives the answer of a request its number, if there is an answer. The caller drains the result, or hands it
+// on.
 func (r *run) hear(sent wire.Result) heard {
 	if sent.Answer == nil {
 		return heard{Result: sent}
@@ -28,7 +30,8 @@ func (r *run) hear(sent wire.Result) heard {
 	return heard{sent, r.answers}
 }
 
-// sent returns a result as the drive takes it, with all sends since the last one.
+// sent returns a result as the drive takes it, with all sends since the last result, and resets their count. So
+// each result of the run must go to the drive once. It also notes whether the origin takes connections.
 func (r *run) sent(h heard) operation.Sent {
 	s := operation.Sent{Sends: r.moreSends, Unsent: h.Unsent, TooOld: errors.Is(h.Err, errMaxAge), Down: r.noteOrigin(h.Result)}
 	if h.Answer != nil {
@@ -39,7 +42,8 @@ func (r *run) sent(h heard) operation.Sent {
 	return s
 }
 
-// settle keeps the answer chosen by the drive, and gives up any other. latest is the latest one.
+// settle keeps the answer chosen by the drive in r.last, and drains the others. latest is the result of the latest
+// request; after settle it is not the caller's any more. r.last.Err is the latest error in every case.
 func (r *run) settle(latest heard) {
 	switch r.drive.Answer().ID {
 	case 0:
@@ -55,7 +59,9 @@ func (r *run) settle(latest heard) {
 	}
 }
 
-// attempt does the steps of one attempt. With Policy.AskFirst it first asks if the operation took effect already.
+// attempt does the drive's steps until it waits, or ends. With Policy.AskFirst it first asks if the operation took
+// effect already. A turn to send is given back at the end. If the limiter takes long before a send, the attempt is
+// not made.
 func (r *run) attempt() {
 	defer r.Dismiss()
 	sent := false
@@ -89,21 +95,29 @@ func (r *run) attempt() {
 	}
 }
 
-// check does the steps Check and CheckToken.
+// check does the steps Check and CheckToken: it reads the clock, and for Check also checks the lease and looks for
+// another operation with the key on the wire. The reason against a send is in r.failed; the drive then ends
+// without one.
 func (r *run) check() {
 	err := r.clock.Notice(r.call.Values(), r.host)
 	if err == nil && r.drive.Step() == operation.Check {
 		err = r.checkLease(r.call.Values())
 	}
-	taken := false
+	taken, stopped := false, false
 	if err == nil && r.drive.Step() == operation.Check {
 		taken, err = r.keyTaken(r.call.Values())
 	}
+	if err == nil && r.drive.Step() == operation.Check {
+		stopped, err = r.oldStops(r.call.Values())
+	}
 	r.failed = err
 	before := r.drive.Attempts()
-	if taken {
+	switch {
+	case taken:
 		r.drive.KeyTaken()
-	} else {
+	case stopped:
+		r.drive.OldFound()
+	default:
 		r.drive.Checked(err == nil, r.now())
 	}
 	switch r.drive.Step() {
@@ -119,7 +133,8 @@ func (r *run) check() {
 	}
 }
 
-// sendNow makes the attempt of sendOnce.
+// sendNow makes the attempt of sendOnce: it sends, judges the answer, adds the attempt to the record in memory,
+// and tells the drive.
 func (r *run) sendNow() {
 	began := time.Now()
 	sent := r.send()
@@ -134,7 +149,8 @@ func (r *run) sendNow() {
 	r.judged(r.own)
 }
 
-// judged settles an attempt, unless the drive asks for more.
+// judged settles an attempt, unless the drive asks for more. latest is the result of the latest request: r.own, or
+// that of a lookup after it. The drive has chosen between both; the other is drained.
 func (r *run) judged(latest heard) {
 	switch r.drive.Step() {
 	case operation.LookUp, operation.AskDuplicate:
@@ -169,7 +185,8 @@ func (r *run) eventAnswered() *Event {
 	return e
 }
 
-// checkLease returns an error if this client may no longer send the record. A final record has no lease.
+// checkLease returns an error if this client may no longer send the record; the loss is told once. It renews a
+// lease that has ended. A final record has no lease, so asking again for its answer needs none.
 func (r *run) checkLease(ctx context.Context) error {
 	if r.given.AskedAgain {
 		return nil
@@ -179,7 +196,9 @@ func (r *run) checkLease(ctx context.Context) error {
 	return err
 }
 
-// noteOrigin notes if the origin takes connections, as shown by a request. If it does not, down is the earliest time of a new try.
+// noteOrigin notes whether the origin takes connections, as shown by a request. If it does not, down is the
+// earliest time of a new try; zero else, and after a failure of this client's own. If the origin takes connections
+// again, Run is woken.
 func (r *run) noteOrigin(sent wire.Result) (down time.Time) {
 	switch policy := &r.cfg.Retry; {
 	case !sent.Unsent:

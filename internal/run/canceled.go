@@ -37,8 +37,8 @@ func untilCanceled(req *http.Request, send func(*http.Request) (*http.Response, 
 	return resp, err
 }
 
-// awaitCancel ends a context once canceled is closed. After its deadline, the deadline is the cause: an http.Client closes the channel
-// then.
+// awaitCancel ends a context once canceled is closed, and returns then, or once ctx has ended. After the deadline
+// of ctx, the deadline is the cause: an http.Client closes the channel then.
 func awaitCancel(ctx context.Context, cancel context.CancelCauseFunc, canceled <-chan struct{}) {
 	select {
 	case <-ctx.Done():

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/oncehttp/oncehttp/internal/authorized"
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -25,26 +25,26 @@ import (
 type Client struct {
 	cfg           Config
 	engine        *engine
-	ownsJournal   bool // Open opened the journal, Close closes it
-	ownsTransport bool // Config.Transport was nil, Close closes its idle connections
-	accountBase   string
+	ownsJournal   bool   // Open opened the journal, Close closes it
+	ownsTransport bool   // Config.Transport was nil, Close closes its idle connections
+	accountBase   string // Config.Account, as part of an ID
 
 	// draining ends the waits between attempts: every call stops after
 	// the attempt on the wire.
 	draining context.Context
 	drain    context.CancelCauseFunc
-	owed     chan struct{} // wakes the deliveries of Run
-	due      chan struct{} // wakes Run
+	owed     chan struct{} // wakes the deliveries of Run; holds one value, so no sender waits
+	due      chan struct{} // wakes Run, likewise
 
-	told   toldCoverage // for tellCoverage
-	passed toldPassing  // for tellPassing
+	notices      *notices
+	declarations *declarations
 
-	visits    *visits
+	visits    *visits // the public calls and the user's functions under way
 	closeOnce sync.Once
 	closing   time.Time       // when Close was called; written by closeOnce
 	cutting   context.Context // ends when Close cuts the work under way
 	cut       context.CancelCauseFunc
-	over      chan struct{} // closed once all is over
+	over      chan struct{} // closed once no call is under way and closeAll has returned
 	closeErr  error         // written before over is closed
 	renewed   atomic.Bool   // no renewal of leases is under way any more
 }
@@ -71,30 +71,16 @@ func New(cfg Config) (*Client, error) {
 		return nil, newError("new", nothing(""), fmt.Errorf("the journal carries a %T, not this package's table of calls", attached), ErrConfig)
 	}
 	c := &Client{cfg: cfg, ownsTransport: ownsTransport, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1), owed: make(chan struct{}, 1)}
-	c.cfg.authorized = &common.authorized
+	c.cfg.authorized = &authorized.Client{
+		Origins: &common.authorized, Journal: cfg.Journal, Authorize: c.cfg.Authorize != nil, Producer: c.cfg.producer(), Listed: c.cfg.origins,
+	}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
 	c.cutting, c.cut = context.WithCancelCause(context.Background())
 	c.visits, c.over = v, make(chan struct{})
-	owner, host := uuid.NewString(), c.cfg.leaseHost()
-	leases, journalShared := lease.New(host, common.clock, owner)
-	c.engine = &engine{
-		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, host: host, leases: leases, journalShared: journalShared,
-		clock: common.clock, now: common.clock.Now, notifier: notifier(cfg.Journal), late: lateFinisher(cfg.Journal), loopRequest: newLoopRequest(),
-		lacking: metLacks{met: make(chan struct{}, 1)},
-		owes: func() {
-			select {
-			case c.owed <- struct{}{}:
-			default: // it was told already
-			}
-		},
-		wake: func() {
-			select {
-			case c.due <- struct{}{}:
-			default: // it was told already
-			}
-		},
-	}
-	c.tellNew()
+	c.engine = newEngine(c, common)
+	c.declarations = &declarations{&c.cfg, v}
+	c.notices = &notices{cfg: &c.cfg, accountBase: c.accountBase}
+	c.notices.tellNew()
 	return c, nil
 }
 
@@ -108,7 +94,8 @@ func (c *Client) DoKey(req *http.Request, key string) (*http.Response, error) {
 	return c.do("do", req, keySource{key: key, given: true}, false)
 }
 
-// keySource is the call's own part in the choice of the key.
+// keySource says how a call chooses its key. The zero value: the key is in the request or its context, or NewKey
+// makes it.
 type keySource struct {
 	key    string
 	given  bool          // the call names the key; it must not be empty then
@@ -117,8 +104,9 @@ type keySource struct {
 	made   *request.Made // NewKey's answer, if it was asked before
 }
 
-// preparedRequest is a caller's request, read once: the record for its begin, its profile, and the
-// credentials, never given to a journal.
+// preparedRequest is a caller's request, read once: the record for its begin, its profile, and the credentials,
+// never given to a journal. If the request could not be read, only named is set. One goroutine uses it at a time:
+// its caller's, then the call's.
 type preparedRequest struct {
 	rec         *persist.Record // of read
 	prof        *profile.Profile
@@ -132,8 +120,10 @@ type preparedRequest struct {
 	places      int           // how often its place was chosen by all records of its key
 }
 
-// do runs a request as an operation, or lets it stream through if it is none. name is the call's name, for errors. If plain is true,
-// the caller sees plain HTTP, and the request was declared an operation.
+// do runs a request as an operation, or lets it stream through if it is none. name is the call's name, for errors.
+// plain: the caller sees plain HTTP, and the request was declared an operation. req may be nil, which is an error.
+// The body of req is closed in every case. The caller closes the body of the response; the response is nil if err
+// is set.
 func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
 	if err := c.checkCall(context.Background(), name, key.key); err != nil {
 		if req != nil {
@@ -142,7 +132,7 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		return nil, err
 	}
 	if req == nil {
-		return nil, c.engine.noRequest(name, key.key)
+		return nil, c.engine.unbegun.noRequest(name, key.key)
 	}
 	opened := !plain && c.visits.enter(doVisit)
 	if opened {
@@ -165,16 +155,18 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 	return operate(req)
 }
 
-// operate is do for an operation.
+// operate is do for a request known to be an operation. It joins a call under way with the same key or starts one,
+// and starts anew if the operation stands at another place, the limiter took long, or another caller has the rest
+// of a large answer.
 func (c *Client) operate(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
 	took := c.cfg.stopwatch()
 	op, err := c.read(req, key, plain)
 	ctx := inflight.WithoutKey(req.Context()) // a journal of a user's own may ask for something with it
 	if err != nil {
-		return nil, c.notBegun(ctx, took, op, c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err)))
+		return nil, c.notBegun(ctx, took, op, c.engine.unbegun.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err)))
 	}
 	op.took = took
-	if err := c.choosePlace(ctx, name, op, c.engine.place); err != nil {
+	if err := c.choosePlace(ctx, name, op, c.engine.seats.place); err != nil {
 		return nil, err
 	}
 	for {
@@ -191,7 +183,7 @@ func (c *Client) operate(name string, req *http.Request, key keySource, plain bo
 		}
 		if res.elsewhere {
 			caller.Done()
-			if err := c.choosePlace(ctx, name, op, c.engine.placeAnew); err != nil {
+			if err := c.choosePlace(ctx, name, op, c.engine.seats.placeAnew); err != nil {
 				return nil, err
 			}
 			continue
@@ -206,7 +198,8 @@ func (c *Client) operate(name string, req *http.Request, key keySource, plain bo
 	}
 }
 
-// stream sends a request of Do if it is no operation. opened: it belongs to a Do of a client not closed.
+// stream sends a request of Do that is no operation, unless opened is false: the client is closed then. Nothing is
+// written in the journal. The body of req is closed in every case.
 func (c *Client) stream(req *http.Request, opened bool) (*http.Response, error) {
 	if !opened {
 		closeBody(req)
@@ -219,16 +212,21 @@ func (c *Client) stream(req *http.Request, opened bool) (*http.Response, error) 
 	return passThrough{c, c.draining, c.cutting}.do(req)
 }
 
-// response returns this caller's response or error of a finished call. It returns neither if another caller has the rest of a large
-// answer. Then the server has to be asked again.
+// response returns this caller's response or error of a finished call. Where the journal must know that a caller
+// has the result, it is written first. If that fails for the record's end, the caller gets the error, and the
+// answer stays in the record. Both results are nil if another caller has the rest of a large answer: then the
+// server has to be asked again.
 func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, joined bool) (*http.Response, error) {
 	if c.cfg.OnResult != nil { // before the mark below, since it raises the revision
 		if owed := max(res.owed, res.handed.take()); owed != 0 {
-			c.engine.markDelivered(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, owed)
+			c.engine.results.markDelivered(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, owed)
 		}
 	}
-	if err := c.engine.marks(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, res); err != nil {
-		return nil, err
+	if err := c.engine.marks.noteResult(context.WithoutCancel(inflight.WithoutKey(req.Context())), id, res); err != nil {
+		if res.err != nil || res.answer == nil || res.answer.result.Outcome == OutcomeRefused {
+			return nil, err
+		}
+		c.cfg.log(req.Context(), slog.LevelError, "that a caller was told could not be recorded", id.Key, err) // no success is withheld for that (invariant 5)
 	}
 	if res.err == nil || plain && res.answer != nil {
 		if resp := res.answer.response(req, plain, joined); resp != nil {
@@ -238,8 +236,9 @@ func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, 
 	return nil, res.err // also if the rest was given up for an attempt not made
 }
 
-// run joins the operation's call under way, or starts one. It returns the call's result, and the caller; its Done must follow.
-// err is set if this caller gets no result.
+// run joins the operation's call under way, or starts one, and waits for its result. After a nil error the caller
+// of run calls Done of the returned Caller. After an error this caller has left: the call may go on for others,
+// and the error says whether the operation may take effect.
 func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, *inflight.Caller[*result], error) {
 	for {
 		op.took.enter(&op.took.spent.Journal)
@@ -251,19 +250,19 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		running := underWay{op: op}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 			Record: op.rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), PlainHTTP: op.rec.PlainHTTP,
-			InDoubt: !op.rec.Generated || op.rec.Business, // a key made for this call can have no earlier operation
+			InDoubt: !op.rec.KeyOfOneCall(), // a key made for this call can have no earlier operation
 		}, running.joins)
 		switch {
 		case arrival == inflight.Refused && running.elsewhere != nil:
 			beside := func(ctx context.Context, op *preparedRequest) error {
-				return c.engine.choosePlace(ctx, op, running.elsewhere)
+				return c.engine.seats.choosePlace(ctx, op, running.elsewhere)
 			}
 			if err := c.choosePlace(ctx, name, op, beside); err != nil {
 				return nil, nil, err
 			}
 			continue
 		case arrival == inflight.Refused:
-			return nil, nil, c.notBegun(ctx, op.took, op, c.engine.refusedBy(ctx, name, &running))
+			return nil, nil, c.notBegun(ctx, op.took, op, c.engine.refusals.refusedBy(ctx, name, &running))
 		case arrival == inflight.Circle:
 			return nil, nil, c.notBegun(ctx, op.took, op, newError(name, unclear(op.keyInFlight()), inflight.ErrCircle, ErrInFlight))
 		case arrival == inflight.Joined:
@@ -290,65 +289,29 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 	}
 }
 
-// mayBegin returns an error if a call must neither begin its operation nor join it.
+// mayBegin returns an error if a call must neither begin its operation nor join it: other operations are in its
+// way, ctx has ended, or the client drains. It writes nothing; the error is complete, for the caller of Do.
 func (c *Client) mayBegin(ctx context.Context, name string, op *preparedRequest) error {
-	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
-		return err
-	}
-	if err := c.engine.checkWire(ctx, name, op); err != nil {
+	if err := c.engine.admission.checkOthers(ctx, name, op); err != nil {
 		return err
 	}
 	if op.named.Unnamed {
-		if err := c.engine.checkUnresolved(ctx, name, op); err != nil {
+		if err := c.engine.admission.checkUnresolved(ctx, name, op); err != nil {
 			return err
 		}
 	}
 	switch {
 	case ctx.Err() != nil:
-		return c.engine.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
+		return c.engine.unbegun.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
 	case c.draining.Err() != nil:
-		return c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
+		return c.engine.unbegun.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
 	}
 	return nil
 }
 
-// underWay compares a request with the request of the call under way with its key.
-type underWay struct {
-	op        *preparedRequest
-	elsewhere *persist.Record  // the record, if it is of another scope than the request
-	strange   bool             // it belongs to other credentials
-	likeness  request.Likeness // of the requests, else
-	unclear   error            // the reason, if they cannot be compared
-}
-
-// joins reports whether the request is the same as the request of the call with this record. It sets the fields of u.
-func (u *underWay) joins(rec *persist.Record) bool {
-	if u.op.elsewhere(rec) {
-		other := rec.Clone()
-		u.elsewhere = &other
-		return false
-	}
-	if u.strange = u.op.strange(rec); u.strange {
-		return false
-	}
-	if u.likeness = u.op.read.Compare(rec); u.likeness == request.CannotTell {
-		u.unclear = incomparable(u.op, rec)
-	}
-	return u.likeness == request.SameRequest
-}
-
-// refusedBy returns the error of a request if it may not join the call under way with its key.
-func (e *engine) refusedBy(ctx context.Context, name string, u *underWay) error {
-	switch {
-	case u.strange:
-		return e.strangerError(ctx, name, u.op.rec.ID, errOtherCredentials)
-	case u.likeness == request.CannotTell:
-		return newError(name, unclear(u.op.keyInFlight()), u.unclear, ErrConfig, ErrInFlight)
-	}
-	return newError(name, unclear(u.op.rec.Key), nil, ErrKeyReused, ErrInFlight)
-}
-
-// start runs the new call, unless the client is closed. It ends a stay.
+// start runs a new call on this goroutine until its result is given to the callers. If the client was closed in
+// the meantime, the result is an error. The caller of start has called stay of visits; start calls leave. A crash
+// of a function of the user becomes an error of the callers, and a log line if no caller is left.
 func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRequest) {
 	defer c.visits.leave(doVisit)     // also if a function of the Config ends the goroutine
 	opened := c.draining.Err() == nil // later, it may still have its answer from the call before
@@ -360,7 +323,7 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRe
 	}()
 	call.Run(withStack(&stack, func() *result {
 		if !opened {
-			return &result{err: c.engine.errorAfterRead(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
+			return &result{err: c.engine.unbegun.errorAfterRead(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
 		}
 		c.engine.leases.Touched(op.rec.ID)
 		defer c.engine.leases.Touched(op.rec.ID)
@@ -368,7 +331,8 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRe
 	}), crashed(name, op.rec.Key, call))
 }
 
-// crashed makes the result of a call after a panic or the end of its goroutine. Its actions before that are in the journal.
+// crashed returns a function that makes the result of a call after a panic, or after the end of its goroutine. The
+// operation is then as the journal has it, so the error's outcome is unclear.
 func crashed(name, key string, call *inflight.Call[*result]) func(error) *result {
 	return func(cause error) *result {
 		if crash := (*inflight.Crash)(nil); errors.As(cause, &crash) {
@@ -380,7 +344,8 @@ func crashed(name, key string, call *inflight.Call[*result]) func(error) *result
 	}
 }
 
-// Flush is oncehttp.Client.Flush.
+// Flush is oncehttp.Client.Flush. It waits for the records of answers already given to callers, then for their
+// durability. It returns an error if such an answer is not recorded.
 func (c *Client) Flush(ctx context.Context) error {
 	switch within, leave, err := c.visit(ctx, "Flush"); {
 	case err == nil:
@@ -395,5 +360,5 @@ func (c *Client) Flush(ctx context.Context) error {
 	if err := c.cfg.Journal.Flush(ctx); err != nil {
 		return err
 	}
-	return c.engine.unrecorded(ctx)
+	return c.engine.doubts.unrecorded(ctx)
 }

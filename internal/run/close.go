@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
-	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // This file holds the end of a client: visits counts the calls under way, and Close waits for them.
@@ -33,6 +30,7 @@ type visits struct {
 	empty  chan struct{}            // closed once the client is closed and no call is under way
 }
 
+// newVisits returns the counts of a new client, all zero.
 func newVisits() *visits {
 	return &visits{calls: map[string]int{}, guests: map[string]*atomic.Int64{}, empty: make(chan struct{})}
 }
@@ -49,7 +47,8 @@ func (v *visits) enter(call string) bool {
 	return true
 }
 
-// stay counts one more call, also of a closed client. Its caller has entered and not left.
+// stay counts one more call, also of a closed client, so that Close waits for it. Its caller has entered and not
+// left; else the client could be over already. leave must follow.
 func (v *visits) stay(call string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -57,7 +56,7 @@ func (v *visits) stay(call string) {
 	v.calls[call]++
 }
 
-// leave ends enter or stay.
+// leave ends one enter or stay of the same name. The last leave of a closed client lets Close go on.
 func (v *visits) leave(call string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -89,7 +88,7 @@ func (v *visits) isClosed() bool {
 	return v.closed
 }
 
-// guest returns the count of the running calls of a function of the user.
+// guest returns the count of the running calls of a function of the user, made at the first use of the name.
 func (v *visits) guest(name string) *atomic.Int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -105,7 +104,8 @@ func (v *visits) begin(guest string) { v.guest(guest).Add(1) }
 // end counts the return of the function.
 func (v *visits) end(guest string) { v.guest(guest).Add(-1) }
 
-// left returns the names of the user's running functions, with guests true; if there are none, the names of the calls under way.
+// left returns the sorted names of the user's running functions, with guests true; if there are none, the names of
+// the calls under way. No names: nothing runs.
 func (v *visits) left() (names []string, guests bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,151 +138,8 @@ func loopBody[T any](v *visits, method string, yield func(T, error) bool) func(T
 // errNoNewKey refuses a request without a key, made through a closed client. Its NewKey might name an operation in the journal.
 var errNoNewKey = request.UnreadKey{Cause: errors.New("the client is closed, and NewKey is not called any more")}
 
-// countNewKey has NewKey counted while it runs, and refused once the client is closed. The NewKey of KeyFromJSON only reads, so it is never
-// refused. countNewKey is called after fill, since fill inspects NewKey.
-func (c *Config) countNewKey(v *visits) {
-	f, ours := c.reader.NewKey, c.ReadsKey
-	if c.randomKeys {
-		return
-	}
-	c.reader.NewKey = func(req *http.Request) (string, bool, error) {
-		if !ours && v.isClosed() {
-			return "", false, errNoNewKey
-		}
-		v.begin("Config.NewKey")
-		defer v.end("Config.NewKey")
-		return f(req)
-	}
-}
-
-// countVisits has the other functions of the Config counted while they run.
-func (c *Config) countVisits(v *visits) {
-	if f := c.Token; f != nil {
-		c.Token = func(ctx context.Context, rec persist.Record) (string, error) {
-			v.begin("Config.Token")
-			defer v.end("Config.Token")
-			return f(ctx, rec)
-		}
-	}
-	if f := c.Authorize; f != nil {
-		c.Authorize = func(req *http.Request) error {
-			v.begin("Config.Authorize")
-			defer v.end("Config.Authorize")
-			return f(req)
-		}
-	}
-	if f := c.Reconcile; f != nil {
-		c.Reconcile = func(ctx context.Context, rec persist.Record) (Resolution, error) {
-			v.begin("Config.Reconcile")
-			defer v.end("Config.Reconcile")
-			return f(ctx, rec)
-		}
-	}
-	if f := c.OnResult; f != nil {
-		c.OnResult = func(ctx context.Context, rec persist.Record) error {
-			v.begin("Config.OnResult")
-			defer v.end("Config.OnResult")
-			return f(ctx, rec)
-		}
-	}
-	if f := c.Observe; f != nil {
-		running := v.guest("Config.Observe")
-		c.Observe = func(ctx context.Context, e *Event) {
-			running.Add(1)
-			defer running.Add(-1)
-			f(ctx, e)
-		}
-	}
-	c.instrumenting = v.guest("Config.Instrument")
-	c.countMoreVisits(v)
-}
-
-// countMoreVisits is countVisits for the functions expected to call nobody.
-func (c *Config) countMoreVisits(v *visits) {
-	if f := c.Operation; f != nil {
-		c.Operation = func(req *http.Request) bool {
-			v.begin("Config.Operation")
-			defer v.end("Config.Operation")
-			return f(req)
-		}
-	}
-	if f := c.KeepHeader; f != nil {
-		c.KeepHeader = func(name string) bool {
-			v.begin("Config.KeepHeader")
-			defer v.end("Config.KeepHeader")
-			return f(name)
-		}
-	}
-	if f := c.ProfileOf; f != nil {
-		c.ProfileOf = func(rec persist.Record) *profile.Profile {
-			v.begin("Config.ProfileOf")
-			defer v.end("Config.ProfileOf")
-			return f(rec)
-		}
-	}
-	if f := c.OriginAllowed; f != nil {
-		c.OriginAllowed = func(origin string) bool {
-			v.begin("Config.OriginAllowed")
-			defer v.end("Config.OriginAllowed")
-			return f(origin)
-		}
-	}
-	if f := c.Limiter; f != nil {
-		c.Limiter = func(origin string) Limiter {
-			v.begin("Config.Limiter")
-			defer v.end("Config.Limiter")
-			limiter := f(origin)
-			if limiter == nil || isNil(limiter) {
-				return limiter
-			}
-			return countedLimiter{limiter, v}
-		}
-	}
-}
-
-// countedLimiter is a limiter of the user's.
-type countedLimiter struct {
-	Limiter
-	visits *visits
-}
-
-// Wait waits by the user's limiter.
-func (l countedLimiter) Wait(ctx context.Context) error {
-	l.visits.begin("the Wait of a Limiter")
-	defer l.visits.end("the Wait of a Limiter")
-	return l.Limiter.Wait(ctx)
-}
-
-// counted returns a Transport with its sends counted. A Transport of net/http heeds its context and stays as it is.
-func counted(rt http.RoundTripper, v *visits) http.RoundTripper {
-	if _, std := rt.(*http.Transport); std {
-		return rt
-	}
-	return countedTransport{rt, v}
-}
-
-// countedTransport is a Transport of the user's.
-type countedTransport struct {
-	http.RoundTripper
-	visits *visits
-}
-
-// uncounted returns the Transport given to counted.
-func uncounted(rt http.RoundTripper) http.RoundTripper {
-	if c, is := rt.(countedTransport); is {
-		return c.RoundTripper
-	}
-	return rt
-}
-
-// RoundTrip sends by the user's Transport.
-func (t countedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.visits.begin("Config.Transport")
-	defer t.visits.end("Config.Transport")
-	return t.RoundTripper.RoundTrip(req)
-}
-
-// visit enters a call of this name. The call ends with ctx at the latest, and when Close cuts it. leave must follow, unless err is set.
+// visit enters a call of this name. within is for the call's work: it ends with ctx at the latest, and when Close
+// cuts the work. leave must be called once, unless err is set. Errors: ErrConfig and ErrClosed.
 func (c *Client) visit(ctx context.Context, call string) (within context.Context, leave func(), err error) {
 	if cause := c.unusable(ctx); cause != nil {
 		return ctx, nil, fmt.Errorf("%w: %w", ErrConfig, cause)
@@ -325,7 +182,9 @@ func (c *Client) Shutdown(ctx context.Context) error { return c.shutdown(ctx, "s
 // closeGrace is the duration of Close's wait for functions of the user after the cut.
 const closeGrace = time.Second
 
-// shutdown begins the end of the client, if nobody has, and waits for it.
+// shutdown begins the end of the client, if it has not begun, and waits for it. If a function of the user does not
+// return in time, it gives up with ErrStillRunning; the end goes on without a caller, and a later shutdown may
+// wait for it. It may be called at once by several callers. name is the call's, for errors.
 func (c *Client) shutdown(ctx context.Context, name string) error {
 	if cause := c.unusable(ctx); cause != nil {
 		return fmt.Errorf("oncehttp: %s: %w: %w", name, ErrConfig, cause)
@@ -358,7 +217,8 @@ func (c *Client) shutdown(ctx context.Context, name string) error {
 	}
 }
 
-// beginEnd begins the end of the client, once.
+// beginEnd begins the end of the client, once, and does not wait. No call begins any more, waits between attempts
+// end at once, and attempts on the wire have an AttemptTimeout before they are cut. over is closed at the end.
 func (c *Client) beginEnd() {
 	c.drain(ErrClosed)
 	c.closeOnce.Do(func() {
@@ -377,7 +237,8 @@ func (c *Client) beginEnd() {
 	})
 }
 
-// closeAll closes the rest once no call is under way.
+// closeAll closes the leases, then the client's own Transport and journal. It is called once, when no call is
+// under way. The error is the journal's.
 func (c *Client) closeAll() error {
 	c.engine.leases.Close()
 	c.renewed.Store(true)

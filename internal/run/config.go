@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/oncehttp/oncehttp/internal/authorized"
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
@@ -52,6 +53,7 @@ type Config struct {
 	KeepHeader                      func(name string) bool
 	SecretHeaders, SecretParameters []string
 	KeepFields                      []string
+	DropAnswer                      []string
 	MaxRequestBytes                 int64
 	MaxRequestHeaderBytes           int64
 	MaxResponseBytes                int64
@@ -61,6 +63,7 @@ type Config struct {
 	Limiter                         func(origin string) Limiter
 	EnqueueMaxAge                   time.Duration
 	KeepAnswer                      time.Duration
+	KeepRequest                     RequestKeeping
 	KeepKey                         time.Duration
 	ClockSkew                       time.Duration
 	Lease                           time.Duration
@@ -70,7 +73,7 @@ type Config struct {
 	// methodsSet: Methods was set. methodsHold: through Transport, too, its methods are operations. profileSet: Profile was set.
 	methodsSet, methodsHold, profileSet bool
 	origins                             *request.Origins   // of Origins; nil: there are none
-	authorized                          *authorized        // the origins to which others send with Authorize; New sets it
+	authorized                          *authorized.Client // the origins to which others send with Authorize; New sets it
 	instrumenting                       *atomic.Int64      // running calls of Instrument; New sets it
 	facts                               []knownFacts       // of the profiles
 	honoured                            []profile.Endpoint // of KeyHonoured
@@ -164,16 +167,16 @@ func (c *Config) fillBounds() error {
 // fillReader makes the reader of requests.
 func (c *Config) fillReader() error {
 	c.SecretHeaders, c.SecretParameters = slices.Clone(c.SecretHeaders), slices.Clone(c.SecretParameters)
-	c.KeepFields = slices.Clone(c.KeepFields)
+	c.KeepFields, c.DropAnswer = slices.Clone(c.KeepFields), slices.Clone(c.DropAnswer)
 	c.reader = request.Reader{
 		Account: c.Account, MaxBodyBytes: c.MaxRequestBytes, MaxHeaderBytes: c.MaxRequestHeaderBytes, RequireKey: c.RequireKey,
 		NewKey: c.makeKey(), InsertKey: c.InsertKey, MakesBusiness: c.ReadsKey, Credential: c.Credential, Region: c.Region,
 		Secrets: request.Secrets{
 			KeepHeader: c.KeepHeader, Headers: c.SecretHeaders, Parameters: c.SecretParameters,
 		},
-		KeyHonoured: c.honoured, BasePath: c.BasePath, KeepFields: c.KeepFields, Results: c.OnResult != nil, Pauses: c.Retry.pauses(), AskFirst: c.Retry.AskFirst, Producer: c.producer(),
+		KeyHonoured: c.honoured, BasePath: c.BasePath, KeepFields: c.KeepFields, DropAnswer: c.DropAnswer, Results: c.OnResult != nil, Pauses: c.Retry.pauses(), AskFirst: c.Retry.AskFirst, Producer: c.producer(),
 		Crashed: func(ctx context.Context, value any, stack []byte) {
-			c.logCrash(ctx, "the body of a request has crashed, and its caller has left", "", &crash{value, stack})
+			c.logCrash(ctx, "the body of a request has crashed, and its caller has left", "", &crash{value: value, stack: stack})
 		},
 	}
 	if c.restricted() {
@@ -229,7 +232,7 @@ func (c *Config) keeping(window time.Duration) (answer, key time.Duration) {
 func (c *Config) journals(method string) bool { return slices.Contains(c.Methods, method) }
 
 // keepAnswer takes the parts not to be recorded out of an answer to the request of a record. These are the credentials, as this client or
-// the beginner of the record names them, and headers and body if the headers are too large. As after an answer with too large a body, the
+// the beginner of the record names them, the members at DropAnswer of this client and of the record, and headers and body if the headers are too large. As after an answer with too large a body, the
 // server is then asked again.
 func (c *Config) keepAnswer(rec *persist.Record, a *persist.Answer) {
 	a.Header = c.reader.Secrets.KeptHeader(a.Header)
@@ -239,8 +242,8 @@ func (c *Config) keepAnswer(rec *persist.Record, a *persist.Answer) {
 	if request.HeaderBytes(a.Header) > c.MaxResponseHeaderBytes {
 		a.Header, a.BodyDropped = nil, true
 	}
-	if a.BodyDropped {
-		a.Body = nil
+	if c.dropMembers(rec, a); a.BodyDropped {
+		a.Body, a.Dropped = nil, nil
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 // check returns the first mistake of a Config. Its defaults must be filled in.
 func (c *Config) check() error {
 	for _, check := range []func() error{
-		c.checkTransport, c.checkInstrument, c.checkNewKey, c.checkSecrets, c.checkWindows, c.checkResults, c.checkUnused,
+		c.checkTransport, c.checkInstrument, c.checkNewKey, c.checkSecrets, c.checkDropAnswer, c.checkWindows, c.checkResults, c.checkUnused,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -43,6 +43,8 @@ func (c *Config) checkBounds() error {
 	case max(c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes) > keptBytesMax:
 		return fmt.Errorf("a MaxRequestBytes of %d, a MaxRequestHeaderBytes of %d, a MaxResponseBytes of %d or a MaxResponseHeaderBytes of %d is over %d",
 			c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes, keptBytesMax)
+	case c.KeepRequest >= requestKeepings:
+		return errors.New("KeepRequest is none of KeepRequestAsNeeded, DropRequestAfterSuccess, KeepRequestWithAnswer and DropRequestAfterEnd")
 	case c.ResumeWorkers > resumeWorkersMax:
 		return fmt.Errorf("ResumeWorkers is %d; want at most %d", c.ResumeWorkers, resumeWorkersMax)
 	case r.MaxPause < r.MaxDelay:

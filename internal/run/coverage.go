@@ -94,17 +94,17 @@ func (t *toldCoverage) isNew(operation string) (isNew, last bool) {
 }
 
 // tellCoverage tells the logger of a request if its keys are not said to count, or if its API honours keys elsewhere only.
-func (c *Client) tellCoverage(ctx context.Context, s *request.Snapshot) {
+func (n *notices) tellCoverage(ctx context.Context, s *request.Snapshot) {
 	rec := &s.Record
 	if !rec.Generated && s.Profile.Named() && s.Profile.UnusualKey(rec.Key) {
-		c.told.key.Do(func() { c.tellKey(ctx, rec) })
+		n.told.key.Do(func() { n.tellKey(ctx, rec) })
 	}
 	switch {
 	case s.Coverage == request.Unheard:
-		c.told.unheard.Do(func() { c.tellUnheard(ctx, rec) })
+		n.told.unheard.Do(func() { n.tellUnheard(ctx, rec) })
 	case s.Coverage == request.Uncovered && s.Profile.Carrier.Place != profile.Nowhere:
 		operation := rec.Method + " " + request.NormalPath(rec.Target)
-		isNew, last := c.told.isNew(operation)
+		isNew, last := n.told.isNew(operation)
 		if !isNew {
 			return
 		}
@@ -113,21 +113,21 @@ func (c *Client) tellCoverage(ctx context.Context, s *request.Snapshot) {
 			more = "; further operations are not named"
 		}
 		cause := fmt.Errorf("profile %q does not list %s among the operations that honour keys: it is sent once, and held where its outcome is not known; if its API honours keys there, say so in KeyHonoured%s", rec.Profile, operation, more)
-		if c.cfg.Logger != nil {
-			c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "oncehttp: no key protects this operation (said once)",
+		if n.cfg.Logger != nil {
+			n.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "oncehttp: no key protects this operation (said once)",
 				slog.String("key", rec.Key), slog.String("operation", operation), slog.String("error", cause.Error()))
 		}
 	}
 }
 
 // tellKey warns about a key: the API may not take it.
-func (c *Client) tellKey(ctx context.Context, rec *persist.Record) {
+func (n *notices) tellKey(ctx context.Context, rec *persist.Record) {
 	cause := fmt.Errorf("profile %q does not say which keys its API takes, and this one has %d bytes, or other characters than letters, digits and -_.:=%%~; if the API refuses it, or cuts it, make a short one (Key.Short)", rec.Profile, len(rec.Key))
-	c.cfg.log(ctx, slog.LevelWarn, "a key that the API may not take (said once)", rec.Key, cause)
+	n.cfg.log(ctx, slog.LevelWarn, "a key that the API may not take (said once)", rec.Key, cause)
 }
 
 // tellUnheard warns about the method of an operation: it is unknown if the API honours keys on it.
-func (c *Client) tellUnheard(ctx context.Context, rec *persist.Record) {
+func (n *notices) tellUnheard(ctx context.Context, rec *persist.Record) {
 	cause := fmt.Errorf("profile %q does not say that keys count on %s; if the API ignores them there, a second send takes effect twice: name a profile that lists its methods", rec.Profile, rec.Method)
-	c.cfg.log(ctx, slog.LevelWarn, "a method on which keys may not count (said once)", rec.Key, cause)
+	n.cfg.log(ctx, slog.LevelWarn, "a method on which keys may not count (said once)", rec.Key, cause)
 }

@@ -20,9 +20,11 @@ import (
 type crash struct {
 	value any    // of the panic; nil: runtime.Goexit
 	stack []byte // of the goroutine, at that point
+	sends int    // of the run, if it is one's
 }
 
-// apart calls f in a goroutine of its own, and waits for its end. It returns nil if f returned.
+// apart calls f in a goroutine of its own, and waits for its end. It returns nil if f returned; else the crash,
+// with its stack. A crash does not reach the caller.
 func apart(f func()) *crash {
 	over := make(chan *crash, 1)
 	go func() {
@@ -33,7 +35,7 @@ func apart(f func()) *crash {
 				return
 			}
 			stack := debug.Stack()
-			over <- &crash{recover(), stack}
+			over <- &crash{value: recover(), stack: stack}
 		}()
 		f()
 		returned = true
@@ -41,7 +43,8 @@ func apart(f func()) *crash {
 	return <-over
 }
 
-// withStack returns f with one addition: a crash sets *stack.
+// withStack returns f with one addition: a crash of f sets *stack, if it is nil, and goes on. stack must not be
+// nil.
 func withStack(stack *[]byte, f func() *result) func() *result {
 	return func() *result {
 		returned := false
@@ -56,12 +59,13 @@ func withStack(stack *[]byte, f func() *result) func() *result {
 	}
 }
 
-// crashOf returns the crash of a finished call, with its stack.
+// crashOf returns the crash of a finished call that has crashed. stack is the one set by withStack.
 func crashOf(call *inflight.Call[*result], stack []byte) *crash {
-	if value := call.Panicked(); value != nil {
-		return &crash{value, stack}
+	value := call.Panicked()
+	if value == nil {
+		value = call.PanickedLate()
 	}
-	return &crash{call.PanickedLate(), stack}
+	return &crash{value: value, stack: stack, sends: call.Sends()}
 }
 
 // err returns the cause for errors of the crashed call.
@@ -84,7 +88,8 @@ func crashCause(value any) error {
 	return fmt.Errorf("a function of the caller's panicked with a %T", value)
 }
 
-// logCrash writes the cause and the stack of a crash; silent without a logger. A stack has no values in it.
+// logCrash writes the cause and the stack of a crash; silent without a logger, and if the logger panics. key may
+// be empty. A stack has no values in it.
 func (c *Config) logCrash(ctx context.Context, msg, key string, crashed *crash) {
 	if c.Logger == nil {
 		return
@@ -94,7 +99,7 @@ func (c *Config) logCrash(ctx context.Context, msg, key string, crashed *crash) 
 		slog.String("error", crashed.err().Error()), slog.String("stack", string(crashed.stack)))
 }
 
-// guard calls f apart. It logs and returns a crash of f; nil if f returned.
+// guard calls f apart, and waits for it. It logs and returns a crash of f; nil if f returned.
 func (c *Config) guard(ctx context.Context, msg string, f func()) *crash {
 	crashed := apart(f)
 	if crashed != nil {
@@ -103,7 +108,8 @@ func (c *Config) guard(ctx context.Context, msg string, f func()) *crash {
 	return crashed
 }
 
-// begin starts one of the goroutines of a pass. A crash of it counts as a failure of the journal.
+// begin starts one of the goroutines of a pass; end waits for it. A crash of f is yielded like a failure of the
+// journal.
 func (p *pass) begin(f func()) {
 	p.workers.Go(func() {
 		if crashed := p.c.cfg.guard(p.ctx, "a pass has crashed", f); crashed != nil {
@@ -112,12 +118,12 @@ func (p *pass) begin(f func()) {
 	})
 }
 
-// drive is resume, and makes the operation's error of a crash.
-func (p *pass) drive(rec *persist.Record, t *turn) (r resumed, over bool) {
-	r, over = p.resume(rec, t)
-	crashed := r.crashed
+// drive is resume, and makes the operation's error of a crash: it is logged, told, and the operation is given
+// back. This process then leaves the operation alone for MaxPause. t may be nil.
+func (p *pass) drive(rec *persist.Record, t *turn) drove {
+	d, crashed := p.resume(rec, t)
 	if crashed == nil {
-		return r, over
+		return d
 	}
 	e := p.c.engine
 	until := e.now().Add(p.c.cfg.Retry.MaxPause).Round(0)
@@ -125,10 +131,9 @@ func (p *pass) drive(rec *persist.Record, t *turn) (r resumed, over bool) {
 	p.c.cfg.logCrash(p.ctx, "an operation could not be resumed", rec.Key, crashed)
 	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBackCrashed(rec.ID) })
 	failed := newError("resume", unclear(rec.Key), crashed.err())
-	failed.Sends, failed.NextAttempt = r.sends, until
-	r = resumed{result: Result{Key: rec.Key}, err: failed}
+	failed.Sends, failed.NextAttempt = crashed.sends, until
 	p.c.cfg.blocked(p.ctx, rec, failed)
-	return r, true
+	return drove{over: true, resumed: resumed{Result{Key: rec.Key}, failed}}
 }
 
 // giveBackCrashed gives up the lease of an operation after a crash of its run, as far as the lease is this client's. Other processes may
@@ -139,7 +144,7 @@ func (p *pass) giveBackCrashed(id persist.ID) {
 		return
 	}
 	if now, err := e.journal.Get(ctx, id); err == nil {
-		e.giveBack(ctx, now, p.again())
+		e.writer.giveBack(ctx, now, p.again())
 	}
 }
 

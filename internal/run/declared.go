@@ -16,6 +16,12 @@ import (
 // errAsksItself refuses a request made by Operation through its own client: Operation would be asked for this one, too, and so on for ever.
 var errAsksItself = &request.Error{Trouble: request.InvalidKey, Cause: errors.New("in Operation a request was made through its client, for which it would be asked, too")}
 
+// declarations tells if requests through Transport are operations. It is safe for concurrent use.
+type declarations struct {
+	cfg    *Config
+	visits *visits
+}
+
 // declaration tells if a request through Transport is an operation.
 type declaration struct {
 	req       *http.Request // to be used from now on: a body may have been read to find a key
@@ -25,7 +31,7 @@ type declaration struct {
 
 // declared looks at a request through Transport. In the end, whatever Operation or NewKey do, the request's body is either in the
 // declaration or closed.
-func (c *Client) declared(req *http.Request) (d declaration) {
+func (s *declarations) declared(req *http.Request) (d declaration) {
 	decided := false
 	defer func() {
 		if !decided { // a panic of a function of the user
@@ -37,18 +43,18 @@ func (c *Client) declared(req *http.Request) (d declaration) {
 		decided = true
 		return d
 	}
-	p := c.cfg.profileFor(req.URL)
-	d.operation, d.req = c.cfg.reader.Carries(req, p)
+	p := s.cfg.profileFor(req.URL)
+	d.operation, d.req = s.cfg.reader.Carries(req, p)
 	if !d.operation {
-		d.operation, d.made = c.declares(d.req, p)
+		d.operation, d.made = s.declares(d.req, p)
 	}
 	decided = true
 	return d
 }
 
 // declares reports whether a request without a key is an operation all the same, and returns NewKey's answer if NewKey was asked.
-func (c *Client) declares(req *http.Request, p *profile.Profile) (operation bool, made *request.Made) {
-	cfg, method := &c.cfg, request.Method(req)
+func (s *declarations) declares(req *http.Request, p *profile.Profile) (operation bool, made *request.Made) {
+	cfg, method := s.cfg, request.Method(req)
 	_, keyed := req.Context().Value(inflight.RequestKey{}).(string)
 	switch {
 	case cfg.methodsHold && cfg.listsMethod(method):
@@ -56,7 +62,7 @@ func (c *Client) declares(req *http.Request, p *profile.Profile) (operation bool
 	case !cfg.methodsSet && cfg.named(p) && cfg.reader.AtEndpoint(req, p):
 		return true, nil
 	case cfg.Operation != nil:
-		if operation, made = c.askOperation(req); operation {
+		if operation, made = s.askOperation(req); operation {
 			return true, made
 		}
 	case keyed && request.Writes(cfg.reader.Shown(req)):
@@ -65,33 +71,33 @@ func (c *Client) declares(req *http.Request, p *profile.Profile) (operation bool
 	if keyed || cfg.randomKeys || !cfg.listsMethod(method) || !cfg.reader.MayMake(p) {
 		return false, nil
 	}
-	return c.askNewKey(req)
+	return s.askNewKey(req)
 }
 
 // askOperation asks Config.Operation. If the request comes from Operation itself, it is an operation without a key.
-func (c *Client) askOperation(req *http.Request) (operation bool, made *request.Made) {
-	asking := (*operationAsked)(c)
+func (s *declarations) askOperation(req *http.Request) (operation bool, made *request.Made) {
+	asking := (*operationAsked)(s)
 	if inflight.From(req.Context()).Names(asking) {
 		return true, &request.Made{Err: errAsksItself}
 	}
-	if c.visits.enter(roundTripVisit) { // it is asked after Close, too: a request not named by it passes
-		defer c.visits.leave(roundTripVisit)
+	if s.visits.enter(roundTripVisit) { // it is asked after Close, too: a request not named by it passes
+		defer s.visits.leave(roundTripVisit)
 	}
 	work := inflight.NewNaming(req.Context(), asking)
 	defer work.End()
-	shown := c.cfg.reader.Shown(req)
-	return c.cfg.Operation(shown.WithContext(work.Context(req.Context()))), nil
+	shown := s.cfg.reader.Shown(req)
+	return s.cfg.Operation(shown.WithContext(work.Context(req.Context()))), nil
 }
 
-// operationAsked is the client in the role of asking its Operation.
-type operationAsked Client
+// operationAsked is a client in the role of asking its Operation.
+type operationAsked declarations
 
 // askNewKey asks Config.NewKey. The request is an operation, with its key or its error, unless the error is ErrNoKey.
-func (c *Client) askNewKey(req *http.Request) (operation bool, made *request.Made) {
-	if c.visits.enter(roundTripVisit) {
-		defer c.visits.leave(roundTripVisit)
+func (s *declarations) askNewKey(req *http.Request) (operation bool, made *request.Made) {
+	if s.visits.enter(roundTripVisit) {
+		defer s.visits.leave(roundTripVisit)
 	}
-	made = c.cfg.reader.Make(req)
+	made = s.cfg.reader.Make(req)
 	if errors.Is(made.Err, ErrNoKey) {
 		return false, nil
 	}

@@ -2,20 +2,23 @@ package run
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"github.com/hashicorp/go-retryablehttp"
+	"github.com/google/uuid"
 
+	"github.com/oncehttp/oncehttp/internal/alike"
+	"github.com/oncehttp/oncehttp/internal/authorized"
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/known"
 	"github.com/oncehttp/oncehttp/internal/lanes"
 	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/owner"
+	"github.com/oncehttp/oncehttp/internal/place"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -25,24 +28,37 @@ import (
 // engine runs operations for the calls of one client, Do's and Resume's alike: a recovered operation cannot behave differently
 // from a fresh one. It is safe for concurrent use.
 type engine struct {
-	cfg           *Config
-	journal       persist.Journal
-	shared        *shared
-	owner         string      // of leases
-	host          *lease.Host // of them
-	leases        lease.Leases
-	clock         *lease.Clock     // of the journal
-	journalShared bool             // other processes may use the journal
-	now           func() time.Time // clock.Now
-	alone         leftAlone        // groups with operations given back, since this client cannot serve them
-	lacking       metLacks         // the reasons for leaving operations alone
-	origins       known.Origins    // taking no connections from this client: others may have another Transport
-	passesBy      known.Origins    // at them, a pass met only operations to leave alone
-	aside         known.Aside      // operations not sendable now by this client alone
-	wake          func()           // tells Run of this client: something may be due
-	owes          func()           // likewise: a result may be owed
-	delivering    atomic.Int32     // Runs that deliver results
-	unowed        unowed           // ends without a result for OnResult
+	cfg     *Config
+	journal persist.Journal
+	shared  *shared
+	now     func() time.Time // clock.Now
+	holder
+	host *lease.Host // the settings of the leases
+
+	// The parts do one thing each, and know the ones before them only.
+	owners    owner.Owners      // whose an operation is
+	places    place.Places      // the records of one key
+	marks     *toldMarks        // notes of what callers are told
+	results   *owedResults      // deliveries to Config.OnResult
+	doubts    *doubts           // what the journal does not show
+	refusals  *refusals         // errors of calls on an operation
+	seats     *seats            // the place of a new operation
+	alike     *alike.Lookalikes // operations of the same request, of calls without a key
+	writer    *writer           // writes of records
+	witness   *witness          // writes of evidence
+	unbegun   *unbegun          // errors of calls without a begun operation
+	admission *admission        // may a call begin an operation
+
+	alone    leftAlone     // groups with operations given back, since this client cannot serve them
+	lacking  metLacks      // the reasons for leaving operations alone
+	origins  known.Origins // not reached by this client; others may have another Transport
+	passesBy known.Origins // with operations to leave alone only, by the latest look of a pass
+	aside    known.Aside   // operations not sendable now by this client alone
+
+	wake       func()       // tells this client's Run that something may be due; never waits
+	owes       func()       // tells this client's Run that a result may be owed; never waits
+	delivering atomic.Int32 // the number of Runs with deliveries of results
+	unowed     unowed       // ends without a result for OnResult
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil
@@ -50,21 +66,63 @@ type engine struct {
 	loopRequest *http.Request // shared by all runs, and never changed
 }
 
+// newEngine returns the engine of a client. The client has its Config, and its channels.
+func newEngine(c *Client, common *shared) *engine {
+	cfg, own, self, host := &c.cfg, c.cfg.Journal, uuid.NewString(), c.cfg.leaseHost()
+	journal := erasedNames{own}
+	leases, journalShared := lease.New(host, common.clock, self)
+	e := &engine{
+		cfg: cfg, journal: journal, shared: common, host: host, now: common.clock.Now,
+		holder:   holder{owner: self, leases: leases, clock: common.clock, journalShared: journalShared},
+		owners:   owner.Owners{Journal: journal, Secrets: &common.secrets},
+		places:   place.Places{Journal: journal},
+		marks:    &toldMarks{journal, cfg},
+		notifier: notifier(own), late: lateFinisher(own), loopRequest: newLoopRequest(),
+		lacking: metLacks{met: make(chan struct{}, 1)},
+		owes:    func() { tellOnce(c.owed) },
+		wake:    func() { tellOnce(c.due) },
+	}
+	now := func() time.Time { return e.now() } // a test may replace it
+	e.results, e.doubts = &owedResults{journal, cfg, now}, &doubts{journal, &common.notes, now}
+	e.refusals = &refusals{journal, &e.holder, e.owners}
+	e.seats = &seats{cfg, e.places, e.owners}
+	e.alike = &alike.Lookalikes{
+		Journal: journal, Shared: journalShared, Known: &common.alike, Notes: &common.notes, Calls: common.calls,
+		Reader: &cfg.reader, RandomKeys: cfg.randomKeys, Now: now, Recorded: e.recorded,
+	}
+	e.writer = &writer{
+		cfg: cfg, journal: journal, holder: &e.holder, now: now, form: &common.form, notes: &common.notes, begins: &common.begins, doubts: e.doubts, alike: e.alike,
+	}
+	e.witness = &witness{cfg, journal, leases, common.calls, now, e.writer}
+	e.unbegun = &unbegun{
+		cfg: cfg, journal: journal, holder: &e.holder, calls: common.calls, notes: &common.notes, begins: &common.begins, now: now,
+		recorded: e.recorded, owners: e.owners, places: e.places, alike: e.alike, marks: e.marks, refusals: e.refusals,
+	}
+	e.admission = &admission{cfg, journal, &e.holder, e.places, e.alike, e.unbegun, e.refusals}
+	return e
+}
+
+// tellOnce sends on a channel of one element, unless it was told already. It never waits.
+func tellOnce(told chan<- struct{}) {
+	select {
+	case told <- struct{}{}:
+	default:
+	}
+}
+
 // shared is the state common to the clients of one journal in this process.
 type shared struct {
 	calls   *inflight.Table[*result]
 	clock   *lease.Clock
-	recipes known.Recipes // of the operations possibly repeated by a request without a key
-	looks   known.Looks[lookAt, unresolvedNow]
-	cleared known.Cleared[lookAt] // if no other process uses the journal
-	notes   known.Notes           // knowledge missing in the journal
-	begins  known.Begins          // of all operations
-	secrets secrets
+	alike   alike.Known
+	notes   known.Notes  // knowledge missing in the journal
+	begins  known.Begins // of all operations
+	secrets owner.Secrets
 	results deliveries
 	crashes known.Crashes // of runs awaited by a pass only
 	form    form
 
-	authorized authorized
+	authorized authorized.Origins
 }
 
 // callers gives a run the needed facts about the callers waiting for it.
@@ -88,72 +146,78 @@ type callers interface {
 type run struct {
 	*engine
 	journal     persist.Journal // the engine's, with the run's stopwatch
-	took        *stopwatch
+	took        *stopwatch      // the run's time, by its parts
 	call        callers
-	name        string // of the call, for errors
-	rec         persist.Record
-	prof        *profile.Profile
-	credentials request.Credentials
-	target      *url.URL // the URL to send to
+	name        string              // of the call, for errors
+	rec         persist.Record      // as last read or written, with the attempts of this run added
+	prof        *profile.Profile    // the record's; nil until it is looked up, or if none is known
+	credentials request.Credentials // of the caller's request; empty in a pass
+	target      *url.URL            // the URL to send to
 
 	given    operation.Given // the drive's knowledge at its beginning
 	drive    operation.Drive
-	owed     uint64       // result.owed
-	handed   *handover    // result.handed
-	lost     bool         // the loss of its lease was told
-	resolved bool         // its record says: it has ended, and its callers know how
-	watched  *known.Watch // over its key, freed by the run
+	owed     uint64       // result.owed; zero: nothing is owed
+	handed   *handover    // result.handed; nil: no caller has the answer before its record
+	lost     bool         // Config.Observe knows of the loss of the lease
+	resolved bool         // the record says that the operation has ended, and that its callers know the end
+	watched  *known.Watch // over the key forgotten by this run; nil: the run forgot none
 
-	fair     bool            // a fair Run has claimed it and runs it
-	turns    lanes.Turns     // they bound the sends
-	admitted bool            // it may send now, see admit
-	stack    *[]byte         // gets the stack of a crash of its limiter; nil: it is of no use
-	leaves   bool            // it gives its operation back while its limiter waits for long
-	returns  bool            // it may do so: it is one of a pass, or of a call with a key that sees no plain HTTP
-	before   *persist.Record // as it was before a call; nil: the call has begun it
-	ahead    int             // the number of further requests already let out by its limiter
-	turn     *turn           // given by its limiter, or awaited since the operation was left; nil: the limiter is asked
-	refused  error           // of the limiter, before the first attempt: no token is asked for
+	fair     bool            // a fair Run has claimed the operation
+	turns    lanes.Turns     // they bound the sends at the same time
+	admitted bool            // Admit has returned nil, and Dismiss has not followed yet
+	stack    *[]byte         // gets the stack of a crash of the limiter; nil: the stack is not kept
+	leaves   bool            // in Admit: a long wait for the limiter ends with errLimited
+	returns  bool            // leaves may be set: the run is of a pass, or of a call with a key and without plain HTTP
+	before   *persist.Record // the record before adopt marked it; nil: adopt wrote no mark, or returns is false
+	ahead    int             // further requests already let out by the limiter
+	turn     *turn           // the next answer of the limiter, from an earlier wait; nil: the limiter is asked anew
+	refused  error           // of the limiter before the first attempt; then no token is fetched
 
-	started   time.Time // of the call's first drive, by this process's own clock
-	schedule  *backoff.ExponentialBackOff
-	sender    wire.Sender
-	begun     int          // sends of the request under way
-	moreSends int          // sends since the last result given to the drive
-	firstSeen bool         // the loop already asked for the first attempt
-	endWait   func() bool  // set while a wait is under way
-	endSpan   func(*Event) // of Config.Instrument; nil: it has none, or was called
-	latest    *Event       // of the run; nil: there was none
-	oneWire   bool         // no other operation has its key on the wire: keyTaken has looked
-	token     string       // fetched, and to be kept; at first the operation's token from the time of leaving it
+	started   time.Time                   // of the call's first drive, by this process's own clock
+	schedule  *backoff.ExponentialBackOff // nil before the first wait
+	sender    wire.Sender                 // set by loop
+	begun     int                         // sends of the current request, redirects included
+	moreSends int                         // sends since the last result given to the drive
+	firstSeen bool                        // inLoop was called
+	endWait   func() bool                 // removes the AfterFunc of a wait; nil: there is no wait
+	endSpan   func(*Event)                // of Config.Instrument; nil: it has none, or was called
+	latest    *Event                      // of the run; nil: there was none
+	oneWire   bool                        // keyTaken has found no other operation with the key on the wire
+	token     string                      // the server's, fetched or kept from an earlier run; empty: none
 
-	answers int             // so far; each is named by its number
+	answers int             // so far; the drive names each by its number, from 1
 	own     heard           // the latest attempt's own, or the lookup's before one
 	last    heard           // the counting answer, and the latest error
 	flawed  *persist.Answer // the latest 2xx with a classify.Flaw, as far as it was kept; nil if there was none
 	failed  error           // of the latest failed step
-	gaveUp  error           // the reason for giving up or draining the call
+	gaveUp  error           // the reason for no further attempt, as in stopCause; errLimited if the limiter takes long
 }
 
-// do begins the operation, unless a record of it exists, and runs it. An existing record decides about the call instead.
+// do begins the operation of op and runs it. If a record of the operation exists, the record decides about the
+// call instead (existing.resolve). do runs on the call's goroutine. Its result is never nil, and is for all
+// callers of the call. If the journal refused the begin, nothing was sent, and the error says whether a record may
+// exist all the same.
 func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	took := op.took.copy()
 	took.enter(&took.spent.Journal)
-	res := e.mayBegin(call.Values(), name, op)
+	res := e.admission.mayBegin(call.Values(), name, op)
 	if res != nil {
 		e.tellNotBegun(call, took, op, res.err)
 		return res
 	}
 	rec, created, err := e.begin(call.Values(), op)
 	took.leave()
+	r := e.newRun(call, name, took)
 	if err != nil {
-		res := &result{err: e.errorOfBegin(call.Values(), name, op, true, err)}
+		if res := (existing{r}).keptAnswer(op); res != nil {
+			return res
+		}
+		res := &result{err: e.unbegun.errorOfBegin(call.Values(), name, op, true, err)}
 		e.tellNotBegun(call, took, op, res.err)
 		return res
 	}
-	r := e.newRun(call, name, took)
 	r.rec, r.prof, r.credentials, r.target = rec, op.prof, op.credentials, op.target
-	r.given.Created, r.returns = created, !op.rec.PlainHTTP && (!op.rec.Generated || op.rec.Business)
+	r.given.Created, r.returns = created, !op.rec.PlainHTTP && !op.rec.KeyOfOneCall()
 	op.left.goesOn(r)
 	if !created {
 		r.credentials = op.read.CredentialsFor(&rec)
@@ -168,21 +232,27 @@ func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	return r.execute()
 }
 
-// newRun returns a run for a call of this name.
+// newRun returns a run for a call of this name. The run has no record, profile or credentials yet; the caller sets
+// them before adopt or execute. took becomes the run's own stopwatch.
 func (e *engine) newRun(call callers, name string, took *stopwatch) *run {
 	return &run{engine: e, journal: took.timed(e.journal), took: took, call: call, name: name, turns: lanes.Free{}}
 }
 
-// begin begins the operation, stamped by the journal's clock, unless a record of it exists.
+// begin begins the operation, stamped by the journal's clock. If a record exists, begin returns it unchanged, and
+// created is false. If created is true, the record is leased to this client on a shared journal. After an error
+// nothing may be sent; errorOfBegin decides whether a record may exist all the same.
 func (e *engine) begin(ctx context.Context, op *preparedRequest) (rec persist.Record, created bool, err error) {
 	if err := e.clock.Sync(ctx, e.host); err != nil {
 		return persist.Record{}, false, err
 	}
-	return e.beginRecord(ctx, e.intent(op))
+	return e.writer.begin(ctx, e.writer.intent(op))
 }
 
-// execute makes attempts until the verdict allows no further one, or a limit ends the run, and records the outcome.
-// The lease of the record is renewed meanwhile.
+// execute makes attempts until the drive allows no further one, or a limit ends the run, and records the outcome.
+// The record must say before that it may be sent (begin or adopt), and on a shared journal its lease must be this
+// client's. execute renews the lease until the last write, which gives it up; if that write fails, the lease ends
+// by itself. A result with left set has no outcome: the operation was given back, and its call waits for the
+// limiter.
 func (r *run) execute() *result {
 	r.leases.Begin(&r.rec)
 	defer r.leases.End(r.rec.ID)
@@ -212,7 +282,9 @@ func (r *run) execute() *result {
 	return res
 }
 
-// end records the outcome, or gives a confirmed answer before, and returns the result.
+// end records the outcome and returns the result. If the journal may write late, the waiting callers have a
+// confirmed answer before its record. If the write of a confirmed answer fails, the engine notes it, so that Flush
+// can tell of it.
 func (r *run) end() *result {
 	d := ending{r}
 	if d.answersFirst() {
@@ -221,12 +293,13 @@ func (r *run) end() *result {
 	err := d.conclude(d.journal.Finish)
 	res := d.result()
 	if d.drive.Writing() == operation.EndConfirmed && res.err == nil {
-		d.engine.answered(&d.rec, err)
+		d.engine.doubts.answered(&d.rec, err)
 	}
 	return d.finished(res)
 }
 
-// finished tells of the end of the run, and returns its result.
+// finished tells Config.Observe and the log of the end of the run, and returns res. It sets res.notShared if the
+// run ended in an error while its client drains: joined callers of other clients start again then.
 func (r *run) finished(res *result) *result {
 	defer r.stillFree(res)
 	r.tellHeld()
@@ -242,38 +315,7 @@ func (r *run) finished(res *result) *result {
 	return res
 }
 
-// loop makes attempts until the drive needs no further one. The first is made directly:
-// nearly every operation ends with it, and going through the loop for it would double the cost of the client
-// (docs/performance.md). The other attempts are made by go-retryablehttp's loop. Its hooks are below, in the order of their calls:
-// inLoop is its transport, waits its CheckRetry, backoff its Backoff. The loop gets an empty response. So it cannot
-// follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when the
-// call is given up.
-func (r *run) loop() {
-	if r.started.IsZero() {
-		r.started = time.Now()
-	}
-	if r.target == nil {
-		r.target, _ = request.URL(&r.rec)
-	}
-	r.sender = newSender(r.cfg, recordedRequest{r})
-	r.drive = operation.NewDrive(r.op(), r.cfg.drives, r.givenNow())
-	r.attempt()
-	if r.drive.Step() != operation.Draw {
-		return
-	}
-	loop := retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: transportFunc(r.inLoop)}, CheckRetry: r.waits, Backoff: r.backoff,
-		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the drive has the bounds
-	}
-	_, err := loop.Do(&retryablehttp.Request{Request: r.loopRequest.WithContext(r.call.Context())})
-	r.took.leave()                                      // of a wait that was cut short
-	if err != nil && r.drive.Step() == operation.Wait { // the wait was cut short
-		r.gaveUp = r.stopCause()
-		r.drive.Waited(false)
-	}
-}
-
-// op returns the operation by its record.
+// op returns the operation as its record says. Without a known profile, the window has no lower bound.
 func (r *run) op() operation.Op {
 	if r.prof == nil {
 		return operation.OpOf(&r.rec, 0)
@@ -281,94 +323,12 @@ func (r *run) op() operation.Op {
 	return operation.OpOf(&r.rec, r.prof.Window.Floor)
 }
 
-// givenNow returns the drive's knowledge at its beginning.
+// givenNow returns the facts for a new drive: those of the call, of the Config and of the profile. r.prof must be
+// set.
 func (r *run) givenNow() operation.Given {
 	g := r.given
 	g.AskFirst = (r.cfg.Retry.AskFirst || r.rec.AskFirst) && len(r.prof.Duplicate) > 0
-	g.OwnKey = r.rec.Generated && !r.rec.Business && r.cfg.randomKeys
+	g.OwnKey = r.rec.KeyOfOneCall() && r.cfg.randomKeys
 	g.Late, g.LeastDelay = r.late != nil, r.prof.MinDelay
 	return g
-}
-
-// newLoopRequest returns a dummy request for go-retryablehttp; it is never sent.
-func newLoopRequest() *http.Request {
-	return &http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "loop"}, Header: http.Header{}}
-}
-
-// transportFunc lets a function be an http.RoundTripper.
-type transportFunc func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// inLoop is the loop's transport. Its first call makes no attempt, since loop made one already; each later call makes
-// one. The result of the attempt is in r, and the loop gets an empty answer.
-func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
-	if r.firstSeen {
-		r.took.leave()
-		r.stopWaiting()
-		if r.waitsLong() {
-			r.drive.Limited()
-		} else {
-			r.drive.Waited(true)
-		}
-		r.attempt()
-	}
-	r.firstSeen = true
-	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
-}
-
-// waits reports whether the drive waits for another attempt. The arguments are not used.
-func (r *run) waits(context.Context, *http.Response, error) (again bool, err error) {
-	if r.drive.Step() == operation.Draw {
-		r.draw()
-	}
-	if r.drive.Step() != operation.Wait {
-		return false, nil
-	}
-	if !r.drive.KeepsAnswer() {
-		r.last.Drain()
-	}
-	if r.heard() {
-		e := r.event(EventWaiting)
-		e.Wait = r.drive.Wait()
-		r.tell(e)
-	}
-	draining := r.call.Draining() // it ends this wait, but not an attempt
-	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
-	r.took.enter(&r.took.spent.Waiting)
-	return true, nil
-}
-
-// draw does the step Draw.
-func (r *run) draw() {
-	if r.schedule == nil {
-		r.schedule = newSchedule(&r.cfg.Retry)
-	}
-	now := r.now()
-	r.gaveUp = r.stopCause()
-	r.drive.Drawn(operation.Drawn{
-		Scheduled: r.schedule.NextBackOff(), Elapsed: time.Since(r.started), Deadline: deadlineBy(now, r.call.Deadline()), GivenUp: r.gaveUp != nil,
-	}, now)
-}
-
-// stopWaiting removes the AfterFunc set by waits.
-func (r *run) stopWaiting() {
-	if r.endWait != nil {
-		r.endWait()
-		r.endWait = nil
-	}
-}
-
-// backoff hands the loop the wait chosen by the drive.
-func (r *run) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration {
-	return r.drive.Wait()
-}
-
-// stopCause returns the cause of a call given up or draining, nil if it is neither.
-func (r *run) stopCause() error {
-	if cause := context.Cause(r.call.Context()); cause != nil {
-		return cause
-	}
-	return context.Cause(r.call.Draining())
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/operation"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -37,41 +36,60 @@ func (c *Client) Enqueue(req *http.Request, key string) error {
 // enqueue records an operation to be sent, or promises the send of an existing one.
 func (c *Client) enqueue(ctx context.Context, name string, op *preparedRequest) (created bool, err error) {
 	for try := range enqueueTries {
-		rec, created, err := c.engine.beginRecord(ctx, *op.rec)
+		rec, created, err := c.engine.writer.begin(ctx, *op.rec)
 		switch {
 		case err != nil:
-			return false, c.engine.errorOfBegin(ctx, name, op, false, err)
-		case !created && rec.Sealed() != nil:
-			return false, journalError(name, &rec, rec.Sealed())
-		case !created && op.elsewhere(&rec):
-			if err := c.engine.placeAnew(ctx, op); err != nil {
-				return false, c.engine.errorOfPlace(ctx, name, op, err)
-			}
-			continue
-		case !created && op.strange(&rec):
-			return false, c.engine.strangerError(ctx, name, rec.ID, errOtherCredentials)
-		case !created && op.read.Compare(&rec) != request.SameRequest:
-			if try == 0 && !rec.State.Final() && c.engine.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) == nil {
-				continue // a Do may have given an answer not yet in its record
-			}
-			if err := c.engine.noteTold(ctx, &rec); err != nil {
-				return false, journalError(name, &rec, err)
-			}
-			return false, c.engine.notSame(context.WithoutCancel(ctx), name, &rec, op).err
-		case !created:
-			var res *result
-			if res, err = c.engine.promise(ctx, name, rec, op.rec); res != nil {
-				return false, res.err
-			}
+			return false, c.engine.unbegun.errorOfBegin(ctx, name, op, false, err)
+		case created:
+			return true, nil
 		}
-		if err == nil {
-			return created, nil
-		}
-		if !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+		res, err := c.engine.enqueueBeside(ctx, name, rec, op, try == 0)
+		switch {
+		case res != nil:
+			return false, res.err
+		case err == nil:
+			return false, nil
+		case !errors.Is(err, errLookAgain) && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound):
 			return false, journalError(name, &rec, err)
 		}
 	}
 	return false, newError(name, unclear(op.rec.Key), errors.New("the operation changes all the time"))
+}
+
+// errLookAgain is seen by nobody: the call looks at the record of its key again.
+var errLookAgain = errors.New("the record may be another one now")
+
+// enqueueBeside does the part of an Enqueue beside an existing record of its key: operation.Op.Open decides. A result is a refusal. The error is the
+// journal's, or errLookAgain. first: it is the call's first look.
+func (e *engine) enqueueBeside(ctx context.Context, name string, rec persist.Record, op *preparedRequest, first bool) (*result, error) {
+	values := context.WithoutCancel(ctx)
+	call, o := op.known(&rec), operation.OpOf(&rec, 0)
+	call.Enqueues = true
+	says := o.Open(call)
+	switch says {
+	case operation.SaysUnreadable:
+		return &result{err: journalError(name, &rec, rec.Sealed())}, nil
+	case operation.SaysElsewhere:
+		if err := e.seats.placeAnew(ctx, op); err != nil {
+			return &result{err: e.unbegun.errorOfPlace(ctx, name, op, err)}, nil
+		}
+		return nil, errLookAgain
+	case operation.SaysErased:
+		return e.refusals.refuse(values, name, &rec, operation.Other, errErased), nil
+	case operation.SaysStranger:
+		return e.refusals.refuseStranger(ctx, name, rec.ID), nil
+	case operation.Promises:
+		return e.promise(values, name, rec, op.rec)
+	}
+	if first && o.MayLag(says) && e.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) == nil {
+		return nil, errLookAgain
+	}
+	if says.Tells() {
+		if err := e.marks.note(ctx, &rec); err != nil {
+			return nil, err
+		}
+	}
+	return e.refusals.notSame(values, name, &rec, op), nil
 }
 
 // promise promises the send of an existing operation, by the terms of intent: operation.Promise decides. A result is a refusal; the error is
@@ -81,33 +99,21 @@ func (e *engine) promise(ctx context.Context, name string, rec persist.Record, i
 	op := operation.OpOf(&rec, 0)
 	switch op.Promise(intent.Created) {
 	case operation.PromisesHeld:
-		return e.refuse(ctx, name, &rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), ErrHeld), nil
+		return e.refusals.refuse(ctx, name, &rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), ErrHeld), nil
 	case operation.PromisesEnded:
-		if err := e.noteTold(ctx, &rec); err != nil {
+		if err := e.marks.note(ctx, &rec); err != nil {
 			return nil, err
 		}
-		return e.refuse(ctx, name, &rec, operation.Same, nil, whyFinal(&rec)...), nil
+		return e.refusals.refuse(ctx, name, &rec, operation.Same, nil, whyFinal(&rec)), nil
 	case operation.PromisesKept:
 		return nil, nil
 	}
-	return nil, e.markEnqueued(ctx, rec, op.Promised(intent.SendBefore))
+	return nil, e.writer.promise(ctx, rec, op.Promised(intent.SendBefore))
 }
 
 // enqueueTries bounds the looks of Enqueue at an operation changed by others
 // meanwhile. Each of them gets on with it: a few looks are enough.
 const enqueueTries = 100
-
-// markEnqueued writes the promise. A call under way with the operation keeps its lease.
-func (e *engine) markEnqueued(ctx context.Context, rec persist.Record, promised operation.Op) error {
-	rec.State, rec.HoldReason, rec.NextAttempt = promised.State, promised.Hold, promised.NextAttempt
-	rec.Enqueued, rec.SendBefore = promised.Enqueued, promised.SendBefore
-	if !promised.Answered {
-		rec.Answer = nil
-	}
-	e.leases.Keep(&rec)
-	_, err := e.journal.Update(ctx, rec)
-	return err
-}
 
 // Prepare is oncehttp.Client.Prepare.
 func (c *Client) Prepare(req *http.Request, key string) (persist.Record, error) {
@@ -130,14 +136,14 @@ func (c *Client) prepare(name string, req *http.Request, key string) (*preparedR
 		return nil, err
 	}
 	if req == nil {
-		return nil, c.engine.noRequest(name, key)
+		return nil, c.engine.unbegun.noRequest(name, key)
 	}
 	took := c.cfg.stopwatch()
 	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true, queued: true}, false)
 	op.took = took
 	ctx := inflight.WithoutKey(req.Context())
 	if err != nil {
-		err = c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
+		err = c.engine.unbegun.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
 	} else {
 		took.enter(&took.spent.Journal)
 		err = c.mayEnqueue(ctx, name, op)
@@ -154,23 +160,20 @@ func (c *Client) prepare(name string, req *http.Request, key string) (*preparedR
 
 // mayEnqueue chooses the place of an operation. It returns an error if the operation must not be enqueued, or the journal fails.
 func (c *Client) mayEnqueue(ctx context.Context, name string, op *preparedRequest) error {
-	if err := c.engine.place(ctx, op); err != nil {
-		return c.engine.errorOfPlace(ctx, name, op, err)
+	if err := c.engine.seats.place(ctx, op); err != nil {
+		return c.engine.unbegun.errorOfPlace(ctx, name, op, err)
 	}
 	if c.draining.Err() != nil {
-		return c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
+		return c.engine.unbegun.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
 	}
-	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
-		return err
-	}
-	if err := c.engine.checkWire(ctx, name, op); err != nil {
+	if err := c.engine.admission.checkOthers(ctx, name, op); err != nil {
 		return err
 	}
 	if err := c.cfg.lacksToBegin(op.rec, op.prof).Err(); err != nil {
-		return c.engine.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
+		return c.engine.unbegun.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
 	}
 	if err := c.engine.clock.Sync(ctx, c.engine.host); err != nil {
-		return c.engine.errorOfBegin(ctx, name, op, false, err)
+		return c.engine.unbegun.errorOfBegin(ctx, name, op, false, err)
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ var (
 	ErrBodyTooLarge   = errors.New("request body too large")
 	ErrHeaderTooLarge = errors.New("request headers too large")
 	ErrClosed         = errors.New("client is closed")
+	ErrCaptured       = errors.New("captured, and not sent")
 )
 
 // Error has the fields of oncehttp.Error, and is documented there.
@@ -83,6 +84,9 @@ func (e *Error) Error() string {
 		b.WriteString(" (" + string(e.Said.effect) + ")")
 	}
 	for _, why := range e.Said.why {
+		if why == ErrInFlight && e.Said.verdict == operation.Final {
+			continue // it has ended; the cause says what may still be sent
+		}
 		b.WriteString(", " + why.Error())
 		if why == ErrHeld && e.Said.goesOn {
 			b.WriteString(", or until a call with this key goes on,")
@@ -109,6 +113,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// oneLine returns the text of err, with "; " in place of line breaks. err must not be nil.
 func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
@@ -217,10 +222,8 @@ func unclear(key string) subject { return subject{key: key, sent: true} }
 
 // subjectOf is the subject of a record. The record must be durable if it is final.
 func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
-	return subject{
-		key: rec.Key, state: rec.State, standing: operation.StandingOf(rec), known: known,
-		sent: rec.MaybeSent || rec.Sends > 0,
-	}
+	op := operation.OpOf(rec, 0)
+	return subject{key: rec.Key, state: rec.State, standing: op.Standing, known: known, sent: op.EverSent()}
 }
 
 // newError makes every Error, for the call op about an operation. Package operation gives the verdict. why holds the sentinels of the

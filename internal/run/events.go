@@ -88,7 +88,8 @@ func (r *run) tellStep(kind EventKind) {
 	}
 }
 
-// tell tells Config.Observe of one step of the run, if it is set.
+// tell tells Config.Observe of one step of the run, if it is set. A panic of Config.Observe goes on to the caller,
+// and ends the run.
 func (r *run) tell(e *Event) {
 	if !r.heard() {
 		return
@@ -160,7 +161,7 @@ func (r *run) tellHeld() {
 	}
 }
 
-// tellLost tells, once, of the loss of the run's lease. err is the result of a check of it.
+// tellLost tells, once, of the loss of the run's lease. err is the result of a check of it; nil: nothing is told.
 func (r *run) tellLost(err error) {
 	if err == nil || r.lost {
 		return
@@ -173,7 +174,8 @@ func (r *run) tellLost(err error) {
 	}
 }
 
-// tellNotBegun tells of a call's error before it has a record.
+// tellNotBegun tells Config.Observe of a call's error before it has a record. took and op are the call's; op is
+// not changed.
 func (e *engine) tellNotBegun(call callers, took *stopwatch, op *preparedRequest, err error) {
 	if e.cfg.Observe == nil {
 		return
@@ -184,7 +186,8 @@ func (e *engine) tellNotBegun(call callers, took *stopwatch, op *preparedRequest
 	e.cfg.observe(call.Values(), notBegun(op, call.Number(), took, err))
 }
 
-// notBegun tells Config.Observe of an error of a call before it has a place among the calls under way. It returns the error.
+// notBegun tells Config.Observe of an error of a call before it has a place among the calls under way, and returns
+// this error. op may be partly read: then the event has no key but the error's.
 func (c *Client) notBegun(ctx context.Context, took *stopwatch, op *preparedRequest, err error) error {
 	if c.cfg.Observe != nil {
 		c.cfg.observe(context.WithoutCancel(ctx), notBegun(op, c.engine.shared.calls.Number(), took, err))
@@ -192,7 +195,8 @@ func (c *Client) notBegun(ctx context.Context, took *stopwatch, op *preparedRequ
 	return err
 }
 
-// notBegun returns the event of a call that began nothing. The key is that of the error: it names none that nobody may use.
+// notBegun returns the event of a call that began nothing. Its key is the key named in the error, since a
+// generated key may be usable by no caller. op may be nil.
 func notBegun(op *preparedRequest, call uint64, took *stopwatch, err error) *Event {
 	e := &Event{Call: call, Took: took.read()}
 	if op != nil && op.rec != nil {
@@ -267,14 +271,16 @@ func setEvent(e *Event, kind EventKind, rec *persist.Record, call uint64, took *
 	}
 }
 
-// blocked tells Config.Observe of err: a pass cannot go on with rec because of it. With an empty rec, err is the journal's.
+// blocked tells Config.Observe of err: a pass cannot go on with rec because of it. With an empty rec, err is the
+// journal's. It returns also if Config.Observe crashes.
 func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
 	e := eventOf(EventBlocked, rec, 0, &unasked)
 	e.Err = err
 	c.observe(ctx, e)
 }
 
-// observe tells Config.Observe of an event outside a run, if Config.Observe is set. A crash of Config.Observe is logged.
+// observe tells Config.Observe of an event outside a run, if Config.Observe is set. A crash of Config.Observe is
+// logged, and does not reach the caller.
 func (c *Config) observe(ctx context.Context, e *Event) {
 	if c.Observe != nil {
 		c.guard(ctx, "Config.Observe has crashed", func() { c.Observe(ctx, e) })

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds the error of a run at its end without an answer.
@@ -15,11 +14,12 @@ func (d ending) error(report *operation.Report) *Error {
 		key: d.rec.Key, state: d.rec.State, standing: report.Standing, known: operation.Same,
 		sent: d.drive.InDoubt() || d.rec.Sends+d.sends() > 0,
 	}
-	e := newError(d.name, about, d.stopped(), troubles[report.Why[0]], troubles[report.Why[1]])
+	e := newError(d.name, about, d.stopped(), sentinels(report.Why)...)
 	if e.Said.verdict != operation.Final { // else the record says more than the run
 		e.Outcome = d.known()
 	}
-	e.Said.goesOn = d.rec.State == persist.StateHeld && d.rec.HoldReason == persist.HoldCaller
+	op := operation.OpOf(&d.rec, 0)
+	e.Said.goesOn = op.IsForCaller()
 	e.Attempts, e.Sends, e.Last = d.drive.Spent().Attempts, d.given.Spent.Sends+d.sends(), d.last.Err
 	e.Answer = d.answerForRecord(d.now().Round(0))
 	if e.Answer != nil {

@@ -19,7 +19,8 @@ type fairJournal struct {
 	toSend persist.SendClaimer // the same as Claimer; nil: its claims mark nothing
 }
 
-// fairly returns the journal as a fairJournal; ok is false if it is none.
+// fairly returns the methods of a journal for a fair Run. ok is false if the journal lacks claims or due times;
+// fair is then of no use.
 func fairly(j persist.Journal) (fair fairJournal, ok bool) {
 	claimer, claims := persist.As[persist.Claimer](j)
 	times, knows := persist.As[persist.DueTimes](j)
@@ -86,15 +87,16 @@ func (p *pass) failedHeld(err error) error {
 	return err
 }
 
-// feedFairly goes on until the pass is broken off or the journal fails. It claims due operations, of each origin its share, whenever there
-// is room, something was enqueued, or something falls due.
+// feedFairly claims due operations, of each origin its share, whenever there is room, something was enqueued, or
+// something falls due. It returns when the pass is broken off, or after it has yielded a failure of the journal.
+// Then no operation is queued any more: the ones without a worker are given back.
 func (p *pass) feedFairly(j fairJournal) {
 	defer context.AfterFunc(p.draining, p.lanes.Shut)()
 	defer func() { p.giveBackAll(p.lanes.Close()) }()
 	var known dueOrigins
 	for p.draining.Err() == nil {
 		p.giveBackAll(p.lanes.Overdue(p.c.cfg.Lease / lease.Renewals))
-		if err := p.c.engine.lookAtOrigins(p.ctx); err != nil {
+		if err := p.c.cfg.authorized.Look(p.ctx); err != nil {
 			p.failed(err)
 			return
 		}
@@ -112,7 +114,8 @@ func (p *pass) feedFairly(j fairJournal) {
 	}
 }
 
-// workFairly runs the claimed operations, in the order of the lanes.
+// workFairly takes claimed operations from the lanes and runs each, until the lanes are shut. An operation of an
+// origin that has failed since its claim is given back.
 func (p *pass) workFairly() {
 	for {
 		rec, more := p.lanes.Take()
@@ -133,12 +136,13 @@ func (p *pass) workFairly() {
 	}
 }
 
-// dueOrigins are the origins with something due, as known to a fair pass since it asked the journal last. The claiming goroutine uses it.
+// dueOrigins are the origins with something due, by the journal's last answer. Only the claiming goroutine uses
+// it. The zero value knows of nothing, and asks at once.
 type dueOrigins struct {
 	due   map[string][]string // by origin: the needs of each group
-	next  time.Time           // when something else falls due; zero if nothing does
+	next  time.Time           // when something else falls due, by the journal's clock; zero: nothing does
 	asked time.Time           // when the journal answered, by this process's own clock
-	took  time.Duration       // how long it took
+	took  time.Duration       // the length of the question
 }
 
 // After an answer of the journal, a fair pass waits this many times as long as the answer took before it asks again. With ten thousand
@@ -148,7 +152,7 @@ const (
 	askPauseBusy = 4 // if it knows of something due
 )
 
-// until returns the time left until the journal may be asked again.
+// until returns the time left until the journal may be asked again; zero: it may be asked now.
 func (d *dueOrigins) until() time.Duration {
 	pause := askPause * d.took
 	if len(d.due) > 0 {
@@ -157,7 +161,8 @@ func (d *dueOrigins) until() time.Duration {
 	return max(pause-time.Since(d.asked), 0)
 }
 
-// ask asks the journal for the due origins.
+// ask asks the journal for the due origins, and replaces the former answer. It leaves out groups not served by
+// this client, and takes resting origins as due later. After an error the former answer stays.
 func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	e, began := p.c.engine, time.Now()
 	times, err := j.DueTimes.DueTimes(p.draining, persist.Query{Account: p.query.Account})
@@ -181,9 +186,10 @@ func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	return nil
 }
 
-// claimShares claims operations of each origin with something due, as many as there is room for. It returns the time until something else
-// falls due; a third of a lease at most, since the lease of a dead process may end at any time. It goes on with the origins in known,
-// unless it may ask again.
+// claimShares claims operations of each origin with something due, as many as there is room for, and queues them.
+// It uses the origins in known, and asks the journal for others when it may ask again. wait is the time until
+// something else falls due, a third of a lease at most: the lease of a dead process may end at any time. After an
+// error, the operations claimed before are queued all the same.
 func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration, err error) {
 	e := p.c.engine
 	if err := e.clock.Sync(p.draining, p.c.engine.host); err != nil {
@@ -230,15 +236,16 @@ func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration
 	return wait, nil
 }
 
-// put hands claimed records to the workers, or gives them back if the pass was broken off.
+// put hands claimed records to the workers together. If the pass was broken off, it gives them back.
 func (p *pass) put(claimed []*persist.Record) {
 	if len(claimed) > 0 && !p.lanes.Put(claimed) {
 		p.giveBackAll(claimed)
 	}
 }
 
-// claimGroups claims up to n operations of one origin, of its groups in turn. If the origin took no connections at its last try,
-// claimGroups claims one. It removes the groups with no more due from known, and the origin with its last group.
+// claimGroups claims up to n operations of one origin, of its groups in turn; one alone if the last try of the
+// origin failed. It removes groups with nothing more due from known, and the origin with its last group. claimed
+// may hold records also if err is set; the caller owns their leases.
 func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n int) (claimed []*persist.Record, err error) {
 	if p.c.engine.origins.Failing(origin) {
 		n = 1
@@ -261,9 +268,10 @@ func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n in
 	return claimed, err
 }
 
-// claimServed claims up to n operations of one group. It gives back, unchanged, those it cannot act on, and leaves the group alone for a
-// while. After this it claims one; or, if the journal does not tell needs, n and as many more as it gave back. taken is the number of
-// operations claimed; zero if the group is left alone.
+// claimServed claims up to n operations of one group, and returns the ones served by this client: the caller owns
+// their leases. It gives the others back, unchanged, and leaves the group alone for a while; taken is zero then,
+// else the number of claimed operations. For a group left alone before, it claims a single operation, or, if the
+// journal does not tell needs, as many more as it gave back.
 func (p *pass) claimServed(j fairJournal, g group, n int) (served []*persist.Record, taken int, err error) {
 	_, more := p.c.engine.alone.wait(g)
 	if more > 0 && g.needs != "" { // all of the group need the same: one tells
@@ -286,7 +294,9 @@ func (p *pass) claimServed(j fairJournal, g group, n int) (served []*persist.Rec
 	return served, 0, err // the group is left alone, whatever else is due
 }
 
-// claimShare claims up to n operations of one group.
+// claimShare claims up to n operations of one group, and corrects the clock by the journal's answer. If the
+// journal can mark, the claim also writes that the operations may be sent, see lease.Leases.Marked. The returned
+// records are held in leases; each needs a Drop. Records may be returned with an error.
 func (p *pass) claimShare(j fairJournal, g group, n int) ([]persist.Record, error) {
 	e := p.c.engine
 	query := persist.Query{Account: p.query.Account, Origin: g.origin, Needs: g.needs}

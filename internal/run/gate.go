@@ -11,7 +11,7 @@ import (
 
 // has returns the means of this client for the operations of an origin, without their profiles.
 func (c *Config) has(origin string) operation.Has {
-	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: c.originAllowed(origin), OthersAuthorize: c.othersAuthorize(origin)}
+	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: c.originAllowed(origin), OthersAuthorize: c.authorized.Entry(origin)}
 }
 
 // lacks returns the lack of this client for acts on a record, or the zero value. prof is the profile known by the client for the record; nil
@@ -59,7 +59,7 @@ func (c *Config) lacksClaimed(rec *persist.Record) operation.Lack {
 // perhaps is has for a pass before it begins an operation: an origin counts as allowed if Config.OriginAllowed is to be asked for it.
 func (c *Config) perhaps(origin string) operation.Has {
 	allowed := c.OriginAllowed != nil || c.originAllowed(origin)
-	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: allowed, OthersAuthorize: c.othersAuthorize(origin)}
+	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: allowed, OthersAuthorize: c.authorized.Entry(origin)}
 }
 
 // lacksFor is lacks if only the text of the needs is known: a profile counts as known if Config.ProfileOf is to be asked for it.

@@ -11,7 +11,8 @@ type goroutines struct {
 	closed bool
 }
 
-// start runs f. If f ends its goroutine, the goroutine is not used again.
+// start runs f on an idle goroutine, or on a new one, and does not wait. If f ends its goroutine, the goroutine is
+// not used again.
 func (g *goroutines) start(f func()) {
 	g.mu.Lock()
 	last := len(g.free) - 1

@@ -20,7 +20,8 @@ func waitedInVain(err error) error {
 	return nil
 }
 
-// notWaited returns the error of a call about no single operation after a wait in vain; any other err as it is.
+// notWaited returns the error of a call about no single operation. For a wait in vain it is an *Error with
+// ErrInFlight; any other err stays as it is.
 func notWaited(name string, err error) error {
 	if waitedInVain(err) == nil {
 		return err
@@ -28,7 +29,8 @@ func notWaited(name string, err error) error {
 	return newError(name, unclear(""), err, ErrInFlight)
 }
 
-// visiting calls f, a function of the user. If f does not return, the callers waiting for the run can see it.
+// visiting calls f, a function of the user, and returns its error. While f runs, the callers waiting for the run
+// see that it does, and need not wait for it without an end. A panic of f goes on.
 func (r *run) visiting(f func() error) error {
 	work := r.call.Work()
 	work.Visit()

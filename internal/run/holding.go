@@ -41,7 +41,7 @@ func (c *Client) holding(ctx context.Context, name string, rec persist.Record, d
 		Record: &rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), InDoubt: true,
 	}, nil)
 	if arrival != inflight.Started {
-		return c.engine.refuse(ctx, name, &rec, operation.KeyOnly, nil, ErrInFlight).err
+		return c.engine.refusals.refuse(ctx, name, &rec, operation.KeyOnly, nil, ErrInFlight).err
 	}
 	defer context.AfterFunc(ctx, caller.Leave)()
 	call := caller.Call()
@@ -79,7 +79,7 @@ func (c ownCall) Context() context.Context { return c.within }
 // endRecord reads the record again, since it may have moved on, and ends it.
 func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chosen Chosen, end func(persist.Record) error) error {
 	rec, err := e.journal.Get(ctx, id)
-	if clear, ok := sealedRecord(&rec, err); ok && ends(name) {
+	if clear, ok := sealedRecord(&rec, err); ok && endsSealed(name) {
 		if rec, err = clear, nil; chosen.Note != "" {
 			return newError(name, unclear(id.Key), errSealedWords, ErrConfig)
 		}
@@ -92,34 +92,27 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chose
 		return newError(name, unclear(id.Key), err)
 	}
 	op, moved := operation.OpOf(&rec, 0), chosen.moved(&rec, act)
-	ending := e.endingOf(&rec, chosen.absent)
+	ending := e.holder.endingOf(&rec, chosen.absent)
 	ending.Moved, ending.Happened = moved != nil, chosen.happened
 	switch op.MayEnd(ending) {
 	case operation.HasMoved:
-		return e.stale(ctx, name, &rec, moved)
+		return e.refusals.stale(ctx, name, &rec, moved)
 	case operation.HasEnded:
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, fmt.Errorf("it is %v", rec.State), whyFinal(&rec)...).err
+		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, fmt.Errorf("it is %v", rec.State), whyFinal(&rec)).err
 	case operation.IsLeased:
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
 	case operation.IsWitnessed:
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, provenBy(&rec), ErrStale).err
+		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, provenBy(&rec), ErrStale).err
 	case operation.IsSending:
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, stillSending(&op, ending), ErrInFlight).err
+		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, stillSending(&op, ending), ErrInFlight).err
 	}
-	if err := e.change(ctx, &rec, func() error { return end(rec) }); err != nil {
+	if err := e.writer.change(ctx, &rec, func() error { return end(rec) }); err != nil {
 		if e := (*Error)(nil); errors.As(err, &e) {
 			return e
 		}
 		return outrun(name, &rec, err)
 	}
 	return nil
-}
-
-// endingOf returns the facts behind the end of a record, but for Moved.
-func (e *engine) endingOf(rec *persist.Record, absent bool) operation.Ending {
-	return operation.Ending{
-		Leased: e.leasedElsewhere(rec), Over: rec.LeaseOwner != "" && rec.LeaseOwner != e.owner, Absent: absent, Now: e.clock.Earliest(),
-	}
 }
 
 // stillSending returns the cause of the refusal IsSending.

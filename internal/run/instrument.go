@@ -43,8 +43,9 @@ func (o *overlay) Value(key any) any {
 	return v
 }
 
-// instrument tells Config.Instrument of the beginning of an attempt, or of the run. From then on the run's calls have the context returned by it.
-// end is nil if there is nothing to call at the end.
+// instrument tells Config.Instrument of the beginning of an attempt, or of the run. From then on r.call has the
+// values of the context returned by it; the caller restores r.call after an attempt. A context not derived from
+// ctx is not used. end must be called at the end; nil: there is nothing to call.
 func (r *run) instrument(ctx context.Context, attempt bool, e *Event) (end func(*Event)) {
 	call := r.call
 	within, end := r.calmBegin(ctx, attempt, e)
@@ -83,10 +84,11 @@ func (r *run) calmEnd(end func(*Event), e *Event) {
 	returned = true
 }
 
-// calmed ends a call of Config.Instrument. value is that of its panic; nil, if it has not returned: it has ended the goroutine.
+// calmed ends a call of Config.Instrument, and logs its panic. returned is false if the call has not returned.
+// value is the recovered value; nil with returned false: the call has ended the goroutine, which goes on to end.
 func (r *run) calmed(returned bool, value any) {
 	if !returned && value != nil {
-		r.cfg.logCrash(r.call.Values(), "Config.Instrument has crashed", r.rec.Key, &crash{value, debug.Stack()})
+		r.cfg.logCrash(r.call.Values(), "Config.Instrument has crashed", r.rec.Key, &crash{value: value, stack: debug.Stack()})
 	}
 	r.cfg.instrumenting.Add(-1)
 	r.call.Work().Return()
@@ -99,7 +101,7 @@ func (r *run) begins() {
 	}
 }
 
-// ends tells Config.Instrument of the end of the run, once.
+// ends tells Config.Instrument of the end of the run. It does nothing after the first time, or without begins.
 func (r *run) ends(e *Event) {
 	if end := r.endSpan; end != nil {
 		r.endSpan = nil
@@ -120,7 +122,8 @@ func (r *run) tellLeft(res *result) {
 // errCrashed is the error of a run, or of an attempt, broken off by the user's code: it panicked, or it ended its goroutine.
 var errCrashed = errors.New("a function of the caller's has crashed")
 
-// sendOnce does the step Send. Config.Instrument is told of it, if it is set.
+// sendOnce does the step Send. If Config.Instrument is set, it hears of the begin and the end of the attempt, also
+// if user's code crashes in between.
 func (r *run) sendOnce() {
 	if r.cfg.Instrument == nil {
 		r.sendNow()

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -22,14 +23,15 @@ func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	if a == nil {
 		return operation.Unanswered(sent.Unsent, sent.Fatal)
 	}
+	errors := bytes.Contains(a.Text, []byte(`"errors"`))
 	v := classify.Classify(r.prof, seen(a), classify.Facts{
-		GraphQL: bytes.Contains(a.Text, []byte(`"errors"`)) && request.IsGraphQL(&r.rec),
+		GraphQL: errors && request.IsGraphQL(&r.rec), MayBeGraphQL: errors && request.MayBeGraphQL(&r.rec),
 		InDoubt: inDoubt, Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a),
 	})
 	if v.Flaw != classify.FlawNone {
 		sent.Err = flawError(a, v.Flaw)
 	}
-	if v.Flaw != classify.FlawNone && a.Head.StatusCode < 300 {
+	if operation.IsFlawedSuccess(v.Flaw, a.Head.StatusCode) {
 		r.flawed = &persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole, At: r.now().Round(0)}
 	}
 	return v
@@ -41,14 +43,8 @@ func (r *run) otherFactsError(status int) error {
 		"under which the operation was begun; let a client of the same facts look, or settle it", status, r.rec.Profile, r.rec.ProfileVersion)
 }
 
-// flawedSuccess returns the latest 2xx with a flaw, of this run or of an earlier one; nil if there was none. In an unfinished
-// record a 2xx is always one.
-func (r *run) flawedSuccess() *persist.Answer {
-	if a := r.rec.Answer; r.flawed == nil && !r.rec.State.Final() && a != nil && a.Status < 300 {
-		return a
-	}
-	return r.flawed
-}
+// flawedSuccess returns the latest 2xx with a flaw, of this run or of an earlier one; nil if there was none.
+func (r *run) flawedSuccess() *persist.Answer { return cmp.Or(r.flawed, operation.FlawedOf(&r.rec)) }
 
 // flawedForRecord returns the latest flawed success in the recorded form; nil if there was none. A later run compares its own with it.
 func (d ending) flawedForRecord() *persist.Answer {
@@ -64,14 +60,25 @@ func (d ending) flawedForRecord() *persist.Answer {
 // repeats reports whether the latest flawed success was the same as a.
 func (r *run) repeats(a *wire.Answer) bool {
 	before := r.flawedSuccess()
-	return before != nil && before.Status == a.Head.StatusCode && len(before.Body) > 0 && bytes.Equal(before.Body, a.Body)
+	if before == nil || before.Status != a.Head.StatusCode || len(before.Body) == 0 {
+		return false
+	}
+	body := a.Body
+	if len(before.Dropped) > 0 { // an earlier run has recorded it
+		now := persist.Answer{Header: a.Head.Header, Body: body}
+		body, _, _ = withoutMembers(&now, before.Dropped)
+	}
+	return bytes.Equal(before.Body, body)
 }
 
 // flawError returns the error of an answer if its status alone proves nothing.
 func flawError(a *wire.Answer, flaw classify.Flaw) error {
 	status := a.Head.StatusCode
-	if flaw == classify.FlawCut {
+	switch flaw {
+	case classify.FlawCut:
 		return fmt.Errorf("answered %d with %v", status, flaw)
+	case classify.FlawErrors:
+		return fmt.Errorf("answered %d with %v, as a GraphQL API says that it failed", status, flaw)
 	}
 	return fmt.Errorf("answered %d with %v, as something in front of the API may", status, flaw)
 }

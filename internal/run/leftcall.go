@@ -44,16 +44,16 @@ func (r *run) leaveLimited() *result {
 	}
 	r.refused = nil
 	d := ending{r}
-	err := d.change(r.call.Values(), &r.rec, func() error {
+	err := d.lastChange(r.call.Values(), &r.rec, func() error {
 		rec := r.givenBack(persist.Record{})
-		d.unstamp(&rec)
+		d.holder.unstamp(&rec)
 		return d.update(rec)
 	})
-	switch {
-	case errors.Is(err, persist.ErrUncertain): // the record may say: never sent
+	switch operation.GaveBackAfter(err == nil, errors.Is(err, persist.ErrUncertain)) {
+	case operation.BackUnclear:
 		r.turn.stop(err)
 		return &result{err: journalError(r.name, &r.rec, err)}
-	case err != nil: // it is not given back: the run waits with it
+	case operation.NotBack:
 		d.logUnrecorded(r.call.Values(), err)
 		return nil
 	}
@@ -90,10 +90,7 @@ func (r *run) leaveBetween() *result {
 	if !report.Left {
 		return d.finished(d.result())
 	}
-	left := leftRecord{failed: d.error(&report), why: ErrNotSent}
-	if r.drive.Proof().Kind == operation.ProvesRefusal {
-		left.why = ErrRefused
-	}
+	left := leftRecord{failed: d.error(&report), why: troubles[r.drive.Withdrawn()]}
 	r.last.Drain()
 	res := r.leftWith(&left)
 	r.tellLeft(res)
@@ -138,24 +135,35 @@ func (l *leftRecord) goesOn(r *run) {
 	r.given.Spent, r.started, r.token = l.spent, l.started, l.turn.tokenLeft(&r.rec)
 }
 
-// withdrawLeft forgets the operation left by a call, if nobody has had it since, and returns the call's error. Any other operation stays as it
+// withdrawLeft takes back the operation left by a call, if nobody has had it since, and returns the call's error. Any other operation stays as it
 // is.
 func (e *engine) withdrawLeft(ctx context.Context, name string, op *preparedRequest, cause error) error {
 	ctx = context.WithoutCancel(ctx)
 	left := op.left
-	if op := operation.OpOf(&left.rec, 0); op.MayForgetLeft(left.created) {
-		if keep, err := e.keepsPlace(ctx, &left.rec); !keep && err == nil {
-			watch := e.shared.begins.Watch(left.rec.ID)
-			forgotten := e.journal.Forget(ctx, left.rec)
-			_, err := e.probe(ctx, left.rec.ID)
-			if began := watch.End(); forgotten == nil && !began && errors.Is(err, persist.ErrNotFound) && !e.shared.notes.MayAppear(left.rec.ID, e.now()) {
-				failed := newError(name, nothing(left.rec.Key), nil, left.why)
-				failed.Last = cause
-				return left.tell(failed)
-			}
-		}
+	if op := operation.OpOf(&left.rec, 0); op.TakesBackLeft(left.created) && e.takeBack(ctx, &left.rec) {
+		failed := newError(name, nothing(left.rec.Key), nil, left.why)
+		failed.Last = cause
+		return left.tell(failed)
 	}
-	return left.tell(e.errorAfterRead(ctx, name, op.named, false, cause, left.why))
+	return left.tell(e.unbegun.errorAfterRead(ctx, name, op.named, false, cause, left.why))
+}
+
+// takeBack forgets an operation that was never sent, or settles it as absent: operation.WithdrawnBeside decides. It returns false if the
+// operation may still be sent, by operation.Freed: the journal failed, or the record has changed.
+func (e *engine) takeBack(ctx context.Context, rec *persist.Record) bool {
+	keeps, err := e.places.IsKept(ctx, rec)
+	switch {
+	case err != nil:
+		return false
+	case operation.WithdrawnBeside(keeps) == operation.EndAbsent:
+		return resolve(ctx, e, *rec, Resolution{Effect: persist.EffectAbsent}) == nil
+	}
+	watch := e.shared.begins.Watch(rec.ID)
+	freed := operation.Freed{Forgotten: e.journal.Forget(ctx, *rec) == nil}
+	_, err = e.unbegun.probe(ctx, rec.ID)
+	freed.Gone, freed.Begun = errors.Is(err, persist.ErrNotFound), watch.End()
+	freed.MayAppear = e.shared.notes.MayAppear(rec.ID, e.now())
+	return freed.IsFree()
 }
 
 // tell adds the facts of the attempts to the error of a call.

@@ -15,22 +15,23 @@ import (
 // This file holds the wait for a slow limiter. The call to the limiter goes on, since ending a wait may lose its turn. The operation is given
 // back as it was, so others may send it. It is taken again once the turn has come.
 
-// turn is one wait for a limiter: one call to it, or several, one after the other.
+// turn is one wait for a limiter, on a goroutine of its own: one call to the limiter, or several in a row. The
+// wait can outlive the run that began it. Its owner must call result or stop once, else its context is not freed.
 type turn struct {
 	origin  string
-	stop    context.CancelCauseFunc // ends the wait
+	stop    context.CancelCauseFunc // ends within, and so the wait
 	done    chan struct{}           // closed once the limiter has returned
 	err     error                   // of the limiter; written before done is closed
 	crashed *crash                  // likewise
-	within  context.Context
-	used    bool // an operation has taken it
+	within  context.Context         // of the limiter's calls
+	used    bool                    // result was called: the turn is spent
 
 	left  persist.Record // the operation as it was left for this wait
 	token string         // its unused token
 
 	mu           sync.Mutex
-	made, wanted int  // calls to the limiter
-	over         bool // there is no further one
+	made, wanted int  // calls to the limiter, begun and asked for; guarded by mu
+	over         bool // there is no further call; guarded by mu
 }
 
 // more sets the number of wanted calls to the limiter. It returns false, and changes nothing, if the turn is over.
@@ -43,7 +44,7 @@ func (t *turn) more(calls int) bool {
 	return !t.over
 }
 
-// next counts another call to the limiter, if it is wanted.
+// next reports whether another call to the limiter is wanted, and counts it. After false the turn is over.
 func (t *turn) next() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,7 +58,9 @@ func (t *turn) next() bool {
 // errLimited ends a run if it gives its operation back while the limiter waits.
 var errLimited = errors.New("the limiter of this client has not let it go out yet")
 
-// beginTurn calls a limiter. The limiter's context has the values of ctx, and ends with ctx until leave has returned true.
+// beginTurn starts a wait for the limiter, for one request at first. The limiter's context has the values of ctx.
+// It ends with ctx until leave has returned true; from then on only t.stop ends it. leave returns false if ctx has
+// ended before.
 func beginTurn(ctx context.Context, origin string, limiter Limiter) (t *turn, leave func() bool) {
 	t = &turn{origin: origin, done: make(chan struct{}), wanted: 1}
 	t.within, t.stop = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -72,8 +75,9 @@ func beginTurn(ctx context.Context, origin string, limiter Limiter) (t *turn, le
 	return t, context.AfterFunc(ctx, func() { t.stop(context.Cause(ctx)) })
 }
 
-// result returns the limiter's error, once done is closed. A crash of the limiter goes on here; its stack is stored in *stack, if stack is
-// not nil.
+// result spends the turn, and returns the limiter's error. It may be called only after done is closed. A panic or
+// a Goexit of the limiter happens again here, on the goroutine of the caller; its stack is stored in *stack, if
+// stack is not nil.
 func (t *turn) result(stack *[]byte) error {
 	defer t.stop(nil)
 	t.used = true
@@ -92,8 +96,10 @@ func (t *turn) result(stack *[]byte) error {
 	return nil
 }
 
-// waitsLong waits for the limiter before another send of a call or of a pass. It reports whether the wait takes longer than a third of a
-// lease. Then the drive ends, and others may go on with the operation when it is due. The call to the limiter goes on.
+// waitsLong waits for the limiter before another send of a call or of a pass, and reports whether the wait takes
+// longer than a third of a lease. After true, gaveUp is errLimited and r.turn is the wait, still under way: the
+// drive must end, and the operation be given back. After false the run goes on, and an error of the limiter is met
+// again by the attempt.
 func (r *run) waitsLong() bool {
 	if !r.returns || r.given.AskedAgain || r.cfg.Limiter == nil {
 		return false
@@ -107,8 +113,9 @@ func (r *run) waitsLong() bool {
 	return true
 }
 
-// parksLate is called before a run waits for a limiter and keeps its operation; over is called after the wait. After a third of a lease,
-// a fair Run claims nothing more of the origin until over is called, and gives its queued operations back.
+// parksLate is called before a run waits for a limiter and keeps its operation; over must be called after the
+// wait. If the wait takes more than a third of a lease, a fair Run claims nothing of the origin until then, and
+// gives its queued operations back.
 func (r *run) parksLate() (over func()) {
 	if !r.fair {
 		return func() {}
@@ -133,10 +140,10 @@ func (r *run) parksLate() (over func()) {
 	}
 }
 
-// requests returns the number of requests needed by the operation up to its send, if it is given back now. The send counts. A lookup is made
-// again, at once before the send.
+// requests returns the number of requests before and with the next send, if the operation is given back now: 1, or
+// 2 with a lookup, since the lookup is made again just before the send.
 func (r *run) requests() int {
-	if given := r.givenNow(); given.AskFirst && (given.Doubted || r.drive.InDoubt()) {
+	if r.givenNow().AsksFirst(r.drive.InDoubt()) {
 		return 2
 	}
 	return 1
@@ -146,6 +153,8 @@ func (r *run) requests() int {
 // needs a token.
 func (t *turn) leaveToken(r *run) { t.left, t.token = r.rec, r.token }
 
+// tokenLeft returns the token kept for a record, or "" if there is none. The record must be as it was left. t may
+// be nil.
 func (t *turn) tokenLeft(rec *persist.Record) string {
 	if t == nil || t.left.ID != rec.ID || t.left.Seq != rec.Seq {
 		return ""
@@ -153,8 +162,9 @@ func (t *turn) tokenLeft(rec *persist.Record) string {
 	return t.token
 }
 
-// limitLeaving waits for a limiter, for at most a third of a lease while it keeps the operation. Then it returns errLimited, and r.turn is the
-// wait. It goes on until all requests of the operation may go out, up to its send: waits for one request at a time would never get so far.
+// limitLeaving waits for a limiter, and keeps the operation for a third of a lease at most. Then it returns
+// errLimited, and r.turn is the wait, which goes on for all requests up to the next send: a wait for one request
+// at a time would never reach the send. Otherwise it returns the limiter's error, or the cause of ctx.
 func (r *run) limitLeaving(ctx context.Context, limiter Limiter) error {
 	t, leave := beginTurn(ctx, r.rec.Origin, limiter)
 	timer := time.NewTimer(r.cfg.Lease / lease.Renewals)
@@ -172,7 +182,7 @@ func (r *run) limitLeaving(ctx context.Context, limiter Limiter) error {
 	return r.take(t)
 }
 
-// take takes a turn when it has come: for the next request, and for the later ones already let through by the limiter.
+// take spends a turn whose wait is over. If the limiter let several requests out, ahead counts the later ones.
 func (r *run) take(t *turn) error {
 	err := t.result(r.stack)
 	if err == nil {
@@ -181,32 +191,35 @@ func (r *run) take(t *turn) error {
 	return err
 }
 
-// driveOn is drive, and waits for a slow limiter. Nobody has the operation meanwhile. If somebody else has it when the turn comes, the turn
-// is for another operation of the same origin, or lost.
-// If a slow limiter ends a drive before another attempt, the next drive goes on with it, if the operation is due then. In a Resume, all these
-// drives together make as many attempts as one drive would.
+// driveOn runs an operation, and waits for a slow limiter meanwhile without the operation. When the turn comes and
+// another process has the operation, the turn is used for another operation of the same origin, or lost. over is
+// false if there was nothing to do.
+//
+// If a slow limiter ends a drive before another attempt, the next drive goes on with the operation once it is due.
+// In a Resume, all these drives together make as many attempts as one drive would.
 func (p *pass) driveOn(rec *persist.Record) (r resumed, over bool) {
-	r, over = p.drive(rec, nil)
-	for drives := 0; r.turn != nil; {
-		if over {
+	last := p.drive(rec, nil)
+	for drives := 0; last.turn != nil; {
+		if last.over {
 			drives++
 		}
 		if !p.silent && drives >= p.c.cfg.Retry.MaxAttempts {
-			r.turn.stop(errLimited)
-			return r, over
+			last.turn.stop(errLimited)
+			break
 		}
-		next, more := p.driveAfter(rec, r.turn)
-		if over && !more && next.turn == nil { // it is not due, or another has it
-			return r, over
+		next := p.driveAfter(rec, last.turn)
+		if last.over && !next.over && next.turn == nil { // it is not due, or another has it
+			break
 		}
-		r, over = next, more
+		last = next
 	}
-	return r, over
+	return last.resumed, last.over
 }
 
-// driveAfter waits for a turn without an operation, and then drives one. The wait ends if the pass is broken off. Nothing of the origin is
-// claimed meanwhile.
-func (p *pass) driveAfter(rec *persist.Record, t *turn) (r resumed, over bool) {
+// driveAfter waits for a turn without an operation, and then runs one: the operation of rec if it is still free,
+// else another of its origin. The wait ends if the pass is broken off. Nothing of the origin is claimed meanwhile.
+// It ends the turn in any case.
+func (p *pass) driveAfter(rec *persist.Record, t *turn) (d drove) {
 	if p.lanes != nil {
 		p.lanes.Park(t.origin)
 		defer p.lanes.Unpark(t.origin)
@@ -217,19 +230,20 @@ func (p *pass) driveAfter(rec *persist.Record, t *turn) (r resumed, over bool) {
 	defer p.waits.add(rec.ID, -1)
 	<-t.done
 	if now := p.retaken(rec.ID); now != nil {
-		r, over = p.drive(now, t)
+		d = p.drive(now, t)
 	}
-	if t.used || over {
-		return r, over
+	if t.used || d.over {
+		return d
 	}
 	if now := p.another(rec, t); now != nil {
 		defer p.c.engine.leases.Drop(now.ID)
 		return p.drive(now, t)
 	}
-	return resumed{}, false
+	return drove{}
 }
 
-// retaken returns an operation as it stands once its turn has come; nil if somebody else has it, or it is not to be sent now.
+// retaken reads an operation again once its turn has come. It returns nil if the record cannot be read, has ended,
+// is leased, or is due later, and if the pass was broken off. It takes no lease: adopt does so.
 func (p *pass) retaken(id persist.ID) *persist.Record {
 	e := p.c.engine
 	if p.draining.Err() != nil || e.clock.Sync(p.ctx, p.c.engine.host) != nil {
@@ -242,8 +256,9 @@ func (p *pass) retaken(id persist.ID) *persist.Record {
 	return &rec
 }
 
-// another claims another operation of the same origin and needs for a turn, if somebody else has the turn's own operation. It returns nil if
-// there is none, or the pass cannot claim.
+// another claims an operation of the same origin and needs as gone, for a turn without its own operation. It
+// returns nil if there is none, or the pass cannot claim. The caller owns the lease of the returned record, and
+// calls Drop after its run.
 func (p *pass) another(gone *persist.Record, t *turn) *persist.Record {
 	fair, ok := fairly(p.c.cfg.Journal)
 	if p.lanes == nil || !ok || t.err != nil || t.crashed != nil || p.draining.Err() != nil {
@@ -257,8 +272,8 @@ func (p *pass) another(gone *persist.Record, t *turn) *persist.Record {
 	return batch[0]
 }
 
-// handSoon is hand, and returns false also if no worker is free for a third of a lease. The workers wait for limiters then, and other
-// processes may send the operation meanwhile.
+// handSoon hands a record to a worker, and waits a third of a lease at most. After false the record was not handed
+// over, and the caller gives it back: the workers wait for limiters, or the pass was broken off.
 func (p *pass) handSoon(rec *persist.Record) bool {
 	timer := time.NewTimer(p.c.cfg.Lease / lease.Renewals)
 	defer timer.Stop()
@@ -278,6 +293,7 @@ type waiting struct {
 	of map[persist.ID]int
 }
 
+// add changes the count of an operation by n, 1 or -1.
 func (w *waiting) add(id persist.ID, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -289,6 +305,7 @@ func (w *waiting) add(id persist.ID, n int) {
 	}
 }
 
+// has reports whether a worker waits for the turn of an operation.
 func (w *waiting) has(id persist.ID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,7 +24,7 @@ func notifier(j persist.Journal) persist.Notifier {
 	return n
 }
 
-// wakeAll wakes Run, in this process and in others: something may be due.
+// wakeAll wakes Run, in this process and in others: something may be due. It does not wait for them.
 func (e *engine) wakeAll() {
 	e.wake()
 	if e.notifier != nil {
@@ -35,12 +35,13 @@ func (e *engine) wakeAll() {
 // hearing is the state of one Run for hearing of the enqueues of other processes. The goroutine of Listen uses it.
 type hearing struct {
 	*runner
-	hears, polls bool          // the state told last; neither at first
+	hears, polls bool          // the state told last: EventListening, EventPolling; both false at first
 	woken        chan struct{} // gets a value with a wake
 }
 
-// listen wakes Run when another process may have enqueued something, until ctx ends. Many wakes become one in pauseMin.
-// If nothing is heard, it says so; Run looks now and then in any case.
+// listen wakes Run when another process may have enqueued something, until ctx ends; the journal must be a
+// persist.Notifier. Many wakes become one in pauseMin. If Listen fails, listen says so and returns; Run looks now
+// and then in any case.
 func (r *runner) listen(ctx context.Context) {
 	h := hearing{runner: r, woken: make(chan struct{}, 1)}
 	waking, stop := context.WithCancel(ctx)
@@ -60,7 +61,7 @@ func (r *runner) listen(ctx context.Context) {
 	}
 }
 
-// pass hands on the wakes, the first at once.
+// pass hands on the wakes, the first at once, then one in pauseMin. It returns when ctx ends.
 func (h *hearing) pass(ctx context.Context) {
 	for {
 		select {

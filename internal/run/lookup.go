@@ -28,7 +28,8 @@ func (r *run) lookUp() {
 	r.judged(found)
 }
 
-// lookUpAt returns the resource's answer, or the operation's own if the resource's cannot be had.
+// lookUpAt asks for the resource at target, lookupTries times at most. It returns the resource's whole 2xx answer;
+// if there is none, the operation's own answer. get is the record of the lookup's request.
 func (r *run) lookUpAt(get persist.Record, target *url.URL) heard {
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
@@ -49,7 +50,8 @@ func (r *run) askDuplicate() {
 	r.judged(found)
 }
 
-// askFirst does the step AskFirst.
+// askFirst does the step AskFirst: before a send it asks for a resource of an earlier send. If the drive goes on
+// to send, the answer is drained; else the drive has chosen the answer, or none.
 func (r *run) askFirst() {
 	finding, found, asked := r.askReference()
 	r.drive.Asked(finding, r.sent(found), asked)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -86,7 +85,9 @@ func (c *Client) Lookup(ctx context.Context, key string, chosen Chosen) (persist
 	return c.lookup(ctx, "lookup", key, chosen)
 }
 
-// lookup is Lookup for the call of this name.
+// lookup is Lookup for the call of this name. It waits for the record of an answer given already. Errors are
+// complete: no record, several records, a record this client cannot read. A settle or an abandon also gets the
+// clear part of a sealed record.
 func (c *Client) lookup(ctx context.Context, name string, key string, chosen Chosen) (persist.Record, error) {
 	failed := func(cause error, why ...error) (persist.Record, error) {
 		return persist.Record{}, newError(name, unclear(key), cause, why...)
@@ -108,11 +109,11 @@ func (c *Client) lookup(ctx context.Context, name string, key string, chosen Cho
 		return failed(err)
 	}
 	var found []persist.Record
-	for rec, err := range c.cfg.Journal.List(ctx, match.query) {
+	for rec, err := range c.engine.journal.List(ctx, match.query) {
 		if err == nil {
 			err = rec.Sealed()
 		}
-		if clear, ok := sealedRecord(&rec, err); ok && ends(name) {
+		if clear, ok := sealedRecord(&rec, err); ok && endsSealed(name) {
 			if rec, err = clear, nil; rec.Key != match.query.Key && match.query.Key != "" {
 				rec.Key = match.query.Key // the journal has a hash of it
 			}
@@ -164,13 +165,14 @@ func (c *Client) Settle(ctx context.Context, key string, r Resolution, chosen Ch
 // errUnseen is the cause of an error for an act on an operation seen by nobody.
 var errUnseen = errors.New("say with AsSeen as what it was seen: a worker may have sent it since")
 
-// wrong returns the error of a Settle or Abandon if it cannot be done as asked for.
+// wrong returns the error of a Settle or Abandon that cannot be done as asked for, because of cause. The record
+// does not change; the error tells its state, if it can be read.
 func (c *Client) wrong(ctx context.Context, name string, key string, chosen Chosen, cause error) error {
 	rec, err := c.lookup(ctx, name, key, chosen)
 	if err != nil {
 		return newError(name, unclear(key), cause, ErrConfig)
 	}
-	return c.engine.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrConfig).err
+	return c.engine.refusals.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrConfig).err
 }
 
 // Abandon is oncehttp.Client.Abandon.
@@ -194,7 +196,9 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 		_ = c.engine.clock.Notice(ctx, c.engine.host) // the undo may have taken a while
 		op, before := operation.OpOf(&rec, 0), rec
 		write(&rec, op.Abandoned())
-		rec.Finished, rec.Note = c.engine.now().Round(0), note
+		if rec.Finished = c.engine.now().Round(0); rec.Carrier != persist.CarrierSealed {
+			rec.Note = note // else there is none, and the seal covers that of before
+		}
 		err = finishNow(ctx, &c.cfg, before, rec)
 		if err != nil && rec.Note != chosen.Note {
 			err = fmt.Errorf("the API has answered the undo, but that could not be recorded: %w", err)
@@ -203,12 +207,12 @@ func (c *Client) Abandon(ctx context.Context, key string, chosen Chosen) error {
 	})
 }
 
-// check returns an error for a wrong resolution. The resolution is to change something.
+// check returns an error for a resolution that cannot be recorded: no effect named, a status that ends nothing, or
+// a part over its limit.
 func (r Resolution) check(cfg *Config) error {
 	if a := r.Answer; a != nil {
-		final := a.Status >= 200 && a.Status < 300 || a.Status == http.StatusSeeOther || a.Status >= 400 && a.Status < 500
 		switch {
-		case !final:
+		case !operation.IsFinalStatus(a.Status):
 			return fmt.Errorf("an answer with the status %d, which is not final", a.Status)
 		case int64(len(a.Body)) > cfg.MaxResponseBytes || request.HeaderBytes(a.Header) > cfg.MaxResponseHeaderBytes:
 			return errors.New("an answer over MaxResponseBytes or MaxResponseHeaderBytes")
@@ -236,7 +240,9 @@ func (r Resolution) kept(call callers, cfg *Config, rec *persist.Record) Resolut
 	return r
 }
 
-// sealedRecord returns the clear part of a record if the key of its seal is missing, as err says; otherwise ok is false.
+// sealedRecord returns the clear part of a record, with ok true, if its seal cannot be opened for lack of the key.
+// err is the error of its reading. Otherwise it returns rec itself; ok then says whether rec is such a clear part
+// already.
 func sealedRecord(rec *persist.Record, err error) (clear persist.Record, ok bool) {
 	if e := new(persist.UnreadError); errors.As(err, &e) && errors.Is(err, persist.ErrSealed) {
 		return e.Record, true
@@ -244,23 +250,23 @@ func sealedRecord(rec *persist.Record, err error) (clear persist.Record, ok bool
 	return *rec, rec.Carrier == persist.CarrierSealed
 }
 
-// ends reports whether a call of this name ends operations: it needs only the clear part of a record.
-func ends(name string) bool { return name == "settle" || name == "abandon" }
+// endsSealed reports whether a call of this name needs only the clear part of a record. To settle an operation takes the keys of its
+// seal: its effect is covered by the seal, so that nobody can forge a "no effect".
+func endsSealed(name string) bool { return name == "abandon" }
 
 // errSealedWords is the cause of an error for words on an operation, if its seal would have to hide them.
-var errSealedWords = errors.New("it is sealed with a key that this client does not have: end it without a note and an answer, or with that key")
+var errSealedWords = errors.New("it cannot be read with the keys of this client: abandon it without a note, or end it with the key of its seal")
 
 // write sets the state of a record as an act changes it.
 func write(rec *persist.Record, op operation.Op) {
 	rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
 }
 
-// resolve records a resolution, durably.
+// resolve records a resolution of an unfinished record, durably. It does not change rec of the caller. After
+// persist.ErrStale the record was changed by others, and nothing was written. An answer too large for the journal
+// is kept in part.
 func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) error {
 	_ = e.clock.Notice(ctx, e.host) // if the journal cannot be asked, nothing can be recorded either
-	if rec.Carrier == persist.CarrierSealed && (r.Note != "" || r.Answer != nil) {
-		return newError("settle", unclear(rec.Key), errSealedWords, ErrConfig)
-	}
 	now, before := e.now().Round(0), rec
 	op, status := operation.OpOf(&rec, 0), 0
 	if r.Answer != nil {
@@ -279,15 +285,17 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.cfg, before, rec) })
 }
 
-// finishNow is Finish, durable on return: its success is told to a person. A generated key may have been told to the caller helped by
-// this person. before is the record as it was read; a delivery of its hold since then does not stand in the way.
+// finishNow is Finish, durable on return, since its success is told to a person. before is the record as it was
+// read; rec is the same with its end. A delivery of its hold since then does not stand in the way; any other
+// change is persist.ErrStale. KeyTold is set, since a generated key may have been told to the caller helped by
+// this person.
 func finishNow(ctx context.Context, cfg *Config, before, rec persist.Record) error {
 	rec.KeyTold = rec.Generated
 	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey)
 	for tries := 0; ; tries++ {
 		op := operation.OpOf(&before, 0)
 		rec.Revision, rec.OwedFrom = before.Revision, op.OwedAs(rec.State, rec.HoldReason, 0, rec.Finished)
-		err := cfg.Journal.Finish(ctx, rec)
+		err := cfg.Journal.Finish(ctx, withoutRequest(rec))
 		if err == nil {
 			return cfg.Journal.Flush(ctx)
 		}

@@ -74,6 +74,7 @@ type Result struct {
 	Joined          bool
 	FirstSent       time.Time
 	AlreadyDone     bool
+	Dropped         []string
 	Answer          *persist.Answer
 }
 
@@ -123,19 +124,18 @@ var troubles = [...]error{
 	operation.NoTrouble: nil, operation.IsHeld: ErrHeld, operation.IsNotSent: ErrNotSent, operation.IsRefused: ErrRefused,
 	operation.IsInFlight: ErrInFlight, operation.IsMismatch: ErrKeyReused, operation.IsExpired: ErrKeyExpired,
 	operation.IsStoredError: ErrStoredError, operation.IsRedirected: ErrRedirected, operation.IsDuplicate: ErrDuplicate,
-	operation.AnswerGone: ErrAnswerGone, operation.IsProved: ErrSettled,
+	operation.AnswerGone: ErrAnswerGone, operation.IsSettled: ErrSettled, operation.IsAbandoned: ErrAbandoned,
 }
+
+// sentinels returns the sentinel errors of two troubles. newError drops the nil of NoTrouble.
+func sentinels(why [2]operation.Trouble) []error { return []error{troubles[why[0]], troubles[why[1]]} }
 
 // known returns the outcome of the run so far.
 func (r *run) known() Outcome {
-	proof := r.drive.Proof()
-	if r.drive.Writing() == operation.EndHappened {
-		return OutcomeConfirmed
+	if standing := r.drive.Standing(); standing != operation.Unclear {
+		return outcomeOf(standing)
 	}
-	if proof.Kind == operation.ProvesEnd && r.last.Answer != nil {
-		return outcomeOf(operation.Answered(r.last.Answer.Head.StatusCode, proof.AlreadyDone, proof.Refused))
-	}
-	return outcomes[proof.Kind]
+	return outcomes[r.drive.Proof().Kind]
 }
 
 // OutcomeOf is oncehttp.OutcomeOf.

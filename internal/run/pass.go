@@ -10,7 +10,6 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/lanes"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -24,25 +23,30 @@ type pass struct {
 	underWay *inflight.Work  // the pass, as seen by functions called from its operations
 	draining context.Context // its end stops the waits and the listing
 	drain    context.CancelCauseFunc
-	silent   bool  // begun by Run: no caller gets the results
-	fed      bool  // every due record was handed to a worker
-	clockErr error // of the journal, asked for the time and for the origins
-	query    persist.Query
-	jobs     chan *persist.Record // to run; of a fair Run only held records
+	silent   bool                 // begun by Run: only errors are yielded
+	fed      bool                 // every due record was handed to a worker; written by feed, read after workers
+	clockErr error                // of the journal, asked for the time and for the origins
+	query    persist.Query        // the due operations of the account; DueBy is the start of the pass
+	jobs     chan *persist.Record // to run; of a fair Run only held records; closed by its only sender
+	asks     chan struct{}        // a free worker takes it, and runs nothing
 	lanes    *lanes.Lanes         // of the claims of a fair Run; nil for any other pass
-	results  chan resumed
-	workers  sync.WaitGroup
-	runs     goroutines // for the operations
-	waits    waiting    // for their limiter, without their operation
+	results  chan resumed         // closed after the last worker
+	workers  sync.WaitGroup       // all goroutines started by begin
+	runs     goroutines           // each runs an operation
+	waits    waiting              // operations whose limiter is waited for without them
 }
 
-// resumed is one result of a pass.
+// resumed is one result of a pass, as it is yielded.
 type resumed struct {
-	result  Result
-	err     error
-	crashed *crash // of the run: it has no other result
-	sends   int    // of a crashed run
-	turn    *turn  // the limiter takes long, and the operation was given back, after err or with no other result
+	result Result
+	err    error
+}
+
+// drove is the end of one drive of a pass over an operation.
+type drove struct {
+	over    bool // the operation was run, and resumed is its result so far; else it was left to others, or there was nothing to do
+	resumed resumed
+	turn    *turn // the limiter takes long, and the operation was given back; nil else. The receiver waits for it, or stops it
 }
 
 // turns returns the turns that bound the sends of the pass.
@@ -53,18 +57,19 @@ func (p *pass) turns() lanes.Turns {
 	return p.lanes
 }
 
-// newPass starts a pass over the operations due now. Nothing more is begun once draining ends; the attempts on the wire end with
-// ctx. Its end must be called.
+// newPass starts a pass over the operations due now. Nothing more is begun once draining ends or the client is
+// closed; the attempts on the wire end with ctx. silent: the pass belongs to a Run. The caller reads results, and
+// calls end in every case, also after results is closed. Errors of the start come through results.
 func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	work := inflight.NewPass(ctx, c)
 	ctx, draining = work.Context(ctx), work.Context(draining)
-	p := &pass{c: c, ctx: ctx, underWay: work, silent: silent, jobs: make(chan *persist.Record), results: make(chan resumed)}
+	p := &pass{c: c, ctx: ctx, underWay: work, silent: silent, jobs: make(chan *persist.Record), asks: make(chan struct{}), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(draining)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
 	}
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
-	p.clockErr = cmp.Or(c.engine.clock.Sync(ctx, c.engine.host), c.engine.lookAtOrigins(ctx), c.engine.holdOrigins(ctx))
+	p.clockErr = cmp.Or(c.engine.clock.Sync(ctx, c.engine.host), c.cfg.authorized.Look(ctx), c.cfg.authorized.HoldListed(ctx))
 	p.query = persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}, DueBy: c.engine.now()}
 	if c.cfg.Reconcile != nil {
 		p.query.States = append(p.query.States, persist.StateHeld)
@@ -89,7 +94,8 @@ func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	return p
 }
 
-// end breaks the pass off, if it is not over, and waits for its workers.
+// end breaks the pass off, if it is not over, and waits for its workers. Attempts on the wire have an
+// AttemptTimeout to end; then they are given up. end reads the rest of the results, and drops them.
 func (p *pass) end() {
 	defer p.underWay.End()
 	p.drain(errPassEnded)
@@ -99,7 +105,8 @@ func (p *pass) end() {
 	}
 }
 
-// feed lists the due operations, or claims them if other processes share the journal.
+// feed hands the due operations to the workers: listed ones, or claimed ones if other processes share the journal.
+// It closes jobs, and sets fed if all were handed over. Errors of the journal are yielded.
 func (p *pass) feed() {
 	defer close(p.jobs)
 	if p.clockErr != nil {
@@ -120,7 +127,8 @@ func (p *pass) feed() {
 	p.fed = p.draining.Err() == nil
 }
 
-// list hands out the records of the query, and calls failed with each error. It returns false if the pass was broken off.
+// list hands the records of the query to the workers, and calls failed with each error but those told by Run
+// itself. The listing goes on after an error. list returns false if the pass was broken off.
 func (p *pass) list(query persist.Query, failed func(error)) bool {
 	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
 		switch {
@@ -137,15 +145,17 @@ func (p *pass) list(query persist.Query, failed func(error)) bool {
 	return true
 }
 
-// tryNow reports whether a pass of Run may try the record's origin. Resume tries
-// any: its caller asked for it now.
+// tryNow reports whether a pass may try the record's origin now. In a Run, an origin that takes no connections is
+// tried by one operation at a time; true reserves that try for rec. A Resume tries any: its caller asked for it
+// now.
 func (p *pass) tryNow(rec *persist.Record) bool {
 	return !p.silent || rec.State != persist.StatePending ||
 		p.c.engine.origins.Try(rec.Origin, rec.ID, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
-// claim claims the operations served by this client. If the journal tells the needs of the due operations, and some of these are not for this
-// client, it claims group by group. A Resume reads the others, to yield an error for each.
+// claim claims the due operations served by this client, and runs them. If the journal tells needs, and some
+// groups are not for this client, it claims group by group and, in a Resume, yields an error for each operation of
+// the others.
 func (p *pass) claim(j persist.Claimer) {
 	served, others, err := p.groups()
 	if err != nil {
@@ -182,7 +192,8 @@ func (p *pass) tellOf(g group) {
 	}
 }
 
-// groups returns the due groups, first the ones served by this client, then the others; nothing if the journal does not tell them.
+// groups returns the due groups, first the ones served by this client, then the others. Both are empty if the
+// journal does not tell groups.
 func (p *pass) groups() (served, others []group, err error) {
 	times, knows := persist.As[persist.DueTimes](p.c.cfg.Journal)
 	if !knows {
@@ -202,9 +213,11 @@ func (p *pass) groups() (served, others []group, err error) {
 	return served, others, err
 }
 
-// claimGroup takes leases in batches of twice the workers, of one group or of all; one after another while no worker is free for long. It gives
-// back operations not run with a time after the start of the pass, so as not to meet them again. Operations not served by this client it gives
-// back unchanged, and takes so many more at a time.
+// claimGroup claims due operations of one group, or of all with the zero group, in batches of twice the workers,
+// and hands them out. It ends when no more are due, the pass is broken off, or the journal fails, which it yields.
+// An operation not run by this pass is given back with a due time after the start of the pass, so as not to be
+// claimed again. Operations not served by this client are given back unchanged; later batches are larger by their
+// number.
 func (p *pass) claimGroup(j persist.Claimer, g group) {
 	e, query, most := p.c.engine, p.query, 2*p.c.cfg.ResumeWorkers
 	query.States, query.Origin, query.Needs = []persist.State{persist.StatePending}, g.origin, g.needs
@@ -221,7 +234,7 @@ func (p *pass) claimGroup(j persist.Claimer, g group) {
 		taken := len(batch)
 		passed, busy := p.handOut(e.leases.Claimed(batch, nil, time.Time{}), left)
 		switch {
-		case busy && !p.hand(nil): // broken off
+		case busy && !p.awaitWorker(): // broken off
 			return
 		case !busy && passed == taken && (taken < n+known || len(left) == known): // there is nothing else
 			return
@@ -231,8 +244,9 @@ func (p *pass) claimGroup(j persist.Claimer, g group) {
 	}
 }
 
-// handOut gives claimed operations to the workers, and gives back the others. It returns in passed the number of operations not to be run by
-// this pass; left gets the unchanged ones of them. If no worker was free for long, or the pass was broken off, busy is true.
+// handOut gives claimed operations to the workers, and gives back the others. passed is the number of operations
+// not to be run by this pass; left gets the IDs of those given back unchanged. If no worker was free for a third
+// of a lease, or the pass was broken off, busy is true. After handOut, no lease of batch is the caller's any more.
 func (p *pass) handOut(batch []persist.Record, left map[persist.ID]bool) (passed int, busy bool) {
 	for i := range batch {
 		rec := &batch[i]
@@ -258,87 +272,14 @@ func (p *pass) handOut(batch []persist.Record, left map[persist.ID]bool) (passed
 	return passed, false
 }
 
-// lacks reports whether this client can not serve a record of the pass, and notes the reason.
-func (p *pass) lacks(rec *persist.Record) bool {
-	lack := p.c.cfg.lacksClaimed(rec)
-	p.c.engine.lacking.meet(lack)
-	return lack.Need != operation.Nothing
-}
-
-// lacksFor is lacks of a group.
-func (p *pass) lacksFor(g group) bool {
-	if g.needs == "" {
-		return false // each of its records is checked by itself
-	}
-	lack := p.c.cfg.lacksFor(g.origin, g.needs)
-	p.c.engine.lacking.meet(lack)
-	return lack.Need != operation.Nothing
-}
-
-// passBy gives back a claimed operation not served by this client, unchanged. A Resume yields an error for it, once.
-func (p *pass) passBy(rec *persist.Record, again bool) {
-	p.giveBack(rec, time.Time{})
-	if !p.silent && !again {
-		p.yieldUnserved(rec)
-	}
-}
-
-// yieldUnserved yields the error for an operation not served by this client.
-func (p *pass) yieldUnserved(rec *persist.Record) {
-	if lack := p.c.cfg.lacksClaimed(rec); lack.Need != operation.Nothing {
-		err := newError("resume", subjectOf(rec, operation.Same), lack.Err(), ErrConfig)
-		p.c.cfg.blocked(p.ctx, rec, err)
-		p.results <- resumed{result: Result{Key: rec.Key}, err: err}
-	}
-}
-
 // unread reports whether an error is about an intact record, unreadable here for a reason given by its needs.
 func unread(err error) bool {
 	var e *persist.UnreadError
 	return errors.As(err, &e)
 }
 
-// giveBack gives up the lease of a claimed operation without a run. The operation is then due again at the time again.
-func (p *pass) giveBack(rec *persist.Record, again time.Time) {
-	p.c.engine.giveBack(p.ctx, *rec, again)
-	p.c.engine.leases.Drop(rec.ID)
-}
-
-// tryGiveBack gives back an operation without a run. If the journal crashes, the lease ends by itself.
-func (p *pass) tryGiveBack(rec *persist.Record) {
-	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBack(rec, time.Time{}) })
-}
-
-// giveBackAll gives operations back, all at once: if the journal does not answer, this takes no longer than one call. An operation not
-// given back is free when its lease has ended.
-func (p *pass) giveBackAll(recs []*persist.Record) {
-	var calls sync.WaitGroup
-	for _, rec := range recs {
-		calls.Go(func() { p.tryGiveBack(rec) })
-	}
-	calls.Wait()
-}
-
-// pointers returns pointers to the elements of a slice.
-func pointers(recs []persist.Record) []*persist.Record {
-	all := make([]*persist.Record, 0, len(recs))
-	for i := range recs {
-		all = append(all, &recs[i])
-	}
-	return all
-}
-
-// again returns the next due time of an operation if this pass cannot go on with it. It is just after the beginning of the pass, for the next
-// pass to meet the operation. Of a pass without an end, it is pauseMax from now.
-func (p *pass) again() time.Time {
-	if p.lanes != nil {
-		_ = p.c.engine.clock.Notice(p.ctx, p.c.engine.host) // if the journal cannot be asked, nothing can be given back either
-		return p.c.engine.now().Add(pauseMax)
-	}
-	return p.query.DueBy.Add(1)
-}
-
-// failed yields the journal's error. One damaged record does not end the pass.
+// failed yields an error of the journal, unless the pass was broken off. An error of one record names the record,
+// and the listing goes on after it; any other error ends a round of Run.
 func (p *pass) failed(err error) {
 	if p.draining.Err() != nil {
 		return // the pass ends with this error
@@ -354,7 +295,8 @@ func (p *pass) failed(err error) {
 	p.results <- resumed{err: err}
 }
 
-// hand gives a record to a worker. It returns false if the pass was broken off.
+// hand waits for a free worker and gives it a record. After false the pass was broken off, and the caller still
+// has the record.
 func (p *pass) hand(rec *persist.Record) bool {
 	select {
 	case p.jobs <- rec:
@@ -364,20 +306,34 @@ func (p *pass) hand(rec *persist.Record) bool {
 	}
 }
 
-// work runs the records handed to it; nil is no record, and says only: a worker is free.
+// awaitWorker waits for a free worker. After false the pass was broken off.
+func (p *pass) awaitWorker() bool {
+	select {
+	case p.asks <- struct{}{}:
+		return true
+	case <-p.draining.Done():
+		return false
+	}
+}
+
+// work runs the records of jobs until jobs is closed.
 func (p *pass) work() {
-	for rec := range p.jobs {
-		if rec == nil {
-			continue
-		}
-		if r, over := p.driveOn(rec); over {
-			p.yield(r)
+	for {
+		select {
+		case <-p.asks:
+		case rec, more := <-p.jobs:
+			if !more {
+				return
+			}
+			if r, over := p.driveOn(rec); over {
+				p.yield(r)
+			}
 		}
 	}
 }
 
-// yield hands over the result of an operation; of a pass of Run only an error, since nobody gets the rest. It is always received:
-// end reads the results not read by the caller.
+// yield hands over the result of an operation; in a pass of Run only an error. It waits for the reader of results:
+// the caller, or end.
 func (p *pass) yield(r resumed) {
 	if !p.silent || r.err != nil {
 		p.results <- r

@@ -1,12 +1,10 @@
 package run
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds the check of a request of Do without a key before it passes through a client as no operation. The Config.Methods of
@@ -23,7 +21,7 @@ func (c *Client) passes(req *http.Request) (same *http.Request, err error) {
 	p, given := c.cfg.profileFor(req.URL), givenBy(req, keySource{}, false, c.engine.now())
 	ctx := inflight.WithoutKey(req.Context())
 	named := c.cfg.reader.Named(req, p, given)
-	switch may, err := c.engine.mayStand(ctx, named); {
+	switch may, err := c.engine.alike.MayStand(ctx, named); {
 	case err != nil:
 		closeBody(req)
 		return nil, newError(name, unclear(""), err)
@@ -32,23 +30,11 @@ func (c *Client) passes(req *http.Request) (same *http.Request, err error) {
 	}
 	s, named, err := c.cfg.reader.ReadUnkeyed(req, p, given)
 	if err != nil {
-		return nil, c.engine.errorBeforeRead(ctx, name, named, err, requestTrouble(err))
+		return nil, c.engine.unbegun.errorBeforeRead(ctx, name, named, err, requestTrouble(err))
 	}
 	op := &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}
-	if err := c.engine.checkUnresolved(ctx, name, op); err != nil {
+	if err := c.engine.admission.checkUnresolved(ctx, name, op); err != nil {
 		return nil, err
 	}
 	return request.WithBody(req, s.Record.Body), nil
-}
-
-// mayStand reports whether an operation of the same account, origin, method and target stands in the journal, or may yet appear there,
-// under a generated key, unresolved or unreported. Errors: the journal's.
-func (e *engine) mayStand(ctx context.Context, named request.Named) (bool, error) {
-	for _, account := range append([]string{named.Account}, unassignedOf(&named)...) {
-		rec, err := e.similarGenerated(ctx, named, account, persist.Query{Account: account, Origin: named.Origin, AnyUnresolved: true})
-		if rec != nil || err != nil {
-			return rec != nil, err
-		}
-	}
-	return false, nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/owner"
+	"github.com/oncehttp/oncehttp/internal/place"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -17,28 +19,39 @@ import (
 // begun once more at the first.
 var errForgottenBefore = errors.New("an operation of another scope has this key, and is to be forgotten (KeepKey); name another key")
 
+// seats chooses the places of operations. It is safe for concurrent use.
+type seats struct {
+	cfg    *Config
+	places place.Places
+	owners owner.Owners
+}
+
 // place notes the owner of the operation, and the account for its search and its begin. It does so also if ctx has ended: an error of
 // such a call depends on it. Errors: the journal's, and errForgottenBefore.
-func (e *engine) place(ctx context.Context, op *preparedRequest) error {
-	if err := e.identify(ctx, op); err != nil {
+func (s *seats) place(ctx context.Context, op *preparedRequest) error {
+	secret, err := s.owners.Identify(ctx, &op.named.Owner, op.rec)
+	if err != nil {
 		return err
 	}
-	if op.named.Keyless && e.cfg.randomKeys || !op.named.Scoped() { // no operation can have the key; or its scope is met with its record
+	op.secret = secret
+	if op.named.Keyless && s.cfg.randomKeys || !op.named.Scoped() { // no operation can have the key; or its scope is met with its record
 		return nil
 	}
-	return e.choosePlace(ctx, op, nil)
+	return s.choosePlace(ctx, op, nil)
 }
 
 // placeAnew is choosePlace beside no call under way.
-func (e *engine) placeAnew(ctx context.Context, op *preparedRequest) error {
-	return e.choosePlace(ctx, op, nil)
+func (s *seats) placeAnew(ctx context.Context, op *preparedRequest) error {
+	return s.choosePlace(ctx, op, nil)
 }
 
-// choosePlace gives the operation the place of its record, or for its begin, by all records of its key in its account. Parameter running
-// is one run by a call of this process, possibly without a record yet; nil: there is none. Errors: as place.
-func (e *engine) choosePlace(ctx context.Context, op *preparedRequest, running *persist.Record) error {
+// choosePlace sets the account of the operation's ID, and its KeepKey, by all records of its key: the place of its
+// own record, or the place for its begin. running is an operation of the key run by a call of this process,
+// possibly without a record yet; nil: there is none. After an error the operation must not be begun. Errors: as
+// place.
+func (s *seats) choosePlace(ctx context.Context, op *preparedRequest, running *persist.Record) error {
 	op.places++
-	beside, err := e.beside(ctx, persist.ID{Account: op.named.Account, Key: op.rec.Key})
+	beside, err := s.places.Of(ctx, persist.ID{Account: op.named.Account, Key: op.rec.Key})
 	if err != nil {
 		return err
 	}
@@ -46,7 +59,7 @@ func (e *engine) choosePlace(ctx context.Context, op *preparedRequest, running *
 		beside = append(beside, *running)
 	}
 	op.rec.Account = op.read.Place(op.named.Account, beside)
-	_, op.rec.KeepKey = e.cfg.keeping(op.rec.Window)
+	_, op.rec.KeepKey = s.cfg.keeping(op.rec.Window)
 	if op.named.Account == op.rec.Account && op.named.Scoped() {
 		op.rec.KeepKey = 0 // as long as a second place may stand beside it
 	}
@@ -56,24 +69,12 @@ func (e *engine) choosePlace(ctx context.Context, op *preparedRequest, running *
 	return nil
 }
 
-// beside returns the records of a key in an account and at the places inside it. Errors: the journal's.
-func (e *engine) beside(ctx context.Context, base persist.ID) (all []persist.Record, err error) {
-	for rec, err := range e.journal.List(context.WithoutCancel(ctx), persist.Query{Account: base.Account, Key: base.Key}) {
-		if err != nil {
-			return nil, err
-		}
-		if request.InAccount(&rec, base.Account) {
-			all = append(all, rec)
-		}
-	}
-	return all, nil
-}
-
 // placesMax bounds the number of a call's searches for another place.
 const placesMax = 8
 
-// elsewhere reports whether the operation may stand at another place than rec. It may if rec is of another scope. It may, too, if the
-// journal was not looked through yet, and the requests may differ by their scopes.
+// elsewhere reports whether the operation may have another place than rec; the caller then chooses the place anew.
+// It may if rec is of another scope. It may, too, if the journal was not looked through yet, and the requests may
+// differ by their scopes. After placesMax searches the answer is false.
 func (op *preparedRequest) elsewhere(rec *persist.Record) bool {
 	switch {
 	case op.places >= placesMax:
@@ -84,36 +85,8 @@ func (op *preparedRequest) elsewhere(rec *persist.Record) bool {
 	return op.places == 0 && len(rec.Scopes)+len(op.named.Scopes) > 0 && op.read.Compare(rec) != request.SameRequest
 }
 
-// ofCall returns the record of a call with a named key, at any of its places; persist.ErrNotFound if there is none. Parameter at is the
-// record at its first place, and err the journal's error at reading it.
-func (e *engine) ofCall(ctx context.Context, named *request.Named, id persist.ID, at persist.Record, err error) (persist.Record, error) {
-	other := err == nil && operation.OtherScope(named.Scopes, &at)
-	if !other && !(errors.Is(err, persist.ErrNotFound) && named.Scoped()) {
-		return at, err
-	}
-	all, err := e.beside(ctx, id)
-	if err != nil {
-		return persist.Record{}, err
-	}
-	for i := range all {
-		if !operation.OtherScope(named.Scopes, &all[i]) {
-			return all[i], nil
-		}
-	}
-	return persist.Record{}, persist.ErrNotFound
-}
-
-// keepsPlace reports whether a record must stay although nothing came of it: a second place stands beside it. A client not counting the
-// scope would begin the operation of the second once more at the first. Errors: the journal's.
-func (e *engine) keepsPlace(ctx context.Context, rec *persist.Record) (bool, error) {
-	if !operation.MayHaveSecondPlace(rec, request.Base(rec.Account)) {
-		return false, nil
-	}
-	all, err := e.beside(ctx, rec.ID)
-	return slices.ContainsFunc(all, func(other persist.Record) bool { return other.Account != rec.Account }), err
-}
-
-// choosePlace chooses the place of an operation by a look at the journal. It returns the error of the call.
+// choosePlace chooses the place of an operation by choose, a look at the journal. An error is complete, for the
+// caller of the method called name, and Config.Observe knows of it.
 func (c *Client) choosePlace(ctx context.Context, name string, op *preparedRequest, choose func(context.Context, *preparedRequest) error) error {
 	op.took.enter(&op.took.spent.Journal)
 	err := choose(ctx, op)
@@ -121,5 +94,5 @@ func (c *Client) choosePlace(ctx context.Context, name string, op *preparedReque
 	if err == nil {
 		return nil
 	}
-	return c.notBegun(ctx, op.took, op, c.engine.errorOfPlace(ctx, name, op, err))
+	return c.notBegun(ctx, op.took, op, c.engine.unbegun.errorOfPlace(ctx, name, op, err))
 }

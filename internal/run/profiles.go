@@ -82,6 +82,8 @@ func (c *Config) profiles() (fields []string, profiles []*profile.Profile) {
 	return fields, profiles
 }
 
+// checkProfile returns an error for a profile this client cannot use: without a name or a usable carrier, with too
+// short a window, or with a misspelled method. The error names the profile. c.drives must be set.
 func (c *Config) checkProfile(p *profile.Profile) error {
 	switch {
 	case p.Name == "":
@@ -140,7 +142,8 @@ func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
 	return c.knownProfile(rec)
 }
 
-// knownProfile returns the profile of the record's name and version, or nil.
+// knownProfile returns the profile of the record's name and version: the client's, a built-in one, or that of
+// Config.ProfileOf; nil if none is known.
 func (c *Config) knownProfile(rec *persist.Record) *profile.Profile {
 	is := func(p *profile.Profile) bool {
 		return p.Name == rec.Profile && p.Version == rec.ProfileVersion

@@ -29,8 +29,9 @@ func givenBy(req *http.Request, key keySource, plain bool, now time.Time) reques
 // bodyGuest is the user's code that reads a request.
 const bodyGuest = "the body of a request"
 
-// read reads the caller's request, with its body, and closes the body in every case. It never changes the request. Beside an error, the
-// operation holds only the names given by the call.
+// read reads the caller's request, with its body, and closes the body in every case. It never changes the request.
+// op is set also with an error, and then has only the names given by the call (named). The caller of read sets
+// took.
 func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRequest, error) {
 	c.visits.begin(bodyGuest)
 	defer c.visits.end(bodyGuest)
@@ -38,9 +39,10 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRe
 	if err != nil {
 		return &preparedRequest{named: named}, err
 	}
-	c.tellCoverage(req.Context(), s)
+	c.notices.tellCoverage(req.Context(), s)
 	s.Record.Facts = c.cfg.factsOf(s.Profile)
 	s.Record.KeepAnswer, s.Record.KeepKey = c.cfg.keeping(s.Record.Window)
+	s.Record.KeepRequest = c.cfg.requestKeeping(s.Profile)
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
@@ -61,8 +63,8 @@ func (op *preparedRequest) keyOnLeaving(joined bool) string {
 	return op.rec.Key
 }
 
-// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been read to find a key. A
-// misspelled method counts as an operation, for read to refuse it.
+// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been
+// read to find a key. A misspelled method counts as an operation, so that read refuses it.
 func (c *Client) journaled(req *http.Request) (same *http.Request, journaled bool) {
 	method := request.Method(req)
 	if request.Safe(method) {
@@ -94,6 +96,7 @@ func requestTrouble(err error) error {
 // sanitized removes URLs and quotes from a foreign error. errors.Is still works.
 func sanitized(err error) error { return sanitize.Error(err) }
 
+// closeBody closes the body of a request that is not sent, if it has one.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		_ = req.Body.Close()

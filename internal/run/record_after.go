@@ -25,7 +25,7 @@ func (d ending) conclude(finish func(context.Context, persist.Record) error) (er
 	for {
 		switch d.drive.Step() {
 		case operation.LookForPlace:
-			keeps, err := d.keepsPlace(ctx, &d.rec)
+			keeps, err := d.places.IsKept(ctx, &d.rec)
 			d.note(err)
 			d.drive.PlaceFound(keeps, err == nil)
 		case operation.Write:
@@ -51,7 +51,7 @@ func (d ending) note(err error) {
 func (d ending) write(ctx context.Context, finish func(context.Context, persist.Record) error) error {
 	w := operation.WriteNothing
 	var written persist.Record
-	err := d.change(ctx, &d.rec, func() (err error) {
+	err := d.lastChange(ctx, &d.rec, func() (err error) {
 		d.drive.Moved(d.op())
 		now := d.now()
 		switch w = d.drive.Writing(); w {
@@ -77,8 +77,8 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 		d.wake()
 	default:
 		err = d.noteEnd(ctx, &written, err)
-		if e := written.Evidence; e != nil && err == nil && written.FinalEffect() != persist.EffectHappened { // callers were told before
-			d.contradicted(ctx, &written, e)
+		if op := operation.OpOf(&written, 0); err == nil && op.IsContradicted() {
+			d.witness.contradicted(ctx, &written, written.Evidence)
 		}
 	}
 	// The error of LeaveOpen names the reason for the stop of the drive.
@@ -106,17 +106,23 @@ func (d ending) flush(ctx context.Context) error {
 // finish writes the record as ended, and returns the written record.
 func (d ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
 	m := d.meanwhile()
-	m.KeyTold = d.rec.Generated && !d.rec.Business && d.keyTold()
+	m.KeyTold = d.rec.KeyOfOneCall() && d.keyTold()
 	c := d.drive.Change(m, now)
 	rec := d.changed(&c, now)
 	rec.Finished = now.Round(0)
 	rec.Unreported, rec.KeyTold, rec.Told, rec.Effect = c.Unreported, c.KeyTold, c.Told, c.Effect
-	if c.State == persist.StateConfirmed {
-		rec.Effect = operation.Answered(rec.Answer.Status, rec.Answer.AlreadyDone, d.drive.Proof().Refused).Effect()
-	}
 	rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey)
-	err := d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, rec) })
+	err := d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, withoutRequest(rec)) })
 	return rec, err
+}
+
+// withoutRequest returns an ended record as it is written: without its request, if that is not to be kept. A sealed record, whose key is
+// missing here, stays as it is.
+func withoutRequest(rec persist.Record) persist.Record {
+	if rec.Sealed() == nil {
+		rec.DropRequest(rec.Finished)
+	}
+	return rec
 }
 
 // leaveUnfinished writes the record as pending or held.
@@ -126,10 +132,7 @@ func (d ending) leaveUnfinished(now time.Time) error {
 	if c.Unmark {
 		rec.MaybeSent, rec.FirstSent = false, time.Time{}
 	}
-	if d.drive.Leaves() && !rec.MaybeSent && rec.SendBefore.IsZero() {
-		rec.SendBefore = d.latestFirstSend(&rec)
-	}
-	rec.NextAttempt = c.NextAttempt
+	rec.NextAttempt, rec.SendBefore = c.NextAttempt, c.SendBefore
 	if c.Hold != "" {
 		rec.Note = d.holdNote()
 	}
@@ -145,7 +148,7 @@ func (d ending) leaveUnfinished(now time.Time) error {
 // meanwhile returns the events during the drive.
 func (d ending) meanwhile() operation.Meanwhile {
 	_, shown := d.call.PlainHTTP()
-	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown, Taken: d.handed.isTaken(), Delivers: d.delivers()}
+	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown, Taken: d.handed.isTaken(), Delivers: d.delivers(), LatestFirst: d.latestFirstSend(&d.rec)}
 }
 
 // changed returns the record with a change, and without a lease.
@@ -153,7 +156,7 @@ func (d ending) changed(c *operation.Change, now time.Time) persist.Record {
 	rec := d.rec
 	rec.State, rec.HoldReason, rec.Attempts, rec.Sends = c.State, c.Hold, c.Attempts, c.Sends
 	rec.NextAttempt, rec.OwedFrom = time.Time{}, c.OwedFrom
-	d.unstamp(&rec)
+	d.holder.unstamp(&rec)
 	switch c.Answer {
 	case operation.KeepNone:
 		rec.Answer = nil
@@ -209,7 +212,7 @@ func (r *run) leave(over bool) {
 	}
 	if !r.resolved {
 		r.call.SetInDoubt(true)
-		r.doubted(&r.rec)
+		r.alike.Doubted(&r.rec)
 	}
 }
 
@@ -233,59 +236,11 @@ func (d ending) holdNote() string {
 	return strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
 }
 
-// change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by a claim
-// of this very client during the run, or by both. Then change updates rec from the journal and calls write once more. The evidence of an event
-// stays ErrStale: a person's act did not know it.
-func (e *engine) change(ctx context.Context, rec *persist.Record, write func() error) error {
-	err := e.rewrite(ctx, rec, false, write)
-	if err == nil {
-		e.leases.Changed(rec)
-	}
-	return err
-}
-
-// change is engine.change for the last change of a run: after it, the run has no lease, even if the write failed. The record may differ by an
+// lastChange is writer.change for the last change of a run: after it, the run has no lease, even if the write failed. The record may differ by an
 // event's evidence, too: the drive heeds it.
-func (d ending) change(ctx context.Context, rec *persist.Record, write func() error) error {
+func (d ending) lastChange(ctx context.Context, rec *persist.Record, write func() error) error {
 	defer d.leases.End(rec.ID)
-	return d.rewrite(ctx, rec, true, write)
-}
-
-// rewrite is change without its call of leases.Changed. heeds: write heeds an event's evidence, so that it may be added to the record, too.
-func (e *engine) rewrite(ctx context.Context, rec *persist.Record, heeds bool, write func() error) error {
-	e.leases.Latest(rec)
-	err := write()
-	if errors.Is(err, persist.ErrStale) {
-		now, getErr := e.journal.Get(ctx, rec.ID)
-		if getErr != nil || !e.onlyMarkedOrClaimed(rec, &now) || now.Evidence != nil && rec.Evidence == nil && !heeds {
-			return err
-		}
-		rec.Revision, rec.Drives, rec.Enqueued, rec.SendBefore = now.Revision, now.Drives, now.Enqueued, now.SendBefore
-		rec.Evidence = now.Evidence
-		err = write()
-	}
-	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
-		e.leases.Unwritten()
-	}
-	return err
-}
-
-// onlyMarkedOrClaimed reports whether an Enqueue's mark, an event's evidence, one claim of this client, or some of these are the only changes to a record between before
-// and now. A claim by another process leaves another owner, and the end of its lease takes one more revision.
-func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
-	known := before.Revision
-	if now.Enqueued && !before.Enqueued {
-		known++
-	}
-	if now.Evidence != nil && before.Evidence == nil {
-		known++
-	}
-	if now.Revision == known+1 && now.LeaseOwner == e.owner {
-		known++
-	}
-	return now.Revision == known && known > before.Revision && now.Seq == before.Seq &&
-		now.State == before.State && now.HoldReason == before.HoldReason && now.LeaseOwner == before.LeaseOwner &&
-		now.MaybeSent == before.MaybeSent && now.Token == before.Token && now.Attempts == before.Attempts && now.Sends == before.Sends
+	return d.writer.rewrite(ctx, rec, true, write)
 }
 
 // update writes an unfinished record. The run's own counts are written, but not kept in d.rec: the drive adds them.
@@ -318,9 +273,7 @@ func (d ending) answered() *answer {
 	a := d.last.Answer
 	how := d.resultWith(d.known(), source)
 	how.AlreadyDone = proof.AlreadyDone
-	if proof.Kind == operation.ProvesEnd {
-		how.Effect = operation.Answered(a.Head.StatusCode, how.AlreadyDone, proof.Refused).Effect()
-	}
+	how.Effect = d.drive.Standing().Effect()
 	answered := &answer{
 		head: a.Head, status: a.Head.StatusCode, header: a.Head.Header, body: a.Body, partial: !a.Whole, rest: a.Rest, result: how,
 	}
@@ -340,7 +293,7 @@ func (d ending) answerForRecord(now time.Time) *persist.Answer {
 	proof := d.drive.Proof()
 	recorded := &persist.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole,
-		Replayed: proof.Replayed, AlreadyDone: proof.AlreadyDone, Stored: d.drive.Stored(), At: now,
+		Dropped: a.Dropped, Replayed: proof.Replayed, AlreadyDone: proof.AlreadyDone, Stored: d.drive.Stored(), At: now,
 	}
 	d.keepAnswer(recorded)
 	return recorded
@@ -352,4 +305,23 @@ func (r *run) resultWith(outcome Outcome, source Source) Result {
 		Key: r.rec.Key, Outcome: outcome, Source: source,
 		Attempts: r.rec.Attempts + r.drive.Attempts(), Sends: r.rec.Sends + r.sends(), FirstSent: r.rec.FirstSent,
 	}
+}
+
+// writeSmaller calls write, to write the record. While the record is too large for the journal, it calls write
+// again: without the body of the record's answer, and then also without the header. It changes rec.Answer to a new
+// value, not the old answer. As after an answer over MaxResponseBytes, the server is asked again then. It returns
+// the last error of write.
+func (c *Config) writeSmaller(ctx context.Context, rec *persist.Record, write func() error) error {
+	err := write()
+	for errors.Is(err, persist.ErrTooLarge) && rec.Answer != nil && !(rec.Answer.BodyDropped && rec.Answer.Header == nil) {
+		c.log(ctx, slog.LevelWarn, "an answer is not kept whole", rec.Key, err)
+		smaller := *rec.Answer
+		if smaller.BodyDropped {
+			smaller.Header = nil
+		}
+		smaller.Body, smaller.BodyDropped = nil, true
+		rec.Answer = &smaller
+		err = write()
+	}
+	return err
 }

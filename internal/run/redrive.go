@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -58,29 +57,43 @@ func (r redrive) do(id persist.ID) (string, error) {
 		return "", r.failed(&persist.Record{ID: id}, err)
 	}
 	if moved := r.chosen.moved(&old, operation.End); moved != nil {
-		return "", r.stale(r.ctx, redriveName, &old, moved)
-	}
-	if slices.ContainsFunc(old.Scopes, func(s persist.Scope) bool { return s.Value != "" }) { // its generations may stand at several places
-		cause := errors.New("its request names an account by a header, so its next generation may stand at another place; begin that one by Do")
-		return "", r.refuse(r.ctx, redriveName, &old, operation.KeyOnly, cause, ErrConfig).err
+		return "", r.refusals.stale(r.ctx, redriveName, &old, moved)
 	}
 	key := request.NextGeneration(old.Key)
-	next := persist.Record{ID: persist.ID{Account: old.Account, Key: key}}
-	found, err := r.look(&old, &next)
+	for tries := 1; ; tries++ {
+		err := r.once(&old, key)
+		switch {
+		case errors.Is(err, errElsewherePlace) && tries < placesMax: // another scope has taken the place since
+		case errors.Is(err, errElsewherePlace):
+			return "", journalError(redriveName, &old, err)
+		case err != nil:
+			return "", err
+		default:
+			r.wakeAll()
+			return key, nil
+		}
+	}
+}
+
+// once looks at the places of the next generation, and begins it unless it stands. errElsewherePlace: another scope has taken its place.
+func (r redrive) once(old *persist.Record, key string) error {
+	next := persist.Record{ID: persist.ID{Key: key}}
+	if err := r.placed(old, &next); err != nil {
+		return err
+	}
+	found, err := r.look(old, &next)
 	if err != nil {
-		return "", r.failed(&old, err)
+		return r.failed(old, err)
 	}
-	if err := r.may(&old, &found); err != nil || found.own != nil {
-		return key, err
+	if err := r.may(old, &found); err != nil || found.own != nil {
+		return err
 	}
-	if next, err = r.next(&old, key, r.chosen.Note); err == nil {
-		err = r.begin(&old, &next, found)
-	}
+	begun, err := r.next(old, key, r.chosen.Note)
 	if err != nil {
-		return "", err
+		return err
 	}
-	r.wakeAll()
-	return key, nil
+	begunAt(&begun, next.Account)
+	return r.begin(old, &begun, found)
 }
 
 // next is the record of the new operation, as it is begun.
@@ -90,7 +103,7 @@ func (r redrive) next(old *persist.Record, key, note string) (persist.Record, er
 		return next, err
 	}
 	op := operation.OpOf(&next, 0)
-	op = op.Redriven(next.Created.Add(r.cfg.EnqueueMaxAge))
+	op = op.Promised(next.Created.Add(r.cfg.EnqueueMaxAge))
 	next.Enqueued, next.SendBefore, next.RedriveRun = op.Enqueued, op.SendBefore, r.chosen.Run
 	return next, nil
 }
@@ -106,7 +119,7 @@ func (r redrive) begin(old, next *persist.Record, found standing) error {
 	if err := r.link(old, *next, found, r.chosen.Untold); err != nil {
 		return err
 	}
-	rec, created, err := r.beginRecord(r.ctx, *next)
+	rec, created, err := r.writer.begin(r.ctx, *next)
 	switch {
 	case err != nil:
 		return r.failed(next, err)
@@ -116,6 +129,8 @@ func (r redrive) begin(old, next *persist.Record, found standing) error {
 		return r.failed(next, rec.Sealed())
 	case r.isOwn(old, &rec):
 		return nil
+	case operation.OtherScope(old.Scopes, &rec):
+		return errElsewherePlace
 	}
 	return r.taken(*old, &rec)
 }
@@ -129,7 +144,7 @@ func (e *engine) anew(call callers, name string, old *persist.Record, key, note 
 		next, cause = request.Rekeyed(old, prof, key)
 	}
 	if cause != nil {
-		return next, e.refuse(call.Values(), name, old, operation.KeyOnly, cause, ErrConfig).err
+		return next, e.refusals.refuse(call.Values(), name, old, operation.KeyOnly, cause, ErrConfig).err
 	}
 	next.Created, next.Note = e.now().Round(0), note
 	next.KeepAnswer, next.KeepKey = e.cfg.keeping(next.Window)

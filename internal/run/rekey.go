@@ -50,7 +50,7 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 		return k.failed(id.Key, err)
 	}
 	if moved := k.seen.moved(&old, operation.BeginAnew); moved != nil {
-		return k.stale(k.ctx, rekeyName, &old, moved)
+		return k.refusals.stale(k.ctx, rekeyName, &old, moved)
 	}
 	next, err := k.successor(&old, newKey, reason)
 	if err == nil && !old.State.Final() {
@@ -66,6 +66,11 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 		return err
 	}
 	replaces := successor{k.engine, k.ctx, rekeyName, operation.Rekeys}
+	place := persist.Record{ID: persist.ID{Key: newKey}}
+	if err := replaces.placed(&old, &place); err != nil {
+		return err
+	}
+	begunAt(&next, place.Account)
 	if err := replaces.unassignedKey(&next); err != nil {
 		return err
 	}
@@ -76,10 +81,15 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	if err != nil {
 		return k.failed(newKey, err)
 	}
-	if err := replaces.link(&old, next, found, false); err != nil {
+	if err := replaces.link(&old, next, found, false); errors.Is(err, errElsewherePlace) {
+		return k.failed(newKey, err)
+	} else if err != nil {
 		return err
 	}
-	rec, _, err := k.beginRecord(k.ctx, next)
+	if err := replaces.stillAlone(&old, &next); err != nil {
+		return err
+	}
+	rec, _, err := k.writer.begin(k.ctx, next)
 	begun := operation.OpOf(&rec, 0)
 	switch {
 	case err != nil:
@@ -98,7 +108,7 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 		return err
 	}
 	op := operation.OpOf(&rec, 0)
-	if err := k.markEnqueued(k.ctx, rec, op.Promised(k.now().Round(0).Add(k.cfg.EnqueueMaxAge))); err != nil {
+	if err := k.writer.promise(k.ctx, rec, op.Promised(k.now().Round(0).Add(k.cfg.EnqueueMaxAge))); err != nil {
 		return k.failed(newKey, err)
 	}
 	k.wakeAll()
@@ -144,8 +154,13 @@ func (k rekey) begun(rec, next persist.Record) error {
 
 // absent returns an error if an operation may not be tried under another key; nil if it durably is settled as absent.
 func (k rekey) absent(old *persist.Record) error {
-	if op := operation.OpOf(old, 0); op.MayAnew(operation.Rekeys, operation.Successors{}) != operation.MayAct {
-		return k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v, and not settled as absent", old.State), whyFinal(old)...).err
+	op := operation.OpOf(old, 0)
+	switch op.MayAnew(operation.Rekeys, operation.Successors{}, k.clock.Earliest()) {
+	case operation.MayAct:
+	case operation.IsSending:
+		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, sentUntil(&op), ErrInFlight).err
+	default:
+		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v, and not settled as absent", old.State), whyFinal(old)).err
 	}
 	if err := k.journal.Flush(k.ctx); err != nil {
 		return k.failed(old.Key, err)
@@ -171,22 +186,22 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	get, target := request.ByReference(&old, prof)
 	missing := k.lacks(k.call, &old, prof, false).Err()
 	op := operation.OpOf(&old, 0)
-	switch op.MayLookBefore(k.leasedElsewhere(&old), target != nil && prof.Reference.FoundWithin != 0) {
+	switch op.MayLookBefore(k.holder.leasedElsewhere(&old), target != nil && prof.Reference.FoundWithin != 0) {
 	case operation.IsLeased:
-		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+		return old, k.refusals.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
 	case operation.IsWitnessed:
-		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, provenBy(&old), ErrStale).err
+		return old, k.refusals.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, provenBy(&old), ErrStale).err
 	case operation.NotAbsent:
-		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, fmt.Errorf("it is %v; settle it as absent first", old.State)).err
+		return old, k.refusals.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, fmt.Errorf("it is %v; settle it as absent first", old.State)).err
 	}
 	if missing != nil {
-		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, missing, ErrConfig).err
+		return old, k.refusals.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, missing, ErrConfig).err
 	}
 	if err := k.cut(&old); err != nil {
 		return old, err
 	}
 	held := old
-	at := op.SentBy(k.now().Round(0), k.sendUntil()).Add(prof.Reference.FoundWithin) // when the lookup may be asked
+	at := op.SentBy(k.now().Round(0), k.writer.sendUntil()).Add(prof.Reference.FoundWithin) // when the lookup may be asked
 	if next, changes := op.HeldToRekey(at); changes {
 		write(&held, next)
 		var err error
@@ -240,9 +255,9 @@ func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause 
 	}
 	cause = sanitized(cause)
 	if back.State == persist.StateHeld {
-		return k.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, fmt.Errorf("%w; it stays held (%s); find out what became of it, and Settle it", cause, back.HoldReason), ErrHeld).err
+		return k.refusals.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, fmt.Errorf("%w; it stays held (%s); find out what became of it, and Settle it", cause, back.HoldReason), ErrHeld).err
 	}
-	return k.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, cause).err
+	return k.refusals.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, cause).err
 }
 
 // journalAbsent settles the record as absent, and returns it.

@@ -33,7 +33,7 @@ func (c *Config) checkResults() error {
 	return nil
 }
 
-// owedAt returns result.owed of a record.
+// owedAt returns result.owed of a record: its revision if the result is owed to OnResult, else zero.
 func owedAt(rec *persist.Record) uint64 {
 	if !rec.Owed() {
 		return 0
@@ -41,7 +41,9 @@ func owedAt(rec *persist.Record) uint64 {
 	return rec.Revision
 }
 
-// noteOwed notes the result made owed by the step Write.
+// noteOwed notes the result made owed by the step Write. written is the record as handed to the journal, err the
+// journal's answer. After an error nothing is owed by this run. A pass wakes the deliveries; a Do leaves its
+// result to its caller for a while.
 func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error) {
 	owedFrom := written.OwedFrom
 	switch {
@@ -63,17 +65,27 @@ func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error
 	d.owes()
 }
 
-// markDelivered notes that a caller or OnResult has the result, and reports whether it did. If that fails, OnResult gets it again.
-func (e *engine) markDelivered(ctx context.Context, id persist.ID, revision uint64) bool {
-	journal, _ := persist.As[persist.Results](e.journal)
+// owedResults writes the deliveries of owed results into a journal. It is safe for concurrent use.
+type owedResults struct {
+	journal persist.Journal // finds results (persist.Results)
+	cfg     *Config
+	now     func() time.Time // by the journal's clock
+}
+
+// markDelivered writes that a caller or OnResult has the result of a revision, and reports whether it did; false
+// also if the record has changed since. An error is logged: OnResult then gets the result again. The journal must
+// find results (persist.Results).
+func (o *owedResults) markDelivered(ctx context.Context, id persist.ID, revision uint64) bool {
+	journal, _ := persist.As[persist.Results](o.journal)
 	marked, err := journal.MarkDelivered(ctx, id, revision)
 	if err != nil {
-		e.cfg.log(ctx, slog.LevelError, "that a result was delivered could not be recorded; it is delivered again", id.Key, err)
+		o.cfg.log(ctx, slog.LevelError, "that a result was delivered could not be recorded; it is delivered again", id.Key, err)
 	}
 	return marked
 }
 
-// onlyDelivered reports whether a delivery is the only change of the record since it was read, and updates its revision and OwedFrom then.
+// onlyDelivered reports whether a delivery is the only change of the record since it was read. Then rec gets the
+// new revision and OwedFrom, and may be written; else rec stays as it is.
 func onlyDelivered(ctx context.Context, journal persist.Journal, rec *persist.Record) bool {
 	now, err := journal.Get(ctx, rec.ID)
 	if err != nil || !rec.Results {
@@ -88,42 +100,6 @@ func onlyDelivered(ctx context.Context, journal persist.Journal, rec *persist.Re
 	return true
 }
 
-// handover is a result that callers may take before its record is written. If a caller with OnResult has taken it by then, the record owes
-// nothing; else whoever is later marks it. A nil one is never taken.
-type handover struct {
-	mu    sync.Mutex
-	taken bool
-	owed  uint64 // result.owed; zero: it is not written
-}
-
-// take notes that a caller has the result. It returns result.owed if the record is written.
-func (h *handover) take() uint64 {
-	if h == nil {
-		return 0
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.taken = true
-	return h.owed
-}
-
-func (h *handover) isTaken() bool {
-	if h == nil {
-		return false
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.taken
-}
-
-// isWritten notes result.owed of the written record, and reports whether it is to be marked since a caller has the result.
-func (h *handover) isWritten(owed uint64) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.owed = owed
-	return h.taken && owed != 0
-}
-
 // deliveries are the deliveries of all clients of a journal in this process. The zero value is ready. It is safe for concurrent use.
 type deliveries struct {
 	mu    sync.Mutex
@@ -131,8 +107,9 @@ type deliveries struct {
 	noted map[persist.ID]uint64    // owed since the last look, resultsNoted at most; see note
 }
 
-// note notes that a result may be owed. own is the revision of a result kept from other processes until it is delivered; zero: it is not. If too
-// many are noted, a look finds it, once it is due.
+// note notes that a result may be owed. own is the revision of a result kept from other processes until it is
+// delivered; zero: none is. If there are resultsNoted already, the note is dropped: a later look finds the result
+// in the journal.
 func (d *deliveries) note(id persist.ID, own uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -172,7 +149,8 @@ type delivery struct {
 	next     time.Time // not before, by the journal's clock
 }
 
-// begin reports whether a delivery may begin now. Of one operation one is under way at a time. end must follow.
+// begin reports whether a delivery may begin now, by the journal's clock: none of this operation is under way, and
+// no pause after a failure. After true, end must follow.
 func (d *deliveries) begin(id persist.ID, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -191,7 +169,8 @@ func (d *deliveries) begin(id persist.ID, now time.Time) bool {
 	return true
 }
 
-// end ends a delivery. After a failure the next one waits, longer each time, most at most.
+// end ends a delivery begun by begin. After a failure the next one waits, twice as long each time, at most most.
+// If too many have failed, the failure is forgotten, and the next look tries again.
 func (d *deliveries) end(id persist.ID, failed bool, now time.Time, most time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -205,7 +184,8 @@ func (d *deliveries) end(id persist.ID, failed bool, now time.Time, most time.Du
 	of.failures++
 }
 
-// delivering are the deliveries of one Run.
+// delivering are the deliveries of one Run. One goroutine uses waited; the deliveries under way have goroutines of
+// their own.
 type delivering struct {
 	*runner
 	places   chan struct{} // one for each delivery under way
@@ -230,7 +210,8 @@ func (r *runner) deliverAll(ctx context.Context) {
 	}
 }
 
-// untilLook waits until the next look, and delivers what this process makes owed meanwhile. It returns sooner if ctx ends or the client drains.
+// untilLook waits until the next look, and starts deliveries of the results noted meanwhile by this process. It
+// returns sooner if ctx ends or the client drains; such results stay noted.
 func (d *delivering) untilLook(ctx context.Context, pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -254,7 +235,8 @@ func (d *delivering) untilLook(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// look starts a delivery of each result owed and due, as places become free.
+// look starts a delivery of each result owed and due, as places become free. It returns early if ctx ends, the
+// client drains, or the journal fails, which is logged.
 func (d *delivering) look(ctx context.Context) {
 	e := d.engine
 	for rec, err := range e.journal.List(ctx, persist.Query{Account: d.account(ctx), Owed: true}) {
@@ -272,8 +254,8 @@ func (d *delivering) look(ctx context.Context) {
 	}
 }
 
-// start starts the delivery of a result in a place, unless one is under way or pauses. own is as for note. It returns false if ctx has ended or the
-// client drains.
+// start waits for a place and starts the delivery of a result, unless one of the operation is under way or pauses.
+// own is as for note. It returns false, with nothing started, if ctx has ended or the client drains.
 func (d *delivering) start(ctx context.Context, id persist.ID, own uint64) bool {
 	e := d.engine
 	if !e.shared.results.begin(id, e.now()) {
@@ -299,8 +281,10 @@ func (d *delivering) start(ctx context.Context, id persist.ID, own uint64) bool 
 	return true
 }
 
-// deliver hands the record's present state to OnResult if the state is owed, and marks it. own is as for note: until OwedFrom no other process
-// delivers such a result. It returns false if it is to be tried again.
+// deliver hands the record's present state to OnResult if the state is owed and durable, and marks it as
+// delivered. own is as for note: until OwedFrom no other process delivers such a result. It returns false if this
+// process has to try again; true also if nothing is owed or another process has it. A result may be delivered
+// twice: if its mark fails, or the process dies before it.
 func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 	rec, err := r.engine.journal.Get(ctx, id)
 	if err != nil || !rec.Owed() {
@@ -316,7 +300,7 @@ func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 		return false
 	}
 	if !mine {
-		mine, err = r.engine.takeResult(ctx, &rec, r.cfg.Retry.AnswerTimeout+resultMargin)
+		mine, err = r.engine.results.takeResult(ctx, &rec, r.cfg.Retry.AnswerTimeout+resultMargin)
 	}
 	if err != nil {
 		r.cfg.log(ctx, slog.LevelError, "a result could not be taken from the journal for its delivery", id.Key, err)
@@ -325,7 +309,7 @@ func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 		return err == nil
 	}
 	delivered := false
-	defer func() { r.engine.releaseResult(context.WithoutCancel(ctx), &rec, delivered) }()
+	defer func() { r.engine.results.releaseResult(context.WithoutCancel(ctx), &rec, delivered) }()
 	within, stop := context.WithTimeout(withAccountOf(ctx, &rec), r.cfg.Retry.AnswerTimeout)
 	defer stop()
 	if err := r.cfg.OnResult(within, rec.Clone()); err != nil {
@@ -339,14 +323,15 @@ func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 	return true
 }
 
-// takeResult keeps other processes from the delivery of a result for a while, if the journal is shared: they see it as owed from then on.
-// It reports whether no other was faster.
-func (e *engine) takeResult(ctx context.Context, rec *persist.Record, d time.Duration) (mine bool, err error) {
-	shared, is := persist.As[persist.SharedResults](e.journal)
+// takeResult postpones a result in the journal by d, so that no other process delivers it meanwhile. mine is false
+// if another was faster. It updates rec. In a journal that is not shared, the result is this process's already.
+// releaseResult must follow after mine.
+func (o *owedResults) takeResult(ctx context.Context, rec *persist.Record, d time.Duration) (mine bool, err error) {
+	shared, is := persist.As[persist.SharedResults](o.journal)
 	if !is {
 		return true, nil
 	}
-	until := e.now().Round(0).Add(d)
+	until := o.now().Round(0).Add(d)
 	mine, err = shared.Postpone(ctx, rec.ID, rec.Revision, until)
 	if mine {
 		rec.OwedFrom = until
@@ -355,19 +340,20 @@ func (e *engine) takeResult(ctx context.Context, rec *persist.Record, d time.Dur
 	return mine, err
 }
 
-// releaseResult ends a delivery: the state handed over is marked, if it was delivered. What is owed all the same, since it has changed
-// meanwhile or the delivery has failed, is owed from now on; this process waits for its pause before the next one.
-func (e *engine) releaseResult(ctx context.Context, rec *persist.Record, delivered bool) {
-	if delivered && e.markDelivered(ctx, rec.ID, rec.Revision) {
+// releaseResult ends a delivery: the state handed over is marked, if it was delivered. If the record is owed all
+// the same, since it has changed or the delivery has failed, other processes may take it now, or after
+// resultPauseMin. An error leaves it postponed until rec.OwedFrom.
+func (o *owedResults) releaseResult(ctx context.Context, rec *persist.Record, delivered bool) {
+	if delivered && o.markDelivered(ctx, rec.ID, rec.Revision) {
 		return
 	}
-	shared, is := persist.As[persist.SharedResults](e.journal)
+	shared, is := persist.As[persist.SharedResults](o.journal)
 	for tries := 0; is && tries < 3; tries++ {
-		now, err := e.journal.Get(ctx, rec.ID)
+		now, err := o.journal.Get(ctx, rec.ID)
 		if err != nil || !now.OwedFrom.Equal(rec.OwedFrom) {
 			return // taken by others, or delivered in a transaction of OnResult's own
 		}
-		from := e.now().Round(0)
+		from := o.now().Round(0)
 		if !delivered {
 			from = from.Add(resultPauseMin)
 		}

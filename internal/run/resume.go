@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/lease"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -43,17 +44,17 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 // passVisit is the name of an operation run by Resume or Run, for Close.
 const passVisit = "an operation of Resume or Run"
 
-// resume runs one record. over is false if it was left to another call. If the pass's context ends after others have joined the
-// run, the run goes on for them. t is the turn given by its limiter for it; nil: the limiter is asked.
-func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
+// resume runs one record. If the pass's context ends after others have joined the run, the run goes on for them. t is the turn given
+// by its limiter for it; nil: the limiter is asked. After a crash, of the run or of the journal, the other result is empty.
+func (p *pass) resume(listed *persist.Record, t *turn) (drove, *crash) {
 	if listed.State == persist.StatePending && t == nil { // claimed, if there are leases; a held record was only listed
 		defer p.c.engine.leases.Drop(listed.ID)
 	}
 	if p.c.engine.resting(listed.ID) {
-		return resumed{crashed: apart(func() { p.giveBackResting(listed) })}, false
+		return drove{}, apart(func() { p.giveBackResting(listed) })
 	}
 	if p.c.draining.Err() != nil {
-		return p.notResumed(listed, func() time.Time { return time.Time{} }), false
+		return drove{}, p.notResumed(listed, func() time.Time { return time.Time{} })
 	}
 	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
 		Record: listed, Context: p.ctx, Draining: p.draining, Client: p.c, Patience: p.c.cfg.patience(), InDoubt: true,
@@ -63,7 +64,7 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 		if p.lanes != nil && !p.c.engine.leases.Runs(listed.ID) { // the run under way has written its last: it ends soon
 			again = func() time.Time { return p.c.engine.now().Add(endingPause) }
 		}
-		return p.notResumed(listed, again), false
+		return drove{}, p.notResumed(listed, again)
 	}
 	defer caller.Done()
 	call := caller.Call()
@@ -83,30 +84,30 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 		}), crashed("resume", listed.Key, call))
 	})
 	if err := caller.Await(); err != nil {
-		return resumed{result: Result{Key: listed.Key}, err: left("resume", listed.Key, caller, err)}, true
+		return drove{over: true, resumed: resumed{Result{Key: listed.Key}, left("resume", listed.Key, caller, err)}}, nil
 	}
 	switch {
 	case stack != nil:
-		return resumed{crashed: crashOf(call, stack), sends: call.Sends()}, true
+		return drove{}, crashOf(call, stack)
 	case res == nil: // the call before has not ended, and still has it
-		return p.notResumed(listed, p.again), false
+		return drove{}, p.notResumed(listed, p.again)
+	}
+	d := drove{over: took, turn: res.turn}
+	switch {
 	case res.err != nil:
-		return resumed{result: Result{Key: listed.Key}, err: own(res.err, "resume", false), turn: res.turn}, took
+		d.resumed = resumed{Result{Key: listed.Key}, own(res.err, "resume", false)}
 	case res.turn != nil:
-		return resumed{turn: res.turn}, false
-	case !took:
-		return resumed{}, false
+		d.over = false
+	case took && !p.silent:
+		d.resumed.result = res.answer.resultWithAnswer(&p.c.cfg, listed)
 	}
-	if p.silent {
-		return resumed{}, true
-	}
-	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg, listed)}, true
+	return d, nil
 }
 
-// notResumed gives back an operation without a run, due again at the time returned by again. The result has a crash of the journal, if there
+// notResumed gives back an operation without a run, due again at the time returned by again. It returns the crash of the journal, if there
 // was one.
-func (p *pass) notResumed(listed *persist.Record, again func() time.Time) resumed {
-	return resumed{crashed: apart(func() { p.c.engine.giveBack(p.ctx, *listed, again()) })}
+func (p *pass) notResumed(listed *persist.Record, again func() time.Time) *crash {
+	return apart(func() { p.c.engine.writer.giveBack(p.ctx, *listed, again()) })
 }
 
 // giveBackResting gives back an operation left alone by this client for now, unchanged. A pass without an end claims nothing of its
@@ -114,11 +115,11 @@ func (p *pass) notResumed(listed *persist.Record, again func() time.Time) resume
 func (p *pass) giveBackResting(rec *persist.Record) {
 	e := p.c.engine
 	if p.lanes == nil {
-		e.giveBack(p.ctx, *rec, p.again())
+		e.writer.giveBack(p.ctx, *rec, p.again())
 		return
 	}
 	e.passesBy.Failed(rec.Origin, e.now(), endingPause, e.pollEvery())
-	e.giveBack(p.ctx, *rec, time.Time{})
+	e.writer.giveBack(p.ctx, *rec, time.Time{})
 }
 
 // resultWithAnswer returns the Result of a resumed operation, with a copy of its answer as it is recorded.
@@ -129,9 +130,10 @@ func (a *answer) resultWithAnswer(cfg *Config, rec *persist.Record) Result {
 	}
 	result.Answer = &persist.Answer{
 		Status: a.status, Header: a.header.Clone(), Body: slices.Clone(a.body), BodyDropped: a.partial,
-		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
+		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay, Dropped: slices.Clone(result.Dropped),
 	}
 	cfg.keepAnswer(rec, result.Answer)
+	result.Dropped = slices.Clone(result.Answer.Dropped)
 	return result
 }
 
@@ -168,10 +170,10 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 	case p.lanes != nil && listed.State != rec.State: // no more held: it is claimed like any other
 		return &result{}, false, false
 	case rec.NextAttempt.After(e.now()):
-		e.giveBack(call.Values(), *rec, time.Time{})
+		e.writer.giveBack(call.Values(), *rec, time.Time{})
 		return &result{}, false, false
 	}
-	if err := e.lookAtOrigins(call.Values()); err != nil {
+	if err := e.cfg.authorized.Look(call.Values()); err != nil {
 		return &result{err: journalError(name, listed, err)}, true, false
 	}
 	r.prof = e.profileOf(call, rec)
@@ -208,13 +210,13 @@ func (p *pass) unserved(r *run, lack operation.Lack) *result {
 	if p.lanes == nil {
 		again = p.again() // so as not to meet it again in this pass
 	}
-	r.giveBack(r.call.Values(), r.rec, again)
+	r.writer.giveBack(r.call.Values(), r.rec, again)
 	if r.rec.State == persist.StatePending {
 		p.c.engine.alone.note(group{r.rec.Origin, r.rec.Needs().String()}, 1)
 		p.c.engine.alone.note(group{origin: r.rec.Origin}, 1) // in case the journal does not tell needs
 		p.c.engine.lacking.meet(lack)
 	}
-	return r.refuse(r.call.Values(), r.name, &r.rec, operation.Same, lack.Err(), ErrConfig)
+	return r.refusals.refuse(r.call.Values(), r.name, &r.rec, operation.Same, lack.Err(), ErrConfig)
 }
 
 // refused gives back an operation after its adoption failed. If the journal failed, as without a connection, the operation stays due as
@@ -229,7 +231,7 @@ func (p *pass) refused(r *run, res *result, faster bool) {
 	case !faster:
 		_ = pause(p.draining, failedPauseMin) // else it is told to stop
 	}
-	r.giveBack(r.call.Values(), r.rec, again)
+	r.writer.giveBack(r.call.Values(), r.rec, again)
 }
 
 // isOver reports whether a record needs nothing more: it has ended, or is not there. err is the error of its read.
@@ -241,15 +243,15 @@ func isOver(rec *persist.Record, err error) bool {
 func (r *run) letGo(listed *persist.Record) {
 	r.Dismiss()
 	ctx := r.call.Values()
-	err := ending{r}.change(ctx, &r.rec, func() error {
+	err := ending{r}.lastChange(ctx, &r.rec, func() error {
 		rec := r.givenBack(*listed)
 		if !r.engine.journalShared {
 			_, err := r.journal.Update(ctx, rec)
 			return err
 		}
-		return r.release(ctx, rec, time.Time{})
+		return r.writer.release(ctx, rec, time.Time{})
 	})
-	r.logUnreleased(ctx, &r.rec, err)
+	r.writer.logUnreleased(ctx, &r.rec, err)
 }
 
 // mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others have found
@@ -281,7 +283,7 @@ func reconcile(r *run) (res *result, took bool) {
 		return &result{}, false
 	}
 	refuse := func(cause error) *result {
-		return r.refuse(r.call.Values(), r.name, &r.rec, operation.Same, cause, ErrHeld)
+		return r.refusals.refuse(r.call.Values(), r.name, &r.rec, operation.Same, cause, ErrHeld)
 	}
 	var said Resolution
 	err := r.visiting(func() (err error) {
@@ -297,14 +299,21 @@ func reconcile(r *run) (res *result, took bool) {
 	if err := said.check(r.cfg); err != nil {
 		return refuse(fmt.Errorf("from Reconcile: %w", err)), true
 	}
-	ending, op := r.endingOf(&r.rec, said.Effect == persist.EffectAbsent), r.op()
-	if op.MayEnd(ending) == operation.IsSending {
+	ending, op := r.holder.endingOf(&r.rec, said.Effect == persist.EffectAbsent), r.op()
+	ending.Happened = said.Effect == persist.EffectHappened
+	switch op.MayEnd(ending) {
+	case operation.MayAct:
+	case operation.IsWitnessed:
+		return refuse(provenBy(&r.rec)), true
+	case operation.IsSending:
 		return refuse(stillSending(&op, ending)), true
+	default:
+		return refuse(lease.ErrElsewhere), true
 	}
 	said = said.kept(r.call, r.cfg, &r.rec)
-	r.rec.Unreported = said.Effect == persist.EffectHappened && r.rec.Generated
+	r.rec.Unreported = said.Effect == persist.EffectHappened && op.EndsUnreported(false)
 	ctx := r.call.Values()
-	err = r.change(ctx, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
+	err = r.writer.change(ctx, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
 	if err != nil { // the record may be final all the same
 		return &result{err: journalError(r.name, &r.rec, err)}, true
 	}

@@ -22,6 +22,7 @@ type Policy struct {
 	MaxRetryAfter      time.Duration
 	MaxPause           time.Duration
 	AskFirst           bool
+	NeverAskAgain      bool
 }
 
 // pauses returns the pauses for a record, once the defaults are filled in.
@@ -62,7 +63,7 @@ func (p *Policy) fill() (err error) {
 func (c *Config) driveLimits() operation.Client {
 	return operation.Client{
 		MaxAttempts: c.Retry.MaxAttempts, MaxInFlight: c.Retry.MaxInFlight, MaxElapsed: c.Retry.MaxElapsed, AttemptTimeout: c.Retry.AttemptTimeout,
-		MaxDelay: c.Retry.MaxDelay, MaxRetryAfter: c.Retry.MaxRetryAfter, ClockSkew: c.ClockSkew,
+		MaxDelay: c.Retry.MaxDelay, MaxRetryAfter: c.Retry.MaxRetryAfter, ClockSkew: c.ClockSkew, NeverAsksAgain: c.Retry.NeverAskAgain,
 	}
 }
 
@@ -110,7 +111,7 @@ func (r *run) stopped() error {
 	switch stop := r.drive.Stop(); stop {
 	case operation.GivenUp:
 		return r.gaveUp
-	case operation.Unsure, operation.JournalFailed, operation.TakenKey:
+	case operation.Unsure, operation.JournalFailed, operation.TakenKey, operation.OldHappened:
 		return r.failed
 	default:
 		return stopErrors[stop]

@@ -41,11 +41,12 @@ func (r *run) rule() int {
 // holdRules are the invariants behind the holds written by drives.
 var holdRules = map[persist.HoldReason]int{
 	persist.HoldExpired: 8, persist.HoldStoredError: 14, persist.HoldRedirected: 27, persist.HoldUnclear: 26, persist.HoldUnread: 42, persist.HoldNoKey: 49,
-	persist.HoldDuplicate: 50, persist.HoldMismatch: 6, persist.HoldCaller: 29,
+	persist.HoldDuplicate: 50, persist.HoldMismatch: 6, persist.HoldCaller: 29, persist.HoldPredecessor: ruleOfEvidence,
 }
 
 // troubleRules are the invariants behind drives that end in an error with an effect possible.
 var troubleRules = [...]int{
 	operation.NoTrouble: 2, operation.IsHeld: 2, operation.IsNotSent: 2, operation.IsRefused: 24, operation.IsInFlight: 28, operation.IsMismatch: 6,
-	operation.IsExpired: 8, operation.IsStoredError: 14, operation.IsRedirected: 27, operation.IsDuplicate: 50, operation.AnswerGone: 14, operation.IsProved: ruleOfEvidence,
+	operation.IsExpired: 8, operation.IsStoredError: 14, operation.IsRedirected: 27, operation.IsDuplicate: 50, operation.AnswerGone: 14, operation.IsSettled: ruleOfEvidence,
+	operation.IsAbandoned: 9,
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Run is oncehttp.Client.Run.
+// Run is oncehttp.Client.Run. It makes one pass after the other until ctx ends, the client closes, or the journal
+// takes nothing more. Its helpers (sweeps, reports, deliveries, the listener) end with it: it waits for them.
 func (c *Client) Run(ctx context.Context) error {
 	if err := c.checkPass(ctx, "run"); err != nil {
 		return err
@@ -74,7 +75,8 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// round makes one pass, and returns the time until the next one. A crash of the journal is one of its errors.
+// round makes one pass, and returns the time until the next one; pauseMax or less. Of a pass ended by an error,
+// due is of no use. A crash of the journal is one of the errors.
 func (r *runner) round(ctx context.Context) (due time.Duration, err error) {
 	crashed := r.cfg.guard(ctx, "a pass has crashed", func() {
 		var tried time.Time
@@ -106,26 +108,28 @@ func takesNoMore(err error) bool {
 type runner struct {
 	*Client
 	failures int         // failed passes in a row
-	pausing  atomic.Bool // after a failed pass
+	pausing  atomic.Bool // Run waits after a failed pass; read by listen
 
-	toldDefault map[operation.Lack]bool // the lacks told to slog.Default
+	toldDefault map[operation.Lack]bool // the lacks told to slog.Default; used by tellHourly's goroutine
 
-	saidUnassigned bool // slog.Default was told of operations under no account
+	saidUnassigned bool // slog.Default was told of operations under no account; used by sweepHourly's goroutine
 }
 
-// afterFailure counts a pass failed by the journal, and returns the pause after it. A database started anew answers again within seconds.
+// afterFailure counts a failed pass, and returns the pause after it: a second at first, doubled each time up to
+// pauseMax. A database started anew answers again within seconds.
 func (r *runner) afterFailure() time.Duration {
 	r.failures++
 	return failedPause(r.failures)
 }
 
-// failedPause is the pause after so many failures in a row.
+// failedPause returns the pause after so many failures in a row, 1 or more.
 func failedPause(failures int) time.Duration {
 	return min(failedPauseMin<<min(failures-1, 10), pauseMax)
 }
 
-// sweepHourly sweeps the journal now and every hour, until ctx ends. It also ends the holds for answers unread by another client, and tells
-// of operations under no account.
+// sweepHourly sweeps the journal now and every hour, until ctx ends. It also ends the holds for answers unread by
+// another client, and tells of operations under no account. A crash in one of these ends neither the others nor
+// the Run.
 func (r *runner) sweepHourly(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.cfg.guard(ctx, "a sweep has crashed", func() { r.sweep(ctx) })
@@ -138,7 +142,7 @@ func (r *runner) sweepHourly(ctx context.Context) {
 	}
 }
 
-// sweep sweeps the journal once.
+// sweep sweeps the journal once. A failure is told and logged, unless the Run ends anyway.
 func (r *runner) sweep(ctx context.Context) {
 	if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil && r.draining.Err() == nil {
 		r.cfg.blocked(ctx, &persist.Record{}, err)
@@ -146,8 +150,10 @@ func (r *runner) sweep(ctx context.Context) {
 	}
 }
 
-// pass makes one pass over the due operations; over a fair journal, the pass does not end by itself. When ctx ends, the pass starts nothing
-// more, and its attempts on the wire go on. tried is the time of the pass: it tries the operations due by then.
+// pass makes one pass over the due operations, and returns after all its runs are over. Over a fair journal, it
+// returns only after an error or when the Run ends. When ctx ends, the pass starts nothing more, and its attempts
+// on the wire go on. tried is the time of the pass: it tries the operations due by then. Errors of single
+// operations are logged, not returned.
 func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 	if ctx.Err() != nil || r.draining.Err() != nil {
 		return time.Time{}, nil
@@ -181,9 +187,10 @@ const (
 	endingPause    = time.Second // before a new try of an operation, if its last run has written its end, and has not returned yet
 )
 
-// nextDue returns the time until the next pending operation is due. One due at the time tried was just tried in vain. So it waits for the
-// longest pause, or for its origin. On a journal shared by several processes it waits for a third of a lease, since another one may have
-// it, and may die.
+// nextDue returns the time until the next pending operation is due, pauseMin or more. An operation due at tried
+// has just failed, so it waits for the longest pause, or for its origin. On a journal shared by several processes
+// the time is a third of a lease at most: another process may have the operation, and may die. Errors: the
+// journal's.
 func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, error) {
 	due := r.engine.pollEvery()
 	now := r.engine.now()

@@ -38,18 +38,6 @@ func (c *Chosen) moved(now *persist.Record, act operation.Act) error {
 	return nil
 }
 
-// stale refuses an act on a record if the record has moved since it was seen; the record does not change.
-func (e *engine) stale(ctx context.Context, name string, rec *persist.Record, moved error) error {
-	if operation.StandingOf(rec) == operation.Absent {
-		return newError(name, unclear(rec.Key), moved, ErrStale)
-	}
-	why := append(whyFinal(rec), ErrStale)
-	if e.leasedElsewhere(rec) && !rec.State.Final() {
-		why = append(why, ErrInFlight)
-	}
-	return e.refuse(ctx, name, rec, operation.KeyOnly, moved, why...).err
-}
-
 // outrun is journalError for a change of the record as it was read a moment ago.
 func outrun(name string, rec *persist.Record, err error) *Error {
 	failed := journalError(name, rec, err)

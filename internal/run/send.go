@@ -12,8 +12,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// send makes one attempt at the operation: one send, and one more for each redirect within the origin. Each has credentials of its own and
-// a check of the retention window.
+// send makes one attempt at the operation: one send, and one more for each redirect within the origin. Each has
+// credentials of its own and a check of the retention window and the lease. The caller drains the result. The
+// record must say before that it may be sent.
 func (r *run) send() wire.Result {
 	if r.target == nil {
 		return wire.Result{Err: errNoTarget, Unsent: true, Fatal: true}
@@ -21,7 +22,8 @@ func (r *run) send() wire.Result {
 	return r.sendBy(&r.sender, r.target)
 }
 
-// newSender returns a Sender with the client's transport and limits.
+// newSender returns a Sender with the client's transport and limits. requests makes each request just before its
+// send.
 func newSender(cfg *Config, requests wire.Requests) wire.Sender {
 	return wire.Sender{Transport: cfg.Transport, Limits: cfg.wireLimits(), Requests: requests}
 }
@@ -29,7 +31,8 @@ func newSender(cfg *Config, requests wire.Requests) wire.Sender {
 // recordedRequest makes the requests of the operation itself.
 type recordedRequest struct{ *run }
 
-// Prepare makes the recorded request anew.
+// Prepare makes the recorded request anew, and is the last check before its bytes leave: after a nil error it
+// counts as sent. ctx ends with the attempt; send is ctx with its trace. After an error nothing was sent.
 func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
 	req, err := d.attemptRequest(ctx, send, target)
 	if err == nil { // Authorize, or the limiter, may have taken all the time left
@@ -45,21 +48,22 @@ func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*h
 	return req, err
 }
 
-// Admit waits as for any request. If, after this wait or earlier attempts, the send could outlast the record's SendUntil, a later one is
-// written first, durably.
+// Admit waits as for any request. If, after this wait or earlier attempts, the send could outlast the record's
+// SendUntil, a later one is written first, durably: another process relies on it after the end of the lease. After
+// an error the run has no turn, and nothing may be sent.
 func (d recordedRequest) Admit(ctx context.Context, hop bool) error {
 	d.took.leave() // the send before a hop is over
 	if err := d.run.Admit(ctx, hop); err != nil {
 		return err
 	}
-	if d.given.AskedAgain || !d.now().Add(d.cfg.Retry.AnswerTimeout).After(d.rec.SendUntil) {
+	if !d.drive.ExtendsSendUntil(d.rec.SendUntil, d.now().Add(d.cfg.Retry.AnswerTimeout)) {
 		return nil
 	}
 	values := d.call.Values()
-	err := d.change(values, &d.rec, func() error {
+	err := d.writer.change(values, &d.rec, func() error {
 		rec := d.rec
-		rec.ExtendSendUntil(d.sendUntil())
-		d.stamp(&rec) // it was renewed since this record was read
+		rec.ExtendSendUntil(d.writer.sendUntil())
+		d.holder.stamp(&rec) // it was renewed since this record was read
 		updated, err := d.journal.Update(values, rec)
 		if err == nil {
 			d.rec = updated
@@ -72,14 +76,18 @@ func (d recordedRequest) Admit(ctx context.Context, hop bool) error {
 	return err
 }
 
-// Follow allows redirects within the origin.
+// Follow returns the URL of a redirect within the origin; nil: the redirect is not followed, and is itself the
+// answer.
 func (d recordedRequest) Follow(from *url.URL, location string) *url.URL {
 	return request.Hop(&d.rec, from, location)
 }
 
-// requestFor is the request of a record, with its credentials, for one send. ctx is the send's without its trace.
+// requestFor returns the request of a record for one send, with the credentials of the call, or of
+// Config.Authorize. ctx is send without its trace. rec may be a record made for a lookup. Before the credentials
+// of Authorize go to the origin, the journal holds it, so that clients without credentials do not send there.
+// After an error nothing was sent.
 func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
-	if origin := request.Origin(target); origin != rec.Origin || !r.allows(origin) {
+	if origin := request.Origin(target); !operation.MayGoTo(origin, rec.Origin, r.allows(origin)) {
 		return nil, request.NotAllowed(origin)
 	}
 	if lack := r.cfg.lacksCredentials(rec.Origin, &r.credentials); lack.Need != operation.Nothing {
@@ -97,7 +105,7 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 		return request.Authorize(work.Context(withAccountOf(ctx, &r.rec)), req, rec, r.prof, r.cfg.Authorize)
 	})
 	if err == nil && (len(req.Header) != headers || req.URL.RawQuery != query) {
-		err = r.holdSent(ctx, rec.Origin)
+		err = r.cfg.authorized.HoldSent(ctx, rec.Origin)
 	}
 	return req, err
 }
@@ -111,7 +119,8 @@ func (r *run) sending() {
 	r.call.SetSends(r.sends() + r.begun)
 }
 
-// sendBy sends, unless the call was given up, and counts the sends.
+// sendBy sends by sender, and counts the sends. If the call was given up, it sends nothing. A draining call sends.
+// The caller drains the result; its error has no URL.
 func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	if cause := context.Cause(r.call.Context()); cause != nil {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
@@ -125,8 +134,10 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	return sent
 }
 
-// Admit waits for the limiter of the record's origin, and in a fair Run for its turn, until ctx ends, or the call drains. Draining does not
-// end the wait for a hop, since a hop is part of an attempt on the wire. A run admitted already does not wait again.
+// Admit waits for the limiter of the record's origin, and in a fair Run for a turn to send, until ctx ends or the
+// call drains. Draining does not end the wait for a hop, a redirect's request: it is part of an attempt on the
+// wire. After nil, Dismiss must follow; an admitted run does not wait again before that. errLimited: the limiter
+// takes long, see limitLeaving.
 func (r *run) Admit(ctx context.Context, hop bool) error {
 	if r.admitted || r.cfg.Limiter == nil && !r.fair {
 		return nil
@@ -153,7 +164,8 @@ func (r *run) Admit(ctx context.Context, hop bool) error {
 	return err
 }
 
-// limit waits for the limiter of the record's origin.
+// limit waits for the limiter of the record's origin; nil: one request may go out. It uses an earlier answer of
+// the limiter first (turn, ahead, refused). errLimited: the limiter takes long, and r.turn is the wait.
 func (r *run) limit(ctx context.Context) error {
 	if r.cfg.Limiter == nil {
 		return nil
@@ -185,7 +197,7 @@ func (r *run) limit(ctx context.Context) error {
 	return nil
 }
 
-// Dismiss ends the turn of an admitted run.
+// Dismiss gives back the turn of an admitted run. It does nothing for any other run.
 func (r *run) Dismiss() {
 	if r.admitted {
 		r.turns.Leave(r.rec.Origin)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -37,7 +39,8 @@ type standing struct {
 	taken *persist.Record // of another operation under the key that the act would begin; nil: none
 }
 
-// look looks for what stands in the place of old. next is the record that the act would begin; nil: none.
+// look looks for what stands in the place of old. next is the record that the act would begin; nil: none. errElsewherePlace: another scope has taken
+// its place since.
 func (s successor) look(old *persist.Record, next *persist.Record) (standing, error) {
 	var found standing
 	own := ""
@@ -55,7 +58,7 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 		}
 	}
 	for _, key := range keys {
-		exists, err := s.exists(s.ctx, persist.ID{Account: old.Account, Key: key})
+		exists, err := s.stands(old, key)
 		if err != nil {
 			return found, err
 		}
@@ -73,6 +76,8 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 		return found, err
 	case s.isOwn(old, &rec):
 		found.own = &rec
+	case operation.OtherScope(old.Scopes, &rec):
+		return found, errElsewherePlace
 	default:
 		found.Taken, found.taken = true, &rec
 	}
@@ -81,28 +86,87 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 
 // isOwn reports whether a record was begun in the place of old, with its bytes.
 func (s successor) isOwn(old, rec *persist.Record) bool {
-	return rec.Replaces == old.Key && rec.Account == old.Account && bytes.Equal(rec.Fingerprint, old.Fingerprint)
+	return rec.Replaces == old.Key && request.Base(rec.Account) == request.Base(old.Account) && bytes.Equal(rec.Fingerprint, old.Fingerprint) &&
+		!operation.OtherScope(old.Scopes, rec)
+}
+
+// stands reports whether an operation of the scope of old stands under a key, at any place of its account, or may appear there.
+func (s successor) stands(old *persist.Record, key string) (bool, error) {
+	id := persist.ID{Account: request.Base(old.Account), Key: key}
+	if exists, err := s.unbegun.exists(s.ctx, id); err != nil || len(old.Scopes) == 0 || !exists && !isScoped(old) {
+		return exists, err
+	}
+	beside, err := s.places.Of(s.ctx, id)
+	if err != nil {
+		return false, err
+	}
+	for i := range beside {
+		if !operation.OtherScope(old.Scopes, &beside[i]) {
+			return true, nil
+		}
+	}
+	id.Account = operation.Place(id.Account, old.Scopes, beside)
+	return s.unbegun.exists(s.ctx, id)
+}
+
+// isScoped reports whether the request of an operation names an account by a header.
+func isScoped(rec *persist.Record) bool {
+	return slices.ContainsFunc(rec.Scopes, func(s persist.Scope) bool { return s.Value != "" })
+}
+
+// begunAt gives the record of a new operation its place. It is kept as long as a second place may stand beside it.
+func begunAt(next *persist.Record, place string) {
+	if next.Account = place; place == request.Base(place) && isScoped(next) {
+		next.KeepKey = 0
+	}
+}
+
+// placed gives next, which is to be begun in the place of old, its place among the records of its key: as a Do of the same request finds it.
+func (s successor) placed(old, next *persist.Record) error {
+	base := request.Base(old.Account)
+	next.Account = base
+	if len(old.Scopes) == 0 {
+		return nil
+	}
+	beside, err := s.places.Of(s.ctx, next.ID)
+	if err != nil {
+		return s.failed(old, err)
+	}
+	next.Account = operation.Place(base, old.Scopes, beside)
+	if !operation.MayTakePlace(next.Account, base, beside) {
+		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, errForgottenBefore, ErrConfig).err
+	}
+	return nil
 }
 
 // may returns an error if the act is refused. It is about the operation, and names what stands in its place.
 func (s successor) may(old *persist.Record, found *standing) error {
 	op := operation.OpOf(old, 0)
-	switch op.MayAnew(s.act, found.Successors) {
+	switch op.MayAnew(s.act, found.Successors, s.clock.Earliest()) {
 	case operation.NotAbsent:
-		return s.refuse(s.ctx, s.name, old, operation.KeyOnly, fmt.Errorf("it is %s, and not %s", endOf(old), s.wanted()), whyFinal(old)...).err
+		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, fmt.Errorf("it is %s, and not %s", endOf(old), s.wanted()), whyFinal(old)).err
+	case operation.IsErased:
+		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, errErased, ErrConfig).err
 	case operation.IsWitnessed:
 		cause := fmt.Errorf("an event of the API proves that it happened (%s %s)", old.Evidence.Type, old.Evidence.Event)
-		return s.refuse(s.ctx, s.name, old, operation.KeyOnly, cause, whyFinal(old)...).err
+		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, cause, whyFinal(old)).err
+	case operation.IsSending:
+		return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, sentUntil(&op), ErrInFlight).err
 	case operation.IsReplaced:
 		if found.named == "" {
 			cause := fmt.Errorf("%q belongs to another operation", found.taken.Key)
-			return s.refuse(s.ctx, s.name, found.taken, operation.Other, cause, ErrKeyReused).err
+			return s.refusals.refuse(s.ctx, s.name, found.taken, operation.Other, cause, ErrKeyReused).err
 		}
 		about := unclear(old.Key)
 		about.state = old.State
 		return newError(s.name, about, fmt.Errorf("the key %q stands in its place; if nothing is there, the call that began it was broken off: make that call again", found.named), ErrKeyReused)
 	}
 	return nil
+}
+
+// sentUntil returns the cause of an error for an operation that a lost process may be sending.
+func sentUntil(op *operation.Op) error {
+	return fmt.Errorf("a process that had it may be sending it until %v; do this again after that", op.Deserted.UTC().Format(time.RFC3339))
 }
 
 // endOf names the end of a record, or its state.
@@ -171,7 +235,7 @@ func (s successor) again(old *persist.Record, err error, tries int) error {
 
 // told refuses an act on an operation if somebody may have been told of its end.
 func (s successor) told(old *persist.Record) error {
-	return s.refuse(s.ctx, s.name, old, operation.KeyOnly, errors.New("a caller may have been told of its end, and have begun it once more"), whyFinal(old)...).err
+	return s.refusals.refuse(s.ctx, s.name, old, operation.KeyOnly, errors.New("a caller may have been told of its end, and have begun it once more"), whyFinal(old)).err
 }
 
 // taken takes the mark back, as far as it can, and returns the error for a key that belongs to another operation: that began after the look.
@@ -184,14 +248,30 @@ func (s successor) taken(old persist.Record, by *persist.Record) error {
 	return s.may(&old, &found)
 }
 
+// stillAlone looks once more, when the mark stands, for a next generation that a call has begun meanwhile, and takes the mark back if there is one. A call that
+// begins it later finds the mark.
+func (s successor) stillAlone(old, next *persist.Record) error {
+	found, err := s.look(old, next)
+	if err != nil {
+		return journalError(s.name, next, err)
+	}
+	refused := s.may(old, &found)
+	if refused != nil && found.Higher && found.own == nil {
+		back := *old
+		back.ReplacedBy = ""
+		_, _ = s.journal.Amend(s.ctx, back) // else the same Rekey goes on with it
+	}
+	return refused
+}
+
 // unassignedKey returns an error if an operation of the new key stands under no account, and none under the account: the act would begin
 // one.
 func (s successor) unassignedKey(next *persist.Record) error {
 	named := request.Named{Account: next.Account, Keys: []string{next.Key}}
-	id, found, err := s.standsUnassigned(s.ctx, &named)
+	id, found, err := s.unbegun.standsUnassigned(s.ctx, &named)
 	if err == nil && found {
 		var exists bool
-		if exists, err = s.exists(s.ctx, next.ID); exists {
+		if exists, err = s.unbegun.exists(s.ctx, next.ID); exists {
 			found = false
 		}
 	}
@@ -199,12 +279,15 @@ func (s successor) unassignedKey(next *persist.Record) error {
 	case err != nil:
 		return journalError(s.name, next, err)
 	case found:
-		return s.strangerError(s.ctx, s.name, id, s.unassignedCause(s.ctx, id, next.Account))
+		return s.refusals.strangerError(s.ctx, s.name, id, s.refusals.unassignedCause(s.ctx, id, next.Account))
 	}
 	return nil
 }
 
 // failed returns the error for a failure of the journal. The act may have done a part of its work.
 func (s successor) failed(old *persist.Record, err error) error {
+	if errors.Is(err, errElsewherePlace) {
+		return err
+	}
 	return outrun(s.name, &persist.Record{ID: old.ID, State: old.State, MaybeSent: true}, err)
 }

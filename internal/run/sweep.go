@@ -42,7 +42,7 @@ func (c *Client) sweep(ctx context.Context, name string, limits func() (persist.
 	if err := c.engine.clock.Sync(ctx, c.engine.host); err != nil {
 		return 0, err
 	}
-	if err := c.engine.lookAgain(ctx, math.MaxInt); err != nil { // before the sweep drops records still to be shown
+	if err := c.engine.doubts.lookAgain(ctx, math.MaxInt); err != nil { // before the sweep drops records still to be shown
 		return 0, err
 	}
 	total := 0

@@ -12,7 +12,7 @@ import (
 
 // pass sends a request other than an operation once, as Config.Transport does. out is req, or a copy of it sent in its place.
 func (c *Client) pass(req, out *http.Request) (*http.Response, error) {
-	c.tellPassing(req)
+	c.notices.tellPassing(req)
 	ctx := out.Context()
 	if ctx.Value(inflight.RequestKey{}) != nil { // a request made by Transport inside of it is another request
 		out = out.WithContext(inflight.WithoutKey(ctx))

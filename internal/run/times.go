@@ -27,7 +27,8 @@ func (c *Config) stopwatch() *stopwatch {
 	return &stopwatch{asked: true, began: time.Now()}
 }
 
-// copy returns a stopwatch that goes on from here. The first one can still be used.
+// copy returns a stopwatch that goes on from here, without the part under way. Both can be used then, each by one
+// goroutine.
 func (w *stopwatch) copy() *stopwatch {
 	if !w.asked {
 		return w
@@ -35,7 +36,7 @@ func (w *stopwatch) copy() *stopwatch {
 	return &stopwatch{asked: true, began: w.began, spent: w.spent}
 }
 
-// enter begins a part: the address of a field of spent. A part under way ends.
+// enter begins a part: the address of a field of spent. It ends the part under way. A later leave ends this one.
 func (w *stopwatch) enter(part *time.Duration) {
 	if w.asked {
 		w.lap(time.Since(w.began))

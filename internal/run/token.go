@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
@@ -18,7 +16,8 @@ import (
 // operation is sent. So a lost answer to the request for a token, or a crash, costs a token and never an effect. A token
 // never written was never sent, and a written one is never replaced once the operation may have been sent.
 
-// fetchToken does the step FetchToken. A try in vain counts as an attempt without a send.
+// fetchToken does the step FetchToken: it asks for a token, and keeps it in r.token only. A try in vain counts as
+// an attempt without a send. Nothing is written: the step KeepToken does so.
 func (r *run) fetchToken() {
 	if r.token != "" { // it had one when its limiter took long
 		r.drive.TokenFetched(true, false, operation.Sent{Unsent: true})
@@ -45,15 +44,16 @@ func (r *run) sentFor(asked *wire.Result) operation.Sent {
 	return sent
 }
 
-// withoutToken notes a missing token.
+// withoutToken notes a missing token as an attempt without a send, and makes err the latest error of the run.
 func (r *run) withoutToken(began time.Time, err error) {
 	latest := heard{Result: wire.Result{Err: fmt.Errorf("no token: %w", sanitized(err)), Unsent: true}}
 	r.remember(began, latest.Result)
 	r.settle(latest)
 }
 
-// askForToken asks for a token, and returns it as spelled on the wire. If again is true, it may help to ask once more.
-// Of the request for it, asked is the result; nil if there was none, or not by this client.
+// askForToken asks for a token, and returns it as spelled on the wire. After an error, again says whether another
+// try may help; err then tells the reason. asked is the result of this client's request, already drained; nil if
+// Config.Token was asked, or nothing.
 func askForToken(r *run) (token string, again bool, asked *wire.Result, err error) {
 	switch {
 	case r.refused != nil:
@@ -70,7 +70,8 @@ func askForToken(r *run) (token string, again bool, asked *wire.Result, err erro
 	return token, false, asked, err
 }
 
-// askByConfig asks Config.Token.
+// askByConfig asks Config.Token, for an AnswerTimeout at most if the function heeds its context. The turn to send
+// is lent meanwhile.
 func askByConfig(r *run) (token string, again bool, err error) {
 	if r.cfg.Token == nil {
 		return "", false, errors.New("the operation waits for a token of the server; set Config.Token, or use the profile under which it was begun")
@@ -105,22 +106,22 @@ func askByRecipe(r *run) (token string, again bool, asked *wire.Result, err erro
 	if token := request.Token(r.prof, status, a.Text, a.TextWhole); token != "" {
 		return token, false, &sent, nil
 	}
-	again = status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests}, status)
-	return "", again, &sent, fmt.Errorf("the server answered %d, without a token", status)
+	return "", operation.IsTokenLater(status), &sent, fmt.Errorf("the server answered %d, without a token", status)
 }
 
-// keepToken does the step KeepToken: it writes the token and the mark MaybeSent, durably and at once.
+// keepToken does the step KeepToken: it writes the token and the mark MaybeSent, durably and at once. Only after
+// this write may the operation be sent with the token. A failed write counts as an attempt without a token.
 func (r *run) keepToken() {
 	if r.failed = r.clock.Notice(r.call.Values(), r.host); !r.drive.MayKeepToken(r.failed == nil, r.now()) {
 		r.settle(heard{})
 		return
 	}
 	began, ctx := time.Now(), r.call.Values()
-	err := r.change(ctx, &r.rec, func() error {
+	err := r.writer.change(ctx, &r.rec, func() error {
 		rec := r.rec
-		rec.Token, rec.MaybeSent, rec.FirstSent = r.token, true, r.firstSent()
-		rec.ExtendSendUntil(r.sendUntil())
-		r.stamp(&rec) // it was renewed since this record was read
+		rec.Token, rec.MaybeSent, rec.FirstSent = r.token, true, r.holder.firstSent()
+		rec.ExtendSendUntil(r.writer.sendUntil())
+		r.holder.stamp(&rec) // it was renewed since this record was read
 		updated, err := r.journal.Update(ctx, rec)
 		if err == nil {
 			r.rec = updated

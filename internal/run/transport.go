@@ -12,7 +12,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
-	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -30,19 +29,30 @@ func (t RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req == nil || t.c.unusable(req.Context()) != nil {
 		return t.c.do(roundTripName, req, keySource{}, true)
 	}
+	return t.through(req, req, func(d declaration) (*http.Response, error) {
+		return t.c.do(roundTripName, d.req, keySource{made: d.made}, true)
+	})
+}
+
+// through sends req as net/http does, or hands it to operate if it is declared an operation. asked is req, or a copy of it with another
+// context, for the declaration.
+func (t RoundTripper) through(req, asked *http.Request, operate func(declaration) (*http.Response, error)) (*http.Response, error) {
 	if first := redirectedFrom(req); first != nil {
 		return t.follow(req, first)
 	}
-	d := t.c.declared(req)
+	d := t.c.declarations.declared(asked)
 	if req.Response != nil && (d.operation || t.keyLeft(req)) {
 		// It may come from an operation with an unrecognised answer: a wrapper around this transport replaces Response.Request.
 		closeBody(d.req)
 		return nil, newError(roundTripName, unclear(""), errRedirectedElsewhere, ErrRedirected)
 	}
-	if !d.operation {
-		return t.c.pass(req, d.req)
+	if d.operation {
+		return operate(d)
 	}
-	return t.c.do(roundTripName, d.req, keySource{made: d.made}, true)
+	if d.req == asked {
+		return t.c.pass(req, req)
+	}
+	return t.c.pass(req, d.req.WithContext(req.Context())) // its body was read
 }
 
 // keyLeft reports whether a request, made by net/http from a redirect, has a key possibly taken over from an operation.
@@ -103,9 +113,7 @@ func redirectedFrom(req *http.Request) *http.Response {
 func redirected(first *http.Response) subject {
 	result := ResultOf(first)
 	about := unclear(result.Key)
-	if result.Effect == persist.EffectHappened || result.Effect == persist.EffectRefused {
-		about.standing = operation.Answered(first.StatusCode, result.AlreadyDone, result.Effect == persist.EffectRefused)
-	}
+	about.standing = operation.Told(result.Effect, first.StatusCode, result.AlreadyDone)
 	return about
 }
 

@@ -12,15 +12,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// undo asks the API to undo the possible effect of the operation's key, for Abandon. It returns the record, then held, and the note for
-// abandoning it.
+// undo asks the API to undo the possible effect of the operation's key, for Abandon. The record is held before the
+// request goes out, and stays held after an error: Abandon may then be called again. After nil, the caller
+// abandons the returned record with the returned note. If no effect is possible, nothing is asked, and rec and
+// note come back as they are.
 func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note string) (persist.Record, string, error) {
 	op := operation.OpOf(&rec, 0)
-	if !op.WantsUndo() {
+	if !op.EverSent() {
 		return rec, note, nil
 	}
 	wrong := func(cause error) error {
-		return e.refuse(ctx, "abandon", &rec, operation.KeyOnly, cause, ErrConfig).err
+		return e.refusals.refuse(ctx, "abandon", &rec, operation.KeyOnly, cause, ErrConfig).err
 	}
 	prof := e.profileOf(call, &rec)
 	if err := e.lacks(call, &rec, prof, false).Err(); err != nil {
@@ -44,11 +46,11 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 	sent := askToUndo(call.Context(), r, ask, target)
 	defer sent.Drain()
 	if sent.Answer == nil {
-		return held, "", e.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo: %w", sanitized(sent.Err)), ErrHeld).err
+		return held, "", e.refusals.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo: %w", sanitized(sent.Err)), ErrHeld).err
 	}
 	status := sent.Answer.Head.StatusCode
 	if !r.success(sent.Answer) {
-		return held, "", e.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo was answered %d", status), ErrHeld).err
+		return held, "", e.refusals.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo was answered %d", status), ErrHeld).err
 	}
 	return held, undone(status, note), nil
 }
@@ -63,6 +65,7 @@ func undone(status int, note string) string {
 }
 
 // askToUndo asks up to lookupTries times, as long as there is no answer but a 5xx. To undo twice is to undo once.
+// The caller drains the result.
 func askToUndo(ctx context.Context, r *run, ask persist.Record, target *url.URL) (sent wire.Result) {
 	sender := newSender(r.cfg, &lookups{r, ask})
 	for range lookupTries {

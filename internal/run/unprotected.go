@@ -62,38 +62,38 @@ func (t *toldPassing) isNew(place []byte) (isNew, last bool) {
 
 // tellPassing warns of unprotected requests once for each method, host and path, and names the way to protect them. It warns of a POST or
 // PATCH if a key could protect it, and of a request of another method if its key is not used.
-func (c *Client) tellPassing(req *http.Request) {
+func (n *notices) tellPassing(req *http.Request) {
 	method := request.Method(req)
-	if c.passed.full.Load() || request.Safe(method) || req.URL == nil {
+	if n.passed.full.Load() || request.Safe(method) || req.URL == nil {
 		return
 	}
 	keyed := req.Context().Value(inflight.RequestKey{}) != nil
-	unused := request.UnusedKeyHeader(req, c.cfg.profileFor(req.URL))
+	unused := request.UnusedKeyHeader(req, n.cfg.profileFor(req.URL))
 	if !keyed && unused == "" && method != http.MethodPost && method != http.MethodPatch {
 		return
 	}
 	var buffer [256]byte
 	place := appendPlace(buffer[:0], method, req)
-	if !c.passed.looks(place) || !keyed && unused == "" && !request.Writes(c.cfg.reader.Shown(req)) {
+	if !n.passed.looks(place) || !keyed && unused == "" && !request.Writes(n.cfg.reader.Shown(req)) {
 		return
 	}
-	if isNew, last := c.passed.isNew(place); isNew {
-		c.warn(req.Context(), "a request passes as net/http sends it, and is not protected (said once)",
-			slog.String("request", string(place)), slog.String("error", c.passingCause(req, unused, keyed, last)))
+	if isNew, last := n.passed.isNew(place); isNew {
+		n.warn(req.Context(), "a request passes as net/http sends it, and is not protected (said once)",
+			slog.String("request", string(place)), slog.String("error", n.passingCause(req, unused, keyed, last)))
 	}
 }
 
 // passingCause returns the reason why a request passes, and the line to protect it.
-func (c *Client) passingCause(req *http.Request, unused string, keyed, last bool) string {
-	p := c.cfg.profileFor(req.URL)
+func (n *notices) passingCause(req *http.Request, unused string, keyed, last bool) string {
+	p := n.cfg.profileFor(req.URL)
 	var why string
 	switch {
 	case unused != "":
 		why = fmt.Sprintf("profile %q does not take keys in the header %s: name the API's own, as in ProfileByHost: map[string]*profile.Profile{%q: …}",
 			p.Name, unused, req.URL.Host)
-	case c.cfg.Operation != nil && keyed:
+	case n.cfg.Operation != nil && keyed:
 		why = "its context has a key, but Config.Operation does not name it: return true for it there"
-	case c.cfg.Operation != nil:
+	case n.cfg.Operation != nil:
 		why = "it has no key, and Config.Operation does not name it: if it must take effect once, return true for it there"
 	case keyed:
 		why = "its context has a key, but it is neither POST nor PATCH: name it in Config.Operation"
@@ -125,8 +125,8 @@ func appendPlace(b []byte, method string, req *http.Request) []byte {
 }
 
 // warn tells Config.Logger, or slog.Default if there is none.
-func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
-	logger := c.cfg.Logger
+func (n *notices) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
+	logger := n.cfg.Logger
 	if logger == nil {
 		logger = slog.Default()
 	}
@@ -138,20 +138,20 @@ const undeclaredWithin = time.Second
 
 // tellUndeclared warns of unresolved operations of Transport without a key, if nothing declares such requests operations any more. Sent again,
 // such a request would pass and may take effect for the second time. If the journal does not answer, nothing is said.
-func (c *Client) tellUndeclared() {
-	if c.cfg.Operation != nil || c.cfg.methodsSet || !c.cfg.randomKeys {
+func (n *notices) tellUndeclared() {
+	if n.cfg.Operation != nil || n.cfg.methodsSet || !n.cfg.randomKeys {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), undeclaredWithin)
 	defer cancel()
-	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.accountBase, AnyUnresolved: true}) {
+	for rec, err := range n.cfg.Journal.List(ctx, persist.Query{Account: n.accountBase, AnyUnresolved: true}) {
 		switch {
 		case err != nil:
 			return
 		case !rec.PlainHTTP:
 			continue
 		}
-		c.warn(ctx, "the journal has operations of Transport without a key, and nothing declares such requests operations now",
+		n.warn(ctx, "the journal has operations of Transport without a key, and nothing declares such requests operations now",
 			slog.String("key", rec.Key), slog.String("operation", rec.Method+" "+rec.Origin+request.NormalPath(rec.Target)),
 			slog.String("error", "the same request would pass, and may take effect for the second time; set Config.Operation, as in Operation: oncehttp.Writes, or settle them"))
 		return

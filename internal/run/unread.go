@@ -17,8 +17,8 @@ import (
 // endUnread ends such an operation by its recorded answer, if the answer is a success by the facts of the record and this client has these
 // facts. Nothing is sent. The result is nil if the operation stays held.
 func (x existing) endUnread() *result {
-	a := x.rec.Answer
-	if x.rec.HoldReason != persist.HoldUnread || a == nil {
+	a, op := x.rec.Answer, operation.OpOf(&x.rec, 0)
+	if !op.IsUnread() {
 		return nil
 	}
 	x.readBy(x.profileOf(x.call, &x.rec))
@@ -26,9 +26,13 @@ func (x existing) endUnread() *result {
 	if x.prof == nil || x.given.OtherFacts || err != nil || x.lacks().Need != operation.Nothing {
 		return nil
 	}
+	if _, missing := readsDropped(x.prof, a.Dropped); missing != "" {
+		return nil // the client with the answer had other facts, and kept no value that these read
+	}
 	read := x.hear(wire.Result{Answer: wire.Recorded(from, a.Status, a.Header, a.Body, !a.BodyDropped)})
+	read.Answer.Dropped = a.Dropped
 	v := x.classify(&read.Result, true)
-	if !operation.EndsUnread(&x.rec, v) {
+	if !op.EndsUnread(v) {
 		return nil
 	}
 	v.Replayed = a.Replayed
@@ -48,18 +52,20 @@ func (x existing) endUnread() *result {
 	if x.rec = now; now.State == persist.StateConfirmed && now.Answer != nil && !now.Answer.BodyDropped {
 		return x.answerFromJournal()
 	}
-	return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
+	return x.refusals.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 }
 
-// endAllUnread ends such holds of this account. Errors: the journal's.
+// endAllUnread ends such holds of this account. An operation run by another call is left to the next time; other
+// failures of one operation are logged. Errors: the journal's, of the listing.
 func (c *Client) endAllUnread(ctx context.Context) error {
 	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.account(ctx), States: []persist.State{persist.StateHeld}}) {
+		op := operation.OpOf(&rec, 0)
 		switch {
 		case persist.OfOneRecord(err):
 			continue
 		case err != nil:
 			return err
-		case rec.HoldReason != persist.HoldUnread || c.cfg.lacksClaimed(&rec).Need != operation.Nothing:
+		case !op.IsUnread() || c.cfg.lacksClaimed(&rec).Need != operation.Nothing:
 			continue
 		}
 		err := c.holding(ctx, "run", rec, func(call callers, id persist.ID) error {

@@ -42,7 +42,8 @@ type metLacks struct {
 	met chan struct{} // gets a value when one was met for the first time
 }
 
-// meet notes a lack.
+// meet notes a lack, and wakes tellHourly if it is new. It ignores operation.Nothing, and any new lack after
+// lacksMax.
 func (m *metLacks) meet(l operation.Lack) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,15 +60,16 @@ func (m *metLacks) meet(l operation.Lack) {
 	}
 }
 
-// any reports whether there is one.
+// any reports whether a lack was noted.
 func (m *metLacks) any() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.all) > 0
 }
 
-// unserved returns the pending operations not for this client, one element for each need. It reads as many records as it counts. If the
-// journal does not tell needs, it looks at the pending operations instead, at most unservedLookMax.
+// unserved returns the pending operations not for this client, one element for each need, lacksMax and one more at
+// most. It reads as many records as it counts. If the journal does not tell needs, it looks at the pending
+// operations instead, at most unservedLookMax. Nothing is claimed. Errors: the journal's.
 func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 	var all []unserved
 	query := c.allPending(ctx)
@@ -101,7 +103,9 @@ func (c *Client) allPending(ctx context.Context) persist.Query {
 	return persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}
 }
 
-// addUnserved adds the operations selected by the query, if this client cannot act on them. It counts up to unservedCountMax for each need.
+// addUnserved adds the operations selected by the query to all, if this client cannot act on them, and returns it.
+// It counts up to unservedCountMax for each need, so a count may be too low. Operations run by a call of this
+// process are left out. Errors: the journal's.
 func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.Query) ([]unserved, error) {
 	looked := 0
 	for rec, err := range c.cfg.Journal.List(ctx, query) {
@@ -131,7 +135,8 @@ func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.
 	return all, nil
 }
 
-// countUnserved counts one more operation. full: there is no room for more of its need.
+// countUnserved counts one more operation with a lack, in place, and returns all. full is true if no more of this
+// lack is counted. Beyond lacksMax lacks, the others count as one.
 func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ []unserved, full bool) {
 	for i := range all {
 		u := &all[i]
@@ -155,8 +160,9 @@ func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ 
 	return append(all, unserved{lack, *rec, 1, rec.Origin}), false
 }
 
-// tellUnserved tells of the operations unserved by this client: of each need not in told. It enters the need there. If nobody has set a Logger,
-// slog.Default gets each need once: a Run without work must not be silent.
+// tellUnserved tells of the operations unserved by this client, by one event and one log line for each need not in
+// told, and enters the need there. Without a Logger, slog.Default gets each need once in a Run: a Run without work
+// must not be silent. A failed listing is logged.
 func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool) {
 	all, err := r.unserved(ctx)
 	if err == nil && len(all) == 0 && r.engine.lacking.any() {
@@ -204,7 +210,8 @@ func (r *runner) tellHourly(ctx context.Context) {
 	}
 }
 
-// ended returns the error of a Run after the end of its context: one error for each need with operations left.
+// ended returns the error of a Run after the end of its context: one error for each need with operations left; nil
+// if there are none, or they cannot be listed within an AttemptTimeout.
 func (r *runner) ended(ctx context.Context) (err error) {
 	if !r.engine.lacking.any() {
 		return nil

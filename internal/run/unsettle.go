@@ -49,7 +49,7 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 		return was, u.failed(&persist.Record{ID: id}, err)
 	}
 	if moved := chosen.moved(&rec, operation.End); moved != nil {
-		return was, u.stale(u.ctx, unsettleName, &rec, moved)
+		return was, u.refusals.stale(u.ctx, unsettleName, &rec, moved)
 	}
 	for tries := 1; ; tries++ {
 		found, err := u.look(&rec, nil)
@@ -62,13 +62,13 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 		if rec.HoldReason == persist.HoldReopened { // by an earlier call
 			return rec, nil
 		}
-		if rec.Swept {
+		if rec.RequestGone() {
 			cause := errors.New("the journal keeps its request no more")
-			return was, u.refuse(u.ctx, unsettleName, &rec, operation.KeyOnly, cause, ErrConfig).err
+			return was, u.refusals.refuse(u.ctx, unsettleName, &rec, operation.KeyOnly, cause, ErrConfig).err
 		}
 		held, err := u.journal.Amend(u.ctx, u.reopened(&rec))
 		if err == nil {
-			u.doubted(&held)
+			u.alike.Doubted(&held)
 			return rec, u.lookAgain(&rec, &held)
 		}
 		if err := u.again(&rec, err, tries); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // This file holds the watch over the key of an operation provably without an effect. Its record is forgotten.
 
-// watch begins to watch the key about to be freed by the record.
+// watch begins to watch the key about to be freed by the record, once in a run. stillFree or endWatch must follow.
 func (d ending) watch() {
 	if d.watched == nil {
 		watch := d.shared.begins.Watch(d.rec.ID)
@@ -33,13 +33,16 @@ func (r *run) stillFree(res *result) {
 		return
 	}
 	r.last.Drain()
-	res.answer, res.err = nil, ending{r}.error(&operation.Report{Standing: operation.Unclear, AsRecorded: true})
+	report := operation.BegunSince()
+	res.answer, res.err = nil, ending{r}.error(&report)
 }
 
 // lookForOther does the step LookForOther.
 func (d ending) lookForOther(ctx context.Context) {
-	rec, err := d.probe(ctx, d.rec.ID)
-	free := errors.Is(err, persist.ErrNotFound) && !d.shared.notes.MayAppear(d.rec.ID, d.now())
+	rec, err := d.unbegun.probe(ctx, d.rec.ID)
+	// A begin by a call of this process is looked for later, by stillFree.
+	freed := operation.Freed{Forgotten: true, Gone: errors.Is(err, persist.ErrNotFound), MayAppear: d.shared.notes.MayAppear(d.rec.ID, d.now())}
+	free := freed.IsFree()
 	if err == nil {
 		d.rec = rec
 		d.drive.Moved(d.op())

@@ -79,6 +79,7 @@ func (f *file) durable(id persist.ID) (persist.Record, bool) {
 
 func (f *file) heal() {} // nothing fails
 
+// all implements store. Each record of the file is durable.
 func (f *file) all() []persist.Record {
 	var all []persist.Record
 	for rec, err := range f.List(context.Background(), persist.Query{AllAccounts: true}) {

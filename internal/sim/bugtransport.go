@@ -64,6 +64,7 @@ type faultyBody struct {
 	ctx context.Context
 }
 
+// Read implements io.Reader.
 func (b *faultyBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.bug == BugHeadIsEnough && err != nil {

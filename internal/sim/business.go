@@ -81,6 +81,7 @@ func (w *world) long(note string) string {
 	return note
 }
 
+// say answers with status and body; an empty kind means application/json.
 func say(rw http.ResponseWriter, status int, kind, body string) {
 	if kind == "" {
 		kind = "application/json"

@@ -80,6 +80,7 @@ func (d *disk) replay(rec persist.Record) persist.Record {
 	return standing
 }
 
+// must panics if a record cannot be restored: an error of the simulator.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("sim: a record cannot be restored: %v", err))

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// dice gives random numbers. They depend on a seed and on their purpose, not
-// on the time of drawing: so they stay the same when the scheduler changes the
-// order of events, and when Shrink drops other steps.
+// dice is a seed for random numbers. They depend on the seed and on their
+// purpose (a label, and nth, a number within it), not on the time of drawing: so
+// they stay the same when the scheduler changes the order of events, and when
+// Shrink drops other steps.
 type dice uint64
 
-// of is the generator for one purpose. Labels tell purposes apart.
+// of returns the generator for one purpose.
 func (d dice) of(label string, nth int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(d), d.hash(label, nth)))
 }
@@ -19,11 +20,12 @@ func (d dice) of(label string, nth int) *rand.Rand {
 // chance reports whether an event of this probability happens.
 func (d dice) chance(p float64, label string, nth int) bool { return d.unit(label, nth) < p }
 
-// unit is a number in [0, 1).
+// unit returns a number in [0, 1).
 func (d dice) unit(label string, nth int) float64 {
 	return float64(d.hash(label, nth)>>11) / (1 << 53)
 }
 
+// hash returns 64 random bits for one purpose.
 func (d dice) hash(label string, nth int) uint64 {
 	h := fnv.New64a()
 	var b [16]byte
@@ -38,10 +40,10 @@ func (d dice) hash(label string, nth int) uint64 {
 	return x ^ x>>31
 }
 
-// pick is one of the values.
+// pick returns one of the values, at least one, with equal probability.
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
-// upTo is a duration in [0, most).
+// upTo returns a duration in [0, most); most must be positive.
 func upTo(r *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(most)))
 }

@@ -46,19 +46,13 @@ type disk struct {
 	broken error  // of the failed commit; after it nothing is known
 }
 
-// change is one record after one write.
-type change struct {
-	rec    persist.Record
-	gone   bool // it was forgotten, and is seen until the Forget is durable
-	waited bool // a caller waits until it is durable, and so do other callers of the record
-}
-
 var (
 	_ persist.Journal      = (*disk)(nil)
 	_ persist.SendClaimer  = (*disk)(nil)
 	_ persist.LateFinisher = (*disk)(nil)
 )
 
+// newDisk returns an empty store. fails is the probability of a failed commit. The pace of writes is 5 ms.
 func newDisk(d dice, fails float64, bug Bug) *disk {
 	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}, facts: map[string][]byte{}}
 	for i := range made.secret {
@@ -109,6 +103,7 @@ func (d *disk) FinishLate(ctx context.Context, rec persist.Record) error {
 // FinishesLate implements [persist.LateFinisher].
 func (d *disk) FinishesLate() persist.Journal { return d }
 
+// finish is Finish and FinishLate; durable: it returns after the commit only.
 func (d *disk) finish(ctx context.Context, rec persist.Record, durable bool) error {
 	return d.write(rec.ID, durable, func() (*change, error) {
 		if err := d.mem.Finish(ctx, rec); err != nil {
@@ -206,105 +201,6 @@ func (d *disk) MarkReported(ctx context.Context, id persist.ID) error {
 	n := d.put(change{rec: rec})
 	time.AfterFunc(time.Second, func() { _ = d.commit(n, false) }) // a later Flush tells
 	return err
-}
-
-// write makes one change in memory, and waits until it is durable if durable. Before
-// anything is written it may fail for good, as on a full disk; then nothing has changed.
-// Afterwards the commit may fail, and then nothing is known: the journal refuses all
-// work until a crash has decided.
-func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error)) error {
-	d.mu.Lock()
-	d.quiet(id)
-	if d.broken != nil {
-		defer d.mu.Unlock()
-		return d.broken
-	}
-	d.writes++
-	trouble, fails := d.dice.unit(id.Account+id.Key, d.writes), d.fails
-	took := time.Duration(d.dice.hash("sync", d.writes) % uint64(d.pace))
-	if trouble < fails*0.8 {
-		d.mu.Unlock()
-		time.Sleep(took)
-		return errFull
-	}
-	c, err := apply()
-	if err != nil || c == nil {
-		d.mu.Unlock()
-		return err
-	}
-	c.waited = durable
-	n := d.put(*c)
-	d.mu.Unlock()
-	if !durable {
-		time.AfterFunc(finishDelay, func() { d.commit(n, false) })
-		return nil
-	}
-	if d.hurries(c) {
-		time.AfterFunc(took+finishDelay, func() { d.commit(n, false) })
-		return nil
-	}
-	time.Sleep(took)
-	return d.commit(n, trouble < fails)
-}
-
-// hurries reports whether the bug lets this write return before it is durable.
-func (d *disk) hurries(c *change) bool {
-	switch d.bug {
-	case BugSendBeforeSync:
-		return c.rec.Revision == 1 && !c.gone
-	case BugMarkBeforeSync:
-		return c.rec.Revision > 1 && !c.gone
-	case BugLazyForget:
-		return c.gone
-	}
-	return false
-}
-
-// put adds a visible change and returns its number. The caller holds mu.
-func (d *disk) put(c change) int {
-	d.wait = append(d.wait, c)
-	return d.first + len(d.wait)
-}
-
-// commit makes durable all changes up to the n-th, or breaks the journal. A commit
-// takes along all earlier writes, as every journal's does.
-func (d *disk) commit(n int, fails bool) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case n <= d.first: // another commit took it along
-		return nil
-	case d.broken != nil:
-		return d.broken
-	case fails:
-		d.broken = fmt.Errorf("sim: %w", persist.ErrUncertain)
-		return d.broken
-	}
-	d.settle(n)
-	return nil
-}
-
-// settle moves the changes up to the n-th to safe, out of reach of a crash.
-func (d *disk) settle(n int) {
-	for ; d.first < n; d.first++ {
-		c := d.wait[0]
-		d.wait = d.wait[1:]
-		keep(d.safe, c)
-		if !c.gone {
-			continue
-		}
-		if err := d.mem.Forget(context.Background(), c.rec); err != nil {
-			panic(fmt.Sprintf("sim: a record changed while it was forgotten: %v", err))
-		}
-	}
-}
-
-func keep(records map[persist.ID]persist.Record, c change) {
-	if c.gone {
-		delete(records, c.rec.ID)
-		return
-	}
-	records[c.rec.ID] = c.rec
 }
 
 // quiet waits until no write to this record is under way: a visible change

@@ -26,8 +26,9 @@ func pages() []page {
 	}
 }
 
-// front answers a send in place of the API. stands is false if it does not.
-func (n *network) front(s *send) (resp *http.Response, err error, stands bool) {
+// front answers some sends with a page of a proxy in front of the API, before or after the API has had a copy of the send. handled: it has, with
+// resp or err; otherwise the send is to go on to the API.
+func (n *network) front(s *send) (resp *http.Response, err error, handled bool) {
 	w := n.w
 	if w.calm.Load() || !w.dice.chance(w.plan.Setting.Pages, "page "+s.id.Account+s.id.Key, s.nth) {
 		return nil, nil, false

@@ -75,23 +75,24 @@ func (w *world) guest(ctx context.Context, l *life, from string) {
 	}
 }
 
-// asGuest makes one call.
+// asGuest makes one random call of the client of l, in the place of a function of the Config. from names the function in the history; id, unique
+// in the run, names an order of its own.
 func (w *world) asGuest(ctx context.Context, l *life, from string, id int, r *rand.Rand) {
 	doubts := w.unfinished()
-	what := r.IntN(5)
-	w.logf("%s: %s calls the client, %d of %d", l.name, from, what, len(doubts))
+	choice := r.IntN(5)
+	w.logf("%s: %s calls the client, %d of %d", l.name, from, choice, len(doubts))
 	switch {
-	case what == 0:
+	case choice == 0:
 		w.ask(ctx, l, id)
-	case what == 1:
+	case choice == 1:
 		if err := l.client(r).Flush(ctx); err != nil {
 			w.logf("%s: a guest's flush: %v", l.name, err)
 		}
-	case what == 2:
+	case choice == 2:
 		for range l.client(r).Unfinished(ctx) { // its records were listed before
 		}
 	case len(doubts) == 0:
-	case what == 3:
+	case choice == 3:
 		if seen, found := w.lookAt(l, doubts[r.IntN(len(doubts))]); found && !l.unassigned(seen.Record) {
 			w.resolve(ctx, l, seen, false)
 		}

@@ -171,7 +171,7 @@ func (h *handle) step(what string) bool {
 	return h.life.step(what)
 }
 
-// around is a call between two steps.
+// around makes a call of the journal between two steps: if the process dies at one of them, the error is errDead, and f has run or not.
 func (h *handle) around(what string, f func() error) error {
 	if h.step(what) {
 		return errDead

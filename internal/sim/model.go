@@ -37,7 +37,7 @@ type Failure struct {
 	At     time.Duration // since the start of the run
 }
 
-// String is the failure in one line.
+// String returns the failure in one line.
 func (f Failure) String() string {
 	return fmt.Sprintf("invariant %d at %v: %s", f.Rule, f.At, f.Detail)
 }
@@ -48,16 +48,16 @@ func (f Failure) String() string {
 type model struct {
 	w *world
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the fields below, and all operations and orders
 	orders   map[want]*order
 	owners   map[string]string // customers, by the credentials in their records
 	ops      map[persist.ID]*operation
 	runs     map[want]int // how often the server's work ran for an intent
-	failures []Failure    // the first ones
+	failures []Failure    // the first ten
 	open     int          // answers' bodies not closed yet
-	effects  int
-	sends    int
-	calls    int
+	effects  int          // at the server, so far
+	sends    int          // requests sent, so far
+	calls    int          // of the callers, so far
 	early    early
 }
 
@@ -74,10 +74,10 @@ type operation struct {
 	// must be one of them.
 	answers   map[string]bool
 	sends     int
-	connected int       //  sends with a connection, since its record was begun
-	copies    int       // requests on their way to the server, unknown to the client
-	last      time.Time // the last time of something of it on the wire
-	sending   map[*life]int
+	connected int           // sends with a connection, since its record was begun
+	copies    int           // requests on their way to the server, unknown to the client
+	last      time.Time     // when a send or a copy of it was last on the wire
+	sending   map[*life]int // sends under way, by process life
 	// whole is the life of the last whole answer of a kind stored by the server;
 	// status and wholeAt are the status and the time of this answer.
 	whole    *life
@@ -88,9 +88,10 @@ type operation struct {
 	begunBy  *life  // the life, and the time, of the standing record's Begin; nil: none stands
 	begunAt  time.Time
 	told     toldEarly
-	freed    chan struct{} // closed when its record is forgotten; nil: nobody waits for it
+	freed    chan struct{} // closed when its record is forgotten; nil: no caller waits for it
 }
 
+// newModel returns an empty model for a run.
 func newModel(w *world) *model {
 	return &model{w: w, orders: map[want]*order{}, owners: map[string]string{}, ops: map[persist.ID]*operation{}, runs: map[want]int{}}
 }
@@ -102,6 +103,7 @@ func (m *model) fail(rule Invariant, format string, args ...any) {
 	m.failLocked(rule, format, args...)
 }
 
+// failLocked is fail for a caller with mu held.
 func (m *model) failLocked(rule Invariant, format string, args ...any) {
 	f := Failure{Rule: rule, Detail: fmt.Sprintf(format, args...), At: time.Since(m.w.began)}
 	m.w.logf("FAILURE %v", f)
@@ -267,12 +269,13 @@ func (m *model) outstanding(s *send, n int) {
 	m.op(s.id).last = time.Now()
 }
 
-// answered wraps the body of an answer.
+// answered wraps the body of an answer, and counts it as open until it is closed.
 func (m *model) answered(l *life, s *send, resp *http.Response) io.ReadCloser {
 	m.bodies(1)
 	return &answerBody{ReadCloser: resp.Body, m: m, life: l, send: s, resp: resp}
 }
 
+// bodies adds n to the number of open bodies.
 func (m *model) bodies(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -51,6 +51,7 @@ func (s *send) what() string {
 	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), s.req.Header.Get(versionHeader), s.customer, string(s.body)}, "\n")
 }
 
+// refOf returns the reference in a request's target: the last segment of its path.
 func refOf(target string) string {
 	path, _, _ := strings.Cut(target, "?")
 	return path[strings.LastIndexByte(path, '/')+1:]
@@ -82,7 +83,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.calm.Load() {
 		storm = 0
 	}
-	if resp, err, stands := n.front(s); stands {
+	if resp, err, handled := n.front(s); handled {
 		return resp, err
 	}
 	switch {

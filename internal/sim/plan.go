@@ -133,6 +133,8 @@ func NewPlan(seed uint64, orders int) Plan {
 	return p
 }
 
+// newSetting draws the setting of a run. Properties added later are drawn from dice of their own, so that old seeds still
+// draw the same values for the others.
 func newSetting(seed uint64, r *rand.Rand) Setting {
 	s := Setting{
 		Bolt: seed%10 == 0, Processes: 1, Accounts: 1 + r.IntN(2), Profile: profile.Draft07(),

@@ -220,7 +220,7 @@ func (w *world) power(why string) {
 	}
 }
 
-// live returns the running life of a process. It waits for one.
+// live returns the running life of process n, modulo the number of processes. Between two lives it waits for the next.
 func (w *world) live(n int) *life {
 	p := w.procs[n%len(w.procs)]
 	for {

@@ -55,7 +55,7 @@ func sourceBugs() []sourceBug {
 		{"no matcher reads what is compressed", "internal/coding",
 			"		r = io.LimitReader(plain, limit+1)\n", "		return nil, false\n"},
 		{"a call that names an account does not look at what stands under none", "internal/run",
-			"range unassignedOf(named) {", "range unassignedOf(&request.Named{}) {"},
+			"range named.Unassigned() {", "range (&request.Named{}).Unassigned() {"},
 		{"another's credentials count as the caller's own", "persist",
 			"				return OtherOwner\n", "				return SameOwner\n"},
 		{"a claim marks what may not be sent any more", "persist",

@@ -18,8 +18,9 @@ func (m *model) round(o *order) {
 	o.overlap = false
 }
 
-// calling notes a caller's call. Earlier statements about its key hold no
-// longer, but for a final answer.
+// calling notes the begin of a caller's call, and returns its time, for returned.
+// Earlier statements about its key hold no longer, but for a final answer. key is
+// empty for a call without one.
 func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

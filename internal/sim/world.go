@@ -20,8 +20,8 @@ import (
 // simulator alone.
 type store interface {
 	persist.Journal
-	// durable returns a record as the worst crash at this moment would leave it, and all
-	// returns every such record.
+	// durable returns a record as the worst crash at this moment would leave it; false:
+	// there would be none. all returns every such record.
 	durable(persist.ID) (persist.Record, bool)
 	all() []persist.Record
 	// crash returns the store found after a loss of power, or after the death of the
@@ -51,7 +51,7 @@ type Result struct {
 	History []string
 }
 
-// world is one run.
+// world is the state of one run. Run makes it inside the bubble.
 type world struct {
 	t     *testing.T
 	plan  Plan
@@ -69,18 +69,18 @@ type world struct {
 	calling    atomic.Int64   // calls of functions of the Config under way: see guests.go
 	background sync.WaitGroup // processes coming back, copies arriving late
 
-	mu         sync.Mutex
+	mu         sync.Mutex // guards the fields below
 	procs      []*process
 	store      store
-	deaths     int
-	crashes    int
-	dials      int
+	deaths     int            // of processes, so far
+	crashes    int            // of the store, so far
+	dials      int            // connections, so far
 	guestsSeen int            // number of calls of those functions of the Config that may call the client
 	made       map[string]int // keys, by path
 	reopens    bool           // the journal is broken, and an operator is about to reopen it
 
-	logs    sync.Mutex
-	history []string
+	logs    sync.Mutex // guards history
+	history []string   // with trace only
 }
 
 // Run plays a plan inside a bubble of its own. It fails t only if the bubble itself
@@ -98,6 +98,7 @@ func Run(t *testing.T, plan Plan, opts Options) (result Result) {
 	return result
 }
 
+// newWorld returns a run with its server, store and processes; nothing has started.
 func newWorld(t *testing.T, plan Plan, opts Options) *world {
 	w := &world{t: t, plan: plan, dice: dice(plan.Seed), bug: opts.Bug, trace: opts.Trace, began: time.Now(), made: map[string]int{}}
 	s := &plan.Setting

@@ -32,8 +32,8 @@ type Client interface {
 	All(ctx context.Context) iter.Seq2[persist.Record, error]
 	// Has reports whether a record is of the client's accounts.
 	Has(ctx context.Context, rec *persist.Record) bool
-	// Testify stores evidence for a record, durably.
-	Testify(ctx context.Context, rec persist.Record, evidence persist.Evidence) (operation.Testimony, error)
+	// Testify stores evidence for a record, durably. created is the event's own time; zero: it has none.
+	Testify(ctx context.Context, rec persist.Record, evidence persist.Evidence, created time.Time) (operation.Testimony, error)
 	// Unproved tells of an event without an effect.
 	Unproved(ctx context.Context, why error)
 }
@@ -46,6 +46,7 @@ type Config struct {
 	URL        string
 	Tolerance  time.Duration
 	Test       bool
+	Account    string
 	Origins    []string
 	References []profile.EventField
 	BasePath   string
@@ -93,6 +94,10 @@ func (c *Config) check() error {
 		return errors.New("want a Profile whose events prove something")
 	case c.Profile.Webhook == nil:
 		return fmt.Errorf("of the profile %q no event is known to prove anything", c.Profile.Name)
+	case c.Account != "" && c.Profile.Webhook.Merchant == "":
+		return fmt.Errorf("an Account, and the events of %q name no merchant of an application; leave it empty", c.Profile.Name)
+	case c.Account == "" && c.Profile.Webhook.Merchant != "" && !c.Profile.Webhook.MerchantOptional:
+		return fmt.Errorf("want Account: the merchant whose events the handler takes, as at %s of each event", c.Profile.Webhook.Merchant)
 	case len(c.Secrets) == 0:
 		return errors.New("want Secrets: the secret of the API's events")
 	case c.MaxBytes < 0 || c.MaxBytes > bytesMax:
@@ -211,9 +216,10 @@ func (h *Handler) use(ctx context.Context, e *event, digest string) error {
 	if err := h.agrees(e, p, &rec); err != nil {
 		return err
 	}
+	created, _ := e.created(h.Profile.Webhook)
 	said, err := h.Client.Testify(ctx, rec, persist.Evidence{
 		Event: clipped(e.text(h.Profile.Webhook.ID)), Type: clipped(p.Type), By: clipped(by), Scheme: h.scheme.Name, Digest: digest,
-	})
+	}, created)
 	if err == nil && said == operation.TestifiesNothing {
 		return errUnsent
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -21,13 +22,15 @@ var (
 	errSeveral     = errors.New("several operations have the named key or reference, or may have it")
 	errElsewhere   = errors.New("the operation is at an endpoint of which it proves nothing")
 	errAccount     = errors.New("it is of another account")
+	errMerchant    = errors.New("it is of another merchant than the handler's (Account)")
+	errTime        = errors.New("it does not say when it was created")
 	errAmount      = errors.New("its amount or currency is not that of the request")
-	errUnsent      = errors.New("the operation was never sent")
+	errUnsent      = errors.New("the operation was never sent, or was sent after the event")
 )
 
 // isUnproving reports whether an error is a reason for which an event proves nothing, and not the journal's.
 func isUnproving(err error) bool {
-	return slices.ContainsFunc([]error{errType, errEnvironment, errNameless, errNoRecord, errSeveral, errElsewhere, errAccount, errAmount, errUnsent},
+	return slices.ContainsFunc([]error{errType, errEnvironment, errNameless, errNoRecord, errSeveral, errElsewhere, errAccount, errMerchant, errTime, errAmount, errUnsent},
 		func(reason error) bool { return errors.Is(err, reason) })
 }
 
@@ -47,7 +50,23 @@ func (h *Handler) proof(e *event) (*profile.EventProof, error) {
 			return nil, errEnvironment
 		}
 	}
+	if !h.merchantAgrees(e) {
+		return nil, errMerchant
+	}
+	if _, ok := e.created(w); !ok {
+		return nil, errTime
+	}
 	return &w.Proofs[at], nil
+}
+
+// merchantAgrees reports whether the event's merchant is the handler's. Both may be absent.
+func (h *Handler) merchantAgrees(e *event) bool {
+	w := h.Profile.Webhook
+	if w.Merchant == "" {
+		return true
+	}
+	merchant, plain := e.raw(w.Merchant)
+	return plain && merchant == e.text(w.Merchant) && merchant == h.Account
 }
 
 // find returns the one operation named by an event, and the name.
@@ -62,7 +81,7 @@ func (h *Handler) find(ctx context.Context, e *event, p *profile.EventProof) (re
 	}
 	for _, r := range references {
 		if text := e.text(r.Event); text != "" {
-			rec, err = h.byReference(ctx, p, r.Request, text)
+			rec, err = h.byReference(ctx, e, p, r.Request, text)
 			return rec, r.Request, err
 		}
 	}
@@ -110,9 +129,10 @@ func (h *Handler) ours(rec *persist.Record) bool {
 }
 
 // byReference returns the one operation with a reference, frozen at Begin. It reads all records: one that may have the reference, too, lets it
-// prove nothing.
-func (h *Handler) byReference(ctx context.Context, p *profile.EventProof, pointer, text string) (found persist.Record, err error) {
-	n, unclear := 0, false
+// prove nothing. Of operations that replace each other it is the last one that the event may be about.
+func (h *Handler) byReference(ctx context.Context, e *event, p *profile.EventProof, pointer, text string) (found persist.Record, err error) {
+	var all []persist.Record
+	unclear := false
 	for rec, err := range h.Client.All(ctx) {
 		switch {
 		case err != nil && (persist.OfOneRecord(err) || errors.Is(err, persist.ErrSealed)):
@@ -129,20 +149,24 @@ func (h *Handler) byReference(ctx context.Context, p *profile.EventProof, pointe
 			continue
 		}
 		switch kept := keeps(&rec, pointer, text); {
+		case kept == keptHere && len(all) == referredMax:
+			unclear = true
 		case kept == keptHere:
-			found = rec
-			n++
+			all = append(all, rec)
 		case kept == inBody, kept == cannotTell && h.covers(p, &rec):
 			unclear = true
 		}
 	}
-	switch {
-	case n > 1 || n == 1 && unclear:
-		return found, errSeveral
-	case n == 0:
+	created, _ := e.created(h.Profile.Webhook)
+	switch at, names := operation.Named(referred(all, created), unclear); names {
+	case operation.NamesOne:
+		return all[at], nil
+	case operation.NamesNone:
 		return found, errNoRecord
+	case operation.NamesUnsent:
+		return found, errUnsent
 	}
-	return found, nil
+	return found, errSeveral
 }
 
 // keeping is the relation of a record to a reference.
@@ -169,7 +193,7 @@ func keeps(rec *persist.Record, pointer, text string) keeping {
 		}
 	}
 	switch value, err := request.FieldsOf(rec.Header, rec.Body).Text(pointer); {
-	case rec.Body == nil && rec.Swept:
+	case rec.Body == nil && rec.RequestGone():
 		return cannotTell
 	case err == nil && value == text:
 		return inBody
@@ -253,6 +277,9 @@ func (h *Handler) accountAgrees(e *event, rec *persist.Record) bool {
 			return account == ""
 		}
 		return rec.Scopes[at].Value == account
+	}
+	if rec.RequestDropped && rec.FinalEffect() == persist.EffectHappened {
+		return false // nobody can say, and an event changes nothing of it
 	}
 	own, err := request.FieldsOf(rec.Header, rec.Body).Text(w.AccountField)
 	return err != nil || account == "" || own == account

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
@@ -140,6 +142,20 @@ func (e *event) kind(w *profile.Webhook) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ".")
+}
+
+// created returns the time of the event; zero if events of this API have none. ok is false if it cannot be read. Where only fields are signed, it may
+// be unsigned: it can only let an event prove nothing.
+func (e *event) created(w *profile.Webhook) (at time.Time, ok bool) {
+	if w.Created == "" {
+		return time.Time{}, true
+	}
+	text, _ := jsonpointer.Text(e.own, w.Created)
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Unix(seconds, 0), true
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	return at, err == nil && !at.IsZero()
 }
 
 func contains(list []string, text string) bool {

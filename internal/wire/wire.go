@@ -114,6 +114,8 @@ type Answer struct {
 	TextWhole bool
 	// Framed: a length or a framing marked the end of the body, and not the end of the connection alone.
 	Framed bool
+	// Dropped are the names of the members missing in a recorded answer.
+	Dropped []string
 	// Rest is the rest after Body if Body is not whole. The holder of the answer must Close or Drain it.
 	Rest *Body
 }

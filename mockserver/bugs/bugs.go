@@ -1,10 +1,10 @@
-// Package bugs is the catalogue of broken servers: each entry is one way in
-// which real servers get idempotency keys wrong. A mock whose Config.Bug names
-// an entry has exactly this one bug, and is correct otherwise:
+// Package bugs is the catalogue of broken servers: each entry is one mistake of
+// real servers with idempotency keys. A mock with an entry's name as its
+// Config.Bug has exactly this one bug, and is correct otherwise:
 //
 //	server := mockserver.New(mockserver.Config{Bug: "keys-ignored"})
 //
-// The catalogue exists so that a suite for servers can show what it catches.
+// With the catalogue a suite for servers can show that it catches the mistakes.
 package bugs
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// Short names for what every entry speaks of.
+// Short names for the types of the entries. An entry changes a correct server by
+// functions in a mutation: see keylayer.Mutation for their contracts.
 type (
 	layer    = keylayer.Layer
 	exchange = keylayer.Exchange
@@ -29,25 +30,25 @@ type (
 
 // Bug is one entry of the catalogue.
 type Bug struct {
-	// Name is what Config.Bug takes.
+	// Name is the value for Config.Bug.
 	Name string
-	// Description says in one sentence what the server does.
+	// Description is the server's behaviour in one sentence.
 	Description string
-	// Impact says in one sentence what a customer sees.
+	// Impact is the consequence for a customer in one sentence.
 	Impact string
 	// Hidden: every answer looks right; only a count of the effects shows the
 	// bug. False: the answers alone show it.
 	Hidden bool
-	// Cases are the ids of the conformance suite's cases that exist to catch
-	// it. Which others it fails besides is the suite's business. Empty: what
-	// the server does is a choice, or only observed.
+	// Cases are the ids of the conformance suite's cases that are made to catch
+	// it; it may fail others, too. Empty: the behaviour is allowed, or only
+	// observed.
 	Cases []string
 
 	change mutation
 }
 
-// All lists the broken servers, in the order of the suite's groups. The caller
-// owns the list.
+// All returns the bugs in the order of the suite's groups, with new mutations in
+// each call. The caller owns the list.
 func All() []Bug {
 	return slices.Concat(
 		keyBugs(), protectionBugs(), scopeBugs(), fingerprintBugs(), inFlightBugs(), effectBugs(), outcomeBugs(), replayBugs(),
@@ -55,7 +56,8 @@ func All() []Bug {
 	)
 }
 
-// Find is the bug of that name. The error names all that are known.
+// Find returns the bug of that name; "" is an error like any unknown name, with the zero Bug. The error lists the
+// known names.
 func Find(name string) (Bug, error) {
 	all := All()
 	if at := slices.IndexFunc(all, func(b Bug) bool { return b.Name == name }); at >= 0 {
@@ -68,6 +70,6 @@ func Find(name string) (Bug, error) {
 	return Bug{}, fmt.Errorf("mockserver: unknown bug %q; known are %s", name, strings.Join(known, ", "))
 }
 
-// Mutation is what the bug changes in a correct server. It is for package
-// mockserver; the zero Bug changes nothing.
+// Mutation returns the bug's change to a correct server. It is for package mockserver; that of the zero Bug changes
+// nothing.
 func (b Bug) Mutation() keylayer.Mutation { return b.change }

@@ -8,21 +8,21 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// queuedDelay is how long after a repeat its queued effect comes.
+// queuedDelay is the time from a repeat to its queued effect.
 const queuedDelay = 300 * time.Millisecond
 
-// effectBugs have an effect of which their answers say nothing.
+// effectBugs returns the bugs with effects unknown to the answers.
 func effectBugs() []Bug { return slices.Concat(besideBugs(), beforeFailureBugs()) }
 
-// besideBugs execute what they refuse, or what they replay.
+// besideBugs returns the bugs that execute a request and still refuse or replay it.
 func besideBugs() []Bug {
 	return []Bug{
 		{
 			Name: "mismatch-executed-then-refused", Description: "Another request under a known key is executed, and then refused.",
 			Impact: "The customer is told that nothing happened, and is charged both amounts.", Hidden: true,
 			Cases: []string{"conflict/not-executed"},
-			change: mutation{Claimed: func(_ *layer, x *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Mismatch {
+			change: mutation{Claimed: func(_ *layer, x *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Mismatch {
 					x.Execute()
 				}
 				return nil
@@ -31,8 +31,8 @@ func besideBugs() []Bug {
 			Name: "duplicate-executed-then-refused", Description: "A duplicate that arrives while the first is handled is executed, and answered 409.",
 			Impact: "Two clicks at the same moment charge the customer twice, and both answers look right.", Hidden: true,
 			Cases: []string{"inflight/once"},
-			change: mutation{Claimed: func(_ *layer, x *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Running {
+			change: mutation{Claimed: func(_ *layer, x *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Running {
 					x.Execute()
 				}
 				return nil
@@ -51,8 +51,8 @@ func besideBugs() []Bug {
 			Name: "replay-queues-again", Description: "A repeat gets the stored answer, and its work is queued again.",
 			Impact: "A moment after every retry the customer is charged again.", Hidden: true,
 			Cases: []string{"replay/effects-once"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Replayed {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Replayed {
 					go func() {
 						if keylayer.Pause(queuedDelay, l.Done, nil) {
 							quietly(x)
@@ -65,7 +65,7 @@ func besideBugs() []Bug {
 	}
 }
 
-// beforeFailureBugs have the effect, and then report a failure.
+// beforeFailureBugs returns the bugs that have the effect, and then report a failure.
 func beforeFailureBugs() []Bug {
 	return []Bug{
 		{
@@ -74,8 +74,8 @@ func beforeFailureBugs() []Bug {
 			Cases: []string{"outcome/5xx-resolves"},
 			change: mutation{Settle: func(_ *layer, x *exchange, _ *entry, a *answer) bool {
 				if a.Status >= 500 && !x.Crashed {
-					without := withoutFaults(x)
-					defer without()
+					restore := withoutFaults(x)
+					defer restore()
 					x.Execute()
 				}
 				return false
@@ -107,8 +107,8 @@ func beforeFailureBugs() []Bug {
 	}
 }
 
-// withoutFaults takes what makes the mock's service fail or dawdle out of the
-// request, until restore is called.
+// withoutFaults replaces x.Request by a copy without the query parameters for failures and waits. The caller must
+// call restore, in the same goroutine.
 func withoutFaults(x *exchange) (restore func()) {
 	original := x.Request
 	x.Request = original.Clone(original.Context())
@@ -120,8 +120,8 @@ func withoutFaults(x *exchange) (restore func()) {
 	return func() { x.Request = original }
 }
 
-// quietly executes a request whose client has its answer already. A handler that
-// aborts the connection aborts nothing here.
+// quietly executes a request of a client that has its answer already. A handler that aborts the connection has no
+// other effect; any other panic is passed on.
 func quietly(x *exchange) {
 	defer func() {
 		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {

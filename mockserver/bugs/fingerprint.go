@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// comparedBytesMax is how much of a body body-prefix-only compares.
+// comparedBytesMax is the length of the part of a body that body-prefix-only compares.
 const comparedBytesMax = 1 << 10
 
-// fingerprintBugs compare too little of a request, or too much.
+// fingerprintBugs returns the bugs of comparing too little of a request, or too much.
 func fingerprintBugs() []Bug { return slices.Concat(bytesBugs(), depthBugs(), detailBugs()) }
 
-// bytesBugs compare something else than the bytes.
+// bytesBugs returns the bugs of comparing less, or more, than the bytes.
 func bytesBugs() []Bug {
 	return []Bug{
 		{
@@ -54,7 +54,7 @@ func bytesBugs() []Bug {
 	}
 }
 
-// depthBugs do not look into a JSON body as deep as they should.
+// depthBugs returns the bugs of comparing a JSON body not deep enough.
 func depthBugs() []Bug {
 	return []Bug{
 		{
@@ -95,7 +95,7 @@ func depthBugs() []Bug {
 	}
 }
 
-// detailBugs take different values for the same.
+// detailBugs returns the bugs of taking different values for equal.
 func detailBugs() []Bug {
 	return []Bug{
 		{
@@ -123,7 +123,7 @@ func detailBugs() []Bug {
 	}
 }
 
-// comparedAs compares what is made of a body.
+// comparedAs returns a mutation: change(body) is compared in place of the body.
 func comparedAs(change func(body string) string) mutation {
 	return mutation{Print: func(_ *http.Request, parts []string) []string {
 		last := len(parts) - 1
@@ -132,8 +132,8 @@ func comparedAs(change func(body string) string) mutation {
 	}}
 }
 
-// comparedAsJSON compares a JSON body after change has made something of each
-// value, the outer ones first.
+// comparedAsJSON returns a mutation: a JSON body is compared after changed; see there. Any other body is compared as
+// it is.
 func comparedAsJSON(change func(depth int, value any) any) mutation {
 	return comparedAs(func(body string) string {
 		var value any
@@ -150,8 +150,8 @@ func comparedAsJSON(change func(depth int, value any) any) mutation {
 	})
 }
 
-// changed returns a JSON value with each node replaced by what change gives for
-// it, from the outside in.
+// changed returns a JSON value with each node replaced by change(depth, node), outer nodes first; the depth of the
+// whole value is 0. It changes value in place.
 func changed(depth int, value any, change func(int, any) any) any {
 	value = change(depth, value)
 	switch node := value.(type) {

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// raceDelay is the gap between looking and claiming of the racing store.
+	// raceDelay is the time between look and claim in racingBegin.
 	raceDelay = 2 * time.Millisecond
-	// lockDelay is how long the lock of lock-outlived lasts.
+	// lockDelay is the life of a lock in lock-outlived.
 	lockDelay = 100 * time.Millisecond
-	// lookDelay is how often a waiter looks whether the first is done.
+	// lookDelay is the time between two looks of a duplicate that waits.
 	lookDelay = 5 * time.Millisecond
 )
 
-// inFlightBugs go wrong while the first request is being handled.
+// inFlightBugs returns the bugs of the time while the first request is being handled.
 func inFlightBugs() []Bug {
 	return slices.Concat(exclusionBugs(), duplicateBugs(), hintBugs(), waitingBugs(), hangUpBugs())
 }
 
-// exclusionBugs let two requests in, or never one again.
+// exclusionBugs returns the bugs of letting two requests in, or none ever again.
 func exclusionBugs() []Bug {
 	return []Bug{
 		{
 			Name: "no-exclusion", Description: "A duplicate that arrives while the first is handled is executed too.",
 			Impact: "Two clicks at the same moment charge the customer twice.",
 			Cases:  []string{"inflight/once"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Running {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Running {
 					return x.Execute()
 				}
 				return nil
@@ -61,22 +61,22 @@ func exclusionBugs() []Bug {
 	}
 }
 
-// duplicateBugs answer the one that comes second badly.
+// duplicateBugs returns the bugs in the answer to a duplicate.
 func duplicateBugs() []Bug {
 	return []Bug{
 		{
 			Name: "in-flight-500", Description: "A duplicate that arrives while the first is handled is answered 500.",
 			Impact: "A customer who clicked twice is told that the payment failed, while it succeeds.",
 			Cases:  []string{"inflight/status-or-wait"},
-			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
-				return failure(l, said == keylayer.Running)
+			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, result claim) *answer {
+				return failure(l, result == keylayer.Running)
 			}},
 		}, {
 			Name: "in-flight-200", Description: "A duplicate that arrives while the first is handled is told 200, before anything has happened.",
 			Impact: "A customer is told that the payment is done, and then it fails.",
 			Cases:  []string{"inflight/status-or-wait"},
-			change: mutation{Claimed: func(_ *layer, _ *exchange, _ *entry, said claim) *answer {
-				if said != keylayer.Running {
+			change: mutation{Claimed: func(_ *layer, _ *exchange, _ *entry, result claim) *answer {
+				if result != keylayer.Running {
 					return nil
 				}
 				return keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, map[string]string{"status": "ok"})
@@ -85,8 +85,8 @@ func duplicateBugs() []Bug {
 			Name: "in-flight-mismatch", Description: "A duplicate that arrives while the first is handled is told that its key belongs to another request.",
 			Impact: "A customer who clicked twice is told that the payment is refused, while it succeeds.",
 			Cases:  []string{"inflight/status-or-wait"},
-			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
-				if said == keylayer.Running {
+			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, result claim) *answer {
+				if result == keylayer.Running {
 					return l.MismatchAnswer(e)
 				}
 				return nil
@@ -95,8 +95,8 @@ func duplicateBugs() []Bug {
 			Name: "in-flight-hangs", Description: "A duplicate that arrives while the first is handled is never answered.",
 			Impact: "A customer who clicked twice waits until the browser gives up.",
 			Cases:  []string{"inflight/status-or-wait"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said != keylayer.Running {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result != keylayer.Running {
 					return nil
 				}
 				select {
@@ -109,15 +109,15 @@ func duplicateBugs() []Bug {
 	}
 }
 
-// hintBugs tell the one that comes second badly how long to wait.
+// hintBugs returns the bugs in the wait that a duplicate is given.
 func hintBugs() []Bug {
 	return []Bug{
 		{
 			Name: "retry-after-absurd", Description: "The conflict answer asks to wait an hour.",
 			Impact: "The client reports a payment an hour late that was done in a second.",
 			Cases:  []string{"inflight/retry-after-sane"},
-			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
-				if said == keylayer.Running {
+			change: mutation{Shape: func(_ *layer, _ *exchange, result claim, a *answer) {
+				if result == keylayer.Running {
 					a.Header.Set("Retry-After", "3600")
 				}
 			}},
@@ -125,8 +125,8 @@ func hintBugs() []Bug {
 			Name: "retry-after-garbage", Description: "The conflict answer says Retry-After: -1.",
 			Impact: "Clients that read it crash or hammer, the others guess.",
 			Cases:  []string{"inflight/retry-after-present"},
-			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
-				if said == keylayer.Running {
+			change: mutation{Shape: func(_ *layer, _ *exchange, result claim, a *answer) {
+				if result == keylayer.Running {
 					a.Header.Set("Retry-After", "-1")
 				}
 			}},
@@ -134,8 +134,8 @@ func hintBugs() []Bug {
 			Name: "retry-after-missing", Description: "The conflict answer does not say how long to wait.",
 			Impact: "Clients guess how long to wait, and hammer or dawdle.",
 			Cases:  []string{"inflight/retry-after-present"},
-			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
-				if said == keylayer.Running {
+			change: mutation{Shape: func(_ *layer, _ *exchange, result claim, a *answer) {
+				if result == keylayer.Running {
 					a.Header.Del("Retry-After")
 				}
 			}},
@@ -143,15 +143,15 @@ func hintBugs() []Bug {
 	}
 }
 
-// waitingBugs let a duplicate wait for the first, and then do the wrong thing.
+// waitingBugs returns the bugs of letting a duplicate wait for the first request.
 func waitingBugs() []Bug {
 	return []Bug{
 		{
 			Name: "waits-then-executes", Description: "A duplicate waits for the first, and is then executed: one at a time, and all of them.",
 			Impact: "Two clicks at the same moment charge the customer twice, one after the other.",
 			Cases:  []string{"inflight/once"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said != keylayer.Running {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result != keylayer.Running {
 					return nil
 				}
 				first(l, x)
@@ -161,8 +161,8 @@ func waitingBugs() []Bug {
 			Name: "waiter-empty", Description: "A duplicate waits for the first, and is told 200 without a word of it.",
 			Impact: "Whose second click is answered has no payment id, and takes a refusal for a success.",
 			Cases:  []string{"inflight/refusal-not-confirmed"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said != keylayer.Running {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result != keylayer.Running {
 					return nil
 				}
 				first(l, x)
@@ -172,8 +172,8 @@ func waitingBugs() []Bug {
 			Name: "follower-frees-key", Description: "A duplicate waits for the first; if its client leaves, the key is free, though the first goes on.",
 			Impact: "Who clicks a third time, after the second gave no answer, is charged again.",
 			Cases:  []string{"inflight/follower-leaves"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said != keylayer.Running {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result != keylayer.Running {
 					return nil
 				}
 				if stored := first(l, x); stored != nil {
@@ -186,8 +186,8 @@ func waitingBugs() []Bug {
 			Name: "lock-outlived", Description: "The lock of a request lasts 100 ms: what takes longer is executed again by a duplicate.",
 			Impact: "On a slow day, when customers click twice, they are charged twice.",
 			Cases:  []string{"inflight/once"},
-			change: mutation{Claimed: func(_ *layer, x *exchange, e *entry, said claim) *answer {
-				if said == keylayer.Running && time.Since(e.First) > lockDelay {
+			change: mutation{Claimed: func(_ *layer, x *exchange, e *entry, result claim) *answer {
+				if result == keylayer.Running && time.Since(e.First) > lockDelay {
 					return x.Execute()
 				}
 				return nil
@@ -196,8 +196,8 @@ func waitingBugs() []Bug {
 	}
 }
 
-// first waits until the first request with the key is answered, and gives its
-// answer; nil: the client left before, or there is none.
+// first waits until the first request with the key of x is answered, and returns its answer; nil: the client left,
+// the server ended, or the key was released.
 func first(l *layer, x *exchange) *answer {
 	for {
 		existing, known := l.Store.Peek(l.Scope(x))
@@ -210,7 +210,7 @@ func first(l *layer, x *exchange) *answer {
 	}
 }
 
-// hangUpBugs go wrong when the client or its connection is gone.
+// hangUpBugs returns the bugs after the loss of the client or its connection.
 func hangUpBugs() []Bug {
 	return []Bug{
 		{
@@ -242,8 +242,8 @@ func hangUpBugs() []Bug {
 			Cases:  []string{"net/truncated-does-not-claim"},
 			change: mutation{Broken: func(l *layer, x *exchange) {
 				if x.Key = keylayer.ReadKey(l.Profile, x.Request, nil); x.Key.Present && x.Key.Err == nil {
-					e, said := l.Store.Begin(l.Scope(x), l.Fingerprint(x.Request, nil), time.Now())
-					if said == keylayer.Fresh {
+					e, result := l.Store.Begin(l.Scope(x), l.Fingerprint(x.Request, nil), time.Now())
+					if result == keylayer.Fresh {
 						l.Store.Finish(e, keylayer.Problem(l.Profile, http.StatusBadRequest, "the body did not arrive whole", ""))
 					}
 				}
@@ -252,27 +252,28 @@ func hangUpBugs() []Bug {
 	}
 }
 
-// racingBegin looks, waits a moment, and claims whatever it saw.
+// racingBegin is a Mutation.Begin. It looks the key up, waits raceDelay, and then takes it for fresh, even if another
+// request has claimed it meanwhile; the entry is then not in the store.
 func racingBegin(l *layer, id, print digest) (*entry, claim) {
 	if _, known := l.Store.Peek(id); known {
 		return l.Store.Begin(id, print, time.Now())
 	}
 	keylayer.Pause(raceDelay, l.Done, nil)
-	if e, said := l.Store.Begin(id, print, time.Now()); said == keylayer.Fresh {
+	if e, result := l.Store.Begin(id, print, time.Now()); result == keylayer.Fresh {
 		return e, keylayer.Fresh
 	}
 	return &entry{ID: id, Fingerprint: print, First: time.Now()}, keylayer.Fresh
 }
 
-// noteDuplicate remembers in the existing entry that a duplicate came.
-func noteDuplicate(l *layer, x *exchange, _ *entry, said claim) *answer {
-	if said == keylayer.Running {
+// noteDuplicate is a Mutation.Claimed that notes a duplicate in the existing entry.
+func noteDuplicate(l *layer, x *exchange, _ *entry, result claim) *answer {
+	if result == keylayer.Running {
 		l.Store.Note(l.Scope(x), l.InProgressAnswer())
 	}
 	return nil
 }
 
-// holdAnswer keeps the entry open until the answer has been handed out.
+// holdAnswer is a Mutation.Settle. If the answer is one to be stored, it leaves the entry open for storeIfWritten.
 func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	if !keylayer.Keeps(l.Profile, a) {
 		return false
@@ -281,8 +282,8 @@ func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	return true
 }
 
-// storeIfWritten stores what holdAnswer held back if the answer was delivered,
-// else it releases the key.
+// storeIfWritten is a Mutation.Late. It stores the answer of holdAnswer if it was delivered, and else releases the
+// key.
 func storeIfWritten(l *layer, x *exchange) {
 	switch {
 	case x.Held == nil:

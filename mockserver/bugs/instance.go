@@ -9,13 +9,13 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// replicaLag is how long replica-lag does not see what was just written.
+// replicaLag is the time for which replica-lag does not see a new key.
 const replicaLag = time.Second
 
-// inTurn parts the requests with one key in two, by turns. It is by key, and not by
-// all requests, so that what else is going on does not decide which one meets which.
+// inTurn returns a Mutation.Scope: the requests with one key go to two instances by turns. It counts per key, so
+// other requests make no difference. It is safe for concurrent use.
 func inTurn() func(*exchange, []string) []string {
-	type turns struct{ latest, n uint64 }
+	type turns struct{ latest, n uint64 } // the latest Exchange.Number, and the requests so far
 	var mu sync.Mutex
 	known := map[string]turns{}
 	return func(x *exchange, parts []string) []string {
@@ -23,7 +23,7 @@ func inTurn() func(*exchange, []string) []string {
 		defer mu.Unlock()
 		key := strings.Join(parts, "\x00")
 		at := known[key]
-		if at.latest != x.Number { // a request is asked for its scope more than once
+		if at.latest != x.Number { // Scope is called more than once for a request
 			at = turns{latest: x.Number, n: at.n + 1}
 			known[key] = at
 		}
@@ -31,7 +31,7 @@ func inTurn() func(*exchange, []string) []string {
 	}
 }
 
-// instanceBugs go wrong when there are two servers, or one after the other.
+// instanceBugs returns the bugs of two instances, at once or one after the other.
 func instanceBugs() []Bug {
 	return []Bug{
 		{

@@ -8,12 +8,12 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// keyBugs read the key wrongly.
+// keyBugs returns the bugs of reading the key.
 func keyBugs() []Bug {
 	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), passedOverBugs(), quotingBugs(), boundBugs())
 }
 
-// unreadBugs do not see the key, or see one where there is none.
+// unreadBugs returns the bugs of missing the key, or of seeing one in a request without one.
 func unreadBugs() []Bug {
 	return []Bug{
 		{
@@ -60,7 +60,7 @@ func unreadBugs() []Bug {
 	}
 }
 
-// collidingBugs make one key of two.
+// collidingBugs returns the bugs of taking two keys for one.
 func collidingBugs() []Bug {
 	return []Bug{
 		{
@@ -87,7 +87,7 @@ func collidingBugs() []Bug {
 	}
 }
 
-// quotingBugs stumble over the draft's quoted spelling.
+// quotingBugs returns the bugs with the draft's quoted spelling.
 func quotingBugs() []Bug {
 	return []Bug{
 		{
@@ -121,7 +121,7 @@ func quotingBugs() []Bug {
 	}
 }
 
-// boundBugs take what is no key.
+// boundBugs returns the bugs with invalid keys.
 func boundBugs() []Bug {
 	return []Bug{
 		{
@@ -155,7 +155,7 @@ func boundBugs() []Bug {
 	}
 }
 
-// rawKey is the first key header, as it was sent.
+// rawKey returns the first key header as sent, without outer spaces; "" if there is none.
 func rawKey(l *layer, x *exchange) string {
 	return strings.TrimSpace(x.Request.Header.Get(l.Profile.Carrier.Name))
 }
@@ -163,7 +163,7 @@ func rawKey(l *layer, x *exchange) string {
 // bare reads a key that is raw or quoted: the empty encoding accepts both.
 func bare(text string) (string, error) { return keylayer.ParseKey(text, "") }
 
-// remade turns every valid key into another.
+// remade returns a mutation: change(key) replaces each valid key. Without a key, key is "".
 func remade(change func(string) string) mutation {
 	return mutation{Read: func(l *layer, x *exchange) reading {
 		k := x.Key
@@ -184,7 +184,7 @@ func lettersAndDigits(key string) string {
 	}, key)
 }
 
-// strangersToo drops the principal from keys that begin so.
+// strangersToo returns a Mutation.Scope: all callers share the keys with this prefix.
 func strangersToo(prefix string) func(*exchange, []string) []string {
 	return func(x *exchange, parts []string) []string {
 		if strings.HasPrefix(x.Key.Key, prefix) {
@@ -194,9 +194,9 @@ func strangersToo(prefix string) func(*exchange, []string) []string {
 	}
 }
 
-// failure is a 500 if the condition holds.
-func failure(l *layer, holds bool) *answer {
-	if !holds {
+// failure returns a 500 if the condition holds, else nil.
+func failure(l *layer, condition bool) *answer {
+	if !condition {
 		return nil
 	}
 	return keylayer.Problem(l.Profile, http.StatusInternalServerError, "the server failed", "")

@@ -8,10 +8,10 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// shortKeyBytes is the length below which short-key-ignored sees no key.
+// shortKeyBytes is the length below which short-key-ignored ignores keys.
 const shortKeyBytes = 8
 
-// respellingBugs read another key than the one that was sent.
+// respellingBugs returns the bugs of reading another key than was sent.
 func respellingBugs() []Bug {
 	return []Bug{
 		{
@@ -74,7 +74,7 @@ func respellingBugs() []Bug {
 	}
 }
 
-// passedOverBugs take a key that they do not like for none.
+// passedOverBugs returns the bugs of ignoring some valid keys.
 func passedOverBugs() []Bug {
 	return []Bug{
 		{

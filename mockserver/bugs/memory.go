@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// smallStore is how many keys the store that is too small remembers.
+	// smallStore is the number of keys in the store of store-too-small.
 	smallStore = 32
-	// storedBytesMax is the longest answer that large-answer-not-stored keeps.
+	// storedBytesMax is the length of the longest body in the store of large-answer-not-stored.
 	storedBytesMax = 4 << 10
-	// storedDelay is how long after its answer a key of stored-late is known.
+	// storedDelay is the time from an answer to its storage in stored-late.
 	storedDelay = time.Second
 )
 
-// memoryBugs forget too early, or too late.
+// memoryBugs returns the bugs of forgetting keys too early, or too late.
 func memoryBugs() []Bug { return slices.Concat(windowBugs(), forgettingBugs()) }
 
-// windowBugs mistake how long a key is known.
+// windowBugs returns the bugs of a wrong window.
 func windowBugs() []Bug {
 	return []Bug{
 		{
@@ -41,8 +41,8 @@ func windowBugs() []Bug {
 		}, {
 			Name: "window-slides", Description: "Each repeat lets the window begin anew.",
 			Impact: "A client that asks every day is answered with the first payment for ever.",
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Replayed {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Replayed {
 					l.Store.Renew(l.Scope(x), time.Now())
 				}
 				return nil
@@ -52,8 +52,8 @@ func windowBugs() []Bug {
 			Impact: "A monthly payment under the key of its month of the year fails in the second year.",
 			change: mutation{
 				Setup: func(l *layer) { l.Store.Window = math.MaxInt64 },
-				Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
-					if said != keylayer.Replayed || time.Since(e.First) < l.Window {
+				Claimed: func(l *layer, _ *exchange, e *entry, result claim) *answer {
+					if result != keylayer.Replayed || time.Since(e.First) < l.Window {
 						return nil
 					}
 					return keylayer.Problem(l.Profile, 410, "the key has expired", "")
@@ -63,15 +63,15 @@ func windowBugs() []Bug {
 	}
 }
 
-// forgettingBugs lose an answer that they should have.
+// forgettingBugs returns the bugs of losing an answer within the window.
 func forgettingBugs() []Bug {
 	return []Bug{
 		{
 			Name: "replayed-once", Description: "The stored answer is taken out of the store when it is given: the third request is executed.",
 			Impact: "A retry whose answer is lost as well charges the customer again.",
 			Cases:  []string{"replay/effects-once"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Replayed {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Replayed {
 					l.Store.Forget(l.Scope(x))
 				}
 				return nil
@@ -107,7 +107,7 @@ func forgettingBugs() []Bug {
 				l.Store.Release(e)
 				go func() {
 					if keylayer.Pause(storedDelay, l.Done, nil) {
-						if kept, said := l.Store.Begin(e.ID, e.Fingerprint, time.Now()); said == keylayer.Fresh {
+						if kept, result := l.Store.Begin(e.ID, e.Fingerprint, time.Now()); result == keylayer.Fresh {
 							l.Store.Finish(kept, a)
 						}
 					}

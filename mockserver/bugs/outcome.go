@@ -6,7 +6,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// outcomeBugs go wrong when the first request has failed.
+// outcomeBugs returns the bugs after a failure of the first request.
 func outcomeBugs() []Bug {
 	return []Bug{
 		{
@@ -66,8 +66,8 @@ func outcomeBugs() []Bug {
 			Name: "error-replayed-as-200", Description: "A stored refusal is given again with status 200.",
 			Impact: "A declined payment is reported as made once its answer was lost: the goods are shipped.",
 			Cases:  []string{"outcome/4xx"},
-			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
-				if said == keylayer.Replayed && a.Status >= 400 {
+			change: mutation{Shape: func(_ *layer, _ *exchange, result claim, a *answer) {
+				if result == keylayer.Replayed && a.Status >= 400 {
 					a.Status = http.StatusOK
 				}
 			}},
@@ -75,14 +75,14 @@ func outcomeBugs() []Bug {
 	}
 }
 
-// leaks leaves the key claimed for ever after such an outcome.
+// leaks returns a mutation: the key stays claimed for ever after an outcome selected by after.
 func leaks(after func(*exchange, *answer) bool) mutation {
 	return mutation{Settle: func(_ *layer, x *exchange, _ *entry, a *answer) bool {
 		return after(x, a)
 	}}
 }
 
-// pins stores such an answer.
+// pins returns a mutation: the answers selected by which are stored.
 func pins(which func(*answer) bool) mutation {
 	return mutation{Settle: func(l *layer, _ *exchange, e *entry, a *answer) bool {
 		if which(a) {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// protectedBytesMax is the longest body that large-body-unprotected protects.
+// protectedBytesMax is the length of the longest body with protection in large-body-unprotected.
 const protectedBytesMax = 64 << 10
 
-// protectionBugs honour keys on some requests, and silently not on others.
+// protectionBugs returns the bugs of silently ignoring keys on some requests.
 func protectionBugs() []Bug {
 	return []Bug{
 		{
@@ -58,7 +58,7 @@ func protectionBugs() []Bug {
 	}
 }
 
-// unprotected takes no notice of the keys of such requests.
+// unprotected returns a mutation: the keys of requests selected by which are ignored.
 func unprotected(which func(*exchange) bool) mutation {
 	return mutation{Read: func(_ *layer, x *exchange) reading {
 		if x.Key.Err == nil && which(x) {

@@ -8,18 +8,18 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// replayBugs give a repeat something else than the first answer.
+// replayBugs returns the bugs in the answer to a repeat.
 func replayBugs() []Bug { return slices.Concat(bodyBugs(), headBugs()) }
 
-// bodyBugs refuse a repeat, execute it, or change its status or body.
+// bodyBugs returns the bugs of refusing a repeat, executing it, or changing its status or body.
 func bodyBugs() []Bug {
 	return []Bug{
 		{
 			Name: "replay-rejected", Description: "Every identical repeat is refused as a conflict.",
 			Impact: "A client whose answer was lost never learns that the payment succeeded.",
 			Cases:  []string{"replay/answered"},
-			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
-				if said != keylayer.Replayed {
+			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, result claim) *answer {
+				if result != keylayer.Replayed {
 					return nil
 				}
 				return l.InProgressAnswer()
@@ -28,8 +28,8 @@ func bodyBugs() []Bug {
 			Name: "replay-executes", Description: "A repeat gets the stored answer, but is executed as well.",
 			Impact: "Every retry charges the customer again, behind an answer that looks right.", Hidden: true,
 			Cases: []string{"replay/effects-once"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Replayed {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Replayed {
 					x.Execute()
 				}
 				return nil
@@ -72,7 +72,7 @@ func bodyBugs() []Bug {
 	}
 }
 
-// headBugs change the headers of a repeat, or of the first answer.
+// headBugs returns the bugs in the headers of a repeat, or of the first answer.
 func headBugs() []Bug {
 	return []Bug{
 		{
@@ -98,8 +98,8 @@ func headBugs() []Bug {
 			Name: "first-marked", Description: "The first answer is marked as a replay.",
 			Impact: "A client that tells new from old by the mark ships nothing, for everything looks old.",
 			Cases:  []string{"replay/not-marked-when-first"},
-			change: mutation{Shape: func(l *layer, _ *exchange, said claim, a *answer) {
-				if p := l.Profile; said == keylayer.Fresh && len(p.Replay) > 0 {
+			change: mutation{Shape: func(l *layer, _ *exchange, result claim, a *answer) {
+				if p := l.Profile; result == keylayer.Fresh && len(p.Replay) > 0 {
 					a.Header = a.Header.Clone()
 					a.Header.Set(p.Replay[0].Header, keylayer.FirstOr(p.Replay[0].Has, "true"))
 				}
@@ -108,10 +108,11 @@ func headBugs() []Bug {
 	}
 }
 
-// onReplay changes an answer that was given from the store.
+// onReplay returns a mutation: change is called for each replay before it is written. a is a copy of the stored
+// answer; stored is not to be changed.
 func onReplay(change func(a, stored *answer)) mutation {
-	return mutation{Shape: func(_ *layer, x *exchange, said claim, a *answer) {
-		if said == keylayer.Replayed {
+	return mutation{Shape: func(_ *layer, x *exchange, result claim, a *answer) {
+		if result == keylayer.Replayed {
 			change(a, x.Entry.Answer)
 		}
 	}}

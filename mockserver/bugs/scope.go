@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// The places of the parts that a fingerprint is made of.
+// The indexes of the parts of a fingerprint (Mutation.Print).
 const (
 	printMethod = 0
 	printPath   = 1
@@ -18,12 +18,12 @@ const (
 	printType   = 3
 )
 
-// scopeBugs mistake what a key names, or whose it is.
+// scopeBugs returns the bugs about the request named by a key, or about its owner.
 func scopeBugs() []Bug {
 	return slices.Concat(mismatchBugs(), refusalBugs(), principalBugs(), targetBugs(), framingBugs())
 }
 
-// mismatchBugs take another request for the same one, or for a new one.
+// mismatchBugs returns the bugs of taking another request for the same one, or for a new one.
 func mismatchBugs() []Bug {
 	return []Bug{
 		{
@@ -37,8 +37,8 @@ func mismatchBugs() []Bug {
 			Name: "mismatch-executed", Description: "Another request under a known key is executed too.",
 			Impact: "A reused key pays both amounts.",
 			Cases:  []string{"conflict/not-executed"},
-			change: mutation{Claimed: func(l *layer, x *exchange, e *entry, said claim) *answer {
-				if said == keylayer.Mismatch && e.Answer != nil {
+			change: mutation{Claimed: func(l *layer, x *exchange, e *entry, result claim) *answer {
+				if result == keylayer.Mismatch && e.Answer != nil {
 					return x.Execute()
 				}
 				return nil
@@ -47,8 +47,8 @@ func mismatchBugs() []Bug {
 			Name: "mismatch-in-flight-executed", Description: "While the first request is handled, another one under its key is executed too.",
 			Impact: "Two requests under one key at the same time both charge the customer.",
 			Cases:  []string{"inflight/other-body"},
-			change: mutation{Claimed: func(l *layer, x *exchange, e *entry, said claim) *answer {
-				if said == keylayer.Mismatch && e.Answer == nil {
+			change: mutation{Claimed: func(l *layer, x *exchange, e *entry, result claim) *answer {
+				if result == keylayer.Mismatch && e.Answer == nil {
 					return x.Execute()
 				}
 				return nil
@@ -57,8 +57,8 @@ func mismatchBugs() []Bug {
 			Name: "mismatch-replaces", Description: "A refused mismatch takes the key over: the first answer is forgotten.",
 			Impact: "After a refused mistake the retry of the first payment charges the customer again.",
 			Cases:  []string{"conflict/original-survives"},
-			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Mismatch {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Mismatch {
 					l.Store.Expire(l.Scope(x))
 				}
 				return nil
@@ -67,22 +67,22 @@ func mismatchBugs() []Bug {
 	}
 }
 
-// refusalBugs refuse another request under a known key in a way that misleads.
+// refusalBugs returns the bugs of refusing another request under a known key in a misleading way.
 func refusalBugs() []Bug {
 	return []Bug{
 		{
 			Name: "mismatch-500", Description: "Another request under a known key is answered 500.",
 			Impact: "A client with a reused key tries again for ever instead of being told what is wrong.",
 			Cases:  []string{"conflict/rejected-status"},
-			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
-				return failure(l, said == keylayer.Mismatch)
+			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, result claim) *answer {
+				return failure(l, result == keylayer.Mismatch)
 			}},
 		}, {
 			Name: "mismatch-as-in-progress", Description: "Another request under a known key is told that the first is in progress, for ever.",
 			Impact: "A client with a reused key asks again until it gives up, and never learns why.",
 			Cases:  []string{"conflict/rejected-status"},
-			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Mismatch {
+			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Mismatch {
 					return l.InProgressAnswer()
 				}
 				return nil
@@ -91,8 +91,8 @@ func refusalBugs() []Bug {
 			Name: "mismatch-swallowed", Description: "Another request under a known key is told 200, and nothing is done.",
 			Impact: "The second order of a customer is confirmed and never made.",
 			Cases:  []string{"conflict/not-silent"},
-			change: mutation{Claimed: func(_ *layer, _ *exchange, _ *entry, said claim) *answer {
-				if said == keylayer.Mismatch {
+			change: mutation{Claimed: func(_ *layer, _ *exchange, _ *entry, result claim) *answer {
+				if result == keylayer.Mismatch {
 					return keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, map[string]string{"status": "ok"})
 				}
 				return nil
@@ -101,8 +101,8 @@ func refusalBugs() []Bug {
 			Name: "mismatch-bare", Description: "The refusal of a mismatch is neither problem+json nor has a link.",
 			Impact: "The client's developer is told no, and not why.",
 			Cases:  []string{"conflict/error-shape"},
-			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
-				if said == keylayer.Mismatch {
+			change: mutation{Shape: func(_ *layer, _ *exchange, result claim, a *answer) {
+				if result == keylayer.Mismatch {
 					a.Header = http.Header{"Content-Type": {"text/plain"}}
 					a.Body = []byte("no")
 				}
@@ -111,8 +111,8 @@ func refusalBugs() []Bug {
 			Name: "mismatch-leaks", Description: "The refusal of a mismatch shows the stored answer.",
 			Impact: "Whoever guesses a key reads what a stranger has bought.",
 			Cases:  []string{"conflict/no-leak"},
-			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
-				if said != keylayer.Mismatch || e.Answer == nil {
+			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, result claim) *answer {
+				if result != keylayer.Mismatch || e.Answer == nil {
 					return nil
 				}
 				return keylayer.Problem(l.Profile, http.StatusUnprocessableEntity, keylayer.TitleUsed, string(e.Answer.Body))
@@ -121,7 +121,7 @@ func refusalBugs() []Bug {
 	}
 }
 
-// targetBugs forget part of what a key belongs to, or add to it.
+// targetBugs returns the bugs of leaving a part of the target out of the fingerprint.
 func targetBugs() []Bug {
 	return []Bug{
 		{
@@ -140,7 +140,7 @@ func targetBugs() []Bug {
 	}
 }
 
-// principalBugs mistake who is asking.
+// principalBugs returns the bugs of mistaking the caller.
 func principalBugs() []Bug {
 	return []Bug{
 		{
@@ -176,8 +176,7 @@ func principalBugs() []Bug {
 	}
 }
 
-// framingBugs see another request where only its form differs, or keys where
-// they mean nothing.
+// framingBugs returns the bugs of taking another framing for another request, or of honouring keys on safe methods.
 func framingBugs() []Bug {
 	return []Bug{
 		{
@@ -198,7 +197,7 @@ func framingBugs() []Bug {
 			Cases:  []string{"scope/head-options"},
 			change: mutation{Safe: func(l *layer, x *exchange) *answer {
 				if x.Key = keylayer.ReadKey(l.Profile, x.Request, nil); x.Key.Present && x.Key.Err == nil {
-					if e, said := l.Store.Begin(l.Scope(x), l.Fingerprint(x.Request, nil), time.Now()); said == keylayer.Fresh {
+					if e, result := l.Store.Begin(l.Scope(x), l.Fingerprint(x.Request, nil), time.Now()); result == keylayer.Fresh {
 						l.Store.Finish(e, keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, nil))
 					}
 				}
@@ -220,7 +219,7 @@ func framingBugs() []Bug {
 	}
 }
 
-// without leaves one part out of the fingerprint.
+// without returns a mutation: the fingerprint lacks one part, one of the indexes above.
 func without(part int) mutation {
 	return mutation{Print: func(_ *http.Request, parts []string) []string {
 		parts[part] = ""
@@ -228,13 +227,14 @@ func without(part int) mutation {
 	}}
 }
 
-// bodySeen remembers bodies in the store beside the keys.
+// bodySeen is a Mutation.Intercept. It refuses a body seen under another key; it keeps the bodies in the store beside
+// the keys.
 func bodySeen(l *layer, x *exchange) *answer {
 	if !x.Key.Present || x.Key.Err != nil || len(x.Body) == 0 {
 		return nil
 	}
-	e, said := l.Store.Begin(keylayer.DigestOf("body", string(x.Body)), keylayer.DigestOf(x.Key.Key), time.Now())
-	switch said {
+	e, result := l.Store.Begin(keylayer.DigestOf("body", string(x.Body)), keylayer.DigestOf(x.Key.Key), time.Now())
+	switch result {
 	case keylayer.Fresh:
 		l.Store.Finish(e, &answer{})
 	case keylayer.Mismatch:

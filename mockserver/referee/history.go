@@ -6,61 +6,63 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
-// operationsMax and sendsMax bound what a referee remembers: operations, and
-// sends of one operation. What comes later is played, and not judged.
+// operationsMax and sendsMax bound the memory of a referee: operations, and sends
+// of one operation. Later ones meet their faults, but are not judged.
 const (
 	operationsMax = 10_000
 	sendsMax      = 1_000
 )
 
-// send is one request of the client and how it ended.
+// send is one request of the client and its reply. The referee's lock guards it;
+// snapshot copies it.
 type send struct {
 	*mockserver.Send
 	mockserver.Reply
-	done     bool               // it has ended: Reply is set
-	overlaps []*mockserver.Send // sends that came while this one was being handled
+	done     bool               // Reply is set
+	overlaps []*mockserver.Send // sends of the operation that arrived before this one ended, while its client waited
 }
 
 // operation is one operation of the client.
 type operation struct {
-	name     string
-	scenario string
-	sends    []*send
+	name     string  // Send.Operation; may be empty
+	scenario string  // the name of its scenario; empty: there are none
+	sends    []*send // in order of arrival; at least one, at most sendsMax
 }
 
-// history is everything that a referee has seen. The referee's lock guards it.
+// history holds the operations of one run. The referee's lock guards it.
 type history struct {
 	scenarios  []Scenario
-	operations []*operation
-	byID       map[string]*operation
-	bySend     map[*mockserver.Send]*send // those that have not ended
-	begun      time.Time
+	operations []*operation               // in order of appearance, at most operationsMax
+	byID       map[string]*operation      // by "operation NAME", or "key KEY" without a name
+	bySend     map[*mockserver.Send]*send // sends that have not ended
+	begun      time.Time                  // the start of the run
 }
 
+// newHistory returns an empty history, begun now. Without scenarios operations have none.
 func newHistory(scenarios []Scenario) *history {
 	return &history{
 		scenarios: scenarios, byID: map[string]*operation{}, bySend: map[*mockserver.Send]*send{}, begun: time.Now(),
 	}
 }
 
-// arrived files a send under its operation. Sends of the same operation that are
-// still being handled learn of it, whatever its key.
+// arrived adds a send to its operation, and to the overlaps of the operation's open sends, even with another key. A
+// send beyond the bounds is ignored.
 func (h *history) arrived(s *mockserver.Send) {
-	at := h.operation(s)
-	if at == nil || len(at.sends) == sendsMax {
+	op := h.operation(s)
+	if op == nil || len(op.sends) == sendsMax {
 		return
 	}
-	for _, other := range at.sends {
+	for _, other := range op.sends {
 		if !other.done && other.Waiting() {
 			other.overlaps = append(other.overlaps, s)
 		}
 	}
-	one := &send{Send: s}
-	at.sends = append(at.sends, one)
-	h.bySend[s] = one
+	added := &send{Send: s}
+	op.sends = append(op.sends, added)
+	h.bySend[s] = added
 }
 
-// operation finds the operation of a send, or begins it; nil: there are too many.
+// operation returns the operation of a send; an unknown one is added. nil: it would exceed operationsMax.
 func (h *history) operation(s *mockserver.Send) *operation {
 	id := "operation " + s.Operation
 	if s.Operation == "" {
@@ -78,7 +80,7 @@ func (h *history) operation(s *mockserver.Send) *operation {
 	return at
 }
 
-// ended notes how a send ended. One from before the run began is passed over.
+// ended notes the reply to a send. A send of an earlier run, or beyond the bounds, is ignored.
 func (h *history) ended(s *mockserver.Send, reply mockserver.Reply) {
 	if one := h.bySend[s]; one != nil {
 		one.Reply, one.done = reply, true
@@ -86,12 +88,11 @@ func (h *history) ended(s *mockserver.Send, reply mockserver.Reply) {
 	}
 }
 
-// state reports whether every operation has its answer, and whether a send is
-// being handled.
+// state returns settled: each operation's last send has a final answer, and busy: a send has not ended.
 func (h *history) state() (settled, busy bool) {
 	settled = true
-	for _, at := range h.operations {
-		last := at.sends[len(at.sends)-1]
+	for _, op := range h.operations {
+		last := op.sends[len(op.sends)-1]
 		if !last.done || !last.Whole || !last.Final(false) {
 			settled = false
 		}
@@ -99,8 +100,8 @@ func (h *history) state() (settled, busy bool) {
 	return settled, len(h.bySend) > 0
 }
 
-// snapshot copies the operations, so that they can be judged without the lock.
-// What is still being handled counts as not answered.
+// snapshot copies the operations and their sends, to be judged without the lock. An open send counts as not answered,
+// and as ended now.
 func (h *history) snapshot() []operation {
 	copies := make([]operation, len(h.operations))
 	for i, at := range h.operations {
@@ -116,8 +117,7 @@ func (h *history) snapshot() []operation {
 	return copies
 }
 
-// ignored counts the sends that did not wait for this one, though its client was
-// there.
+// ignored counts the later sends that came while this one was handled and its client still waited.
 func (s *send) ignored() int {
 	n := 0
 	for _, later := range s.overlaps {
@@ -128,15 +128,15 @@ func (s *send) ignored() int {
 	return n
 }
 
-// pair is an answer and the send that followed it in the same operation.
+// pair is a send with its answer, and the next send of the same operation.
 type pair struct {
 	before, after *send
 	op            *operation
-	nth           int // of the answer, from 0
+	nth           int // the index of before in the operation
 }
 
-// pairs lists what followed what; a send that did not wait for the answer before
-// it did not follow it.
+// pairs returns the pairs of successive sends in each operation, by operation. A send that arrived before the answer
+// before it ended forms no pair.
 func pairs(operations []operation) []pair {
 	var all []pair
 	for i := range operations {

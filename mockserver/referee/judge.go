@@ -9,19 +9,19 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
-// violation is one operation that broke a rule, and how.
+// violation is one breach of a rule.
 type violation struct {
 	op     *operation
-	detail string
+	detail string // the breach in words
 }
 
-// finding is what the history says about one rule.
+// finding is the judgement of one rule. The zero value means that it was kept.
 type finding struct {
 	violations []violation
-	skip       string // why the rule could not be judged; "" where it was
+	skip       string // why the rule could not be judged; "" if it was
 }
 
-// operations counts those that broke the rule; one may have broken it twice.
+// operations counts the operations with violations; one may have several.
 func (f finding) operations() int {
 	seen := map[*operation]bool{}
 	for _, v := range f.violations {
@@ -30,27 +30,27 @@ func (f finding) operations() int {
 	return len(seen)
 }
 
-// evidence is what is judged: the history of all operations, and what is needed
-// to read it.
+// evidence is a copy of the history and its context, as it is judged. It is not
+// changed.
 type evidence struct {
 	server     mockserver.ServerInfo
 	script     Script
 	operations []operation
 	pairs      []pair
-	effects    map[string]int // by operation
+	effects    map[string]int // by the operation's name
 }
 
-// judges says for each rule how the history is read.
+// judges returns the function that judges each rule, by the rule's id.
 func judges() map[string]func(*evidence) finding {
 	return map[string]func(*evidence) finding{
 		ruleKeyPresent: judgePresent,
 		ruleKeyValid:   judgeValid,
 		ruleOneKey:     judgeOneKey,
 		ruleKeptConflict: kept("a 409 or 422 was given", "no 409 or 422 was given",
-			func(v *send) bool { return v.Whole && (v.Status == 409 || v.Status == 422 || v.Mismatch) }),
+			func(s *send) bool { return s.Whole && (s.Status == 409 || s.Status == 422 || s.Mismatch) }),
 		ruleKeptError: kept("a 429 or 5xx was given", "no 429 or 5xx was given",
-			func(v *send) bool { return v.Whole && (v.Status == 429 || v.Status >= 500) }),
-		ruleKeptLost:      kept("an answer was lost", "no answer was lost", func(v *send) bool { return !v.Whole }),
+			func(s *send) bool { return s.Whole && (s.Status == 429 || s.Status >= 500) }),
+		ruleKeptLost:      kept("an answer was lost", "no answer was lost", func(s *send) bool { return !s.Whole }),
 		ruleKeyUnique:     judgeUnique,
 		ruleKeyEntropy:    judgeEntropy,
 		ruleSameBytes:     judgeBytes,
@@ -61,22 +61,21 @@ func judges() map[string]func(*evidence) finding {
 		ruleGrows:         judgeGrowth,
 		ruleJittered:      judgeJitter,
 		ruleMinimum:       judgeMinimum,
-		ruleFinal:         settledThenSent("one of its own", func(v *send) bool { return !v.Replay && !v.Mismatch && !v.Advised }),
-		ruleReplay:        settledThenSent("a replay", func(v *send) bool { return v.Replay && !v.Advised }),
-		ruleMismatch:      settledThenSent("that its key belongs to another request", func(v *send) bool { return v.Mismatch }),
-		ruleStoredError:   settledThenSent("a stored error", func(v *send) bool { return v.Advised }),
-		ruleLostAsked:     askedAgain("no operation's first answer was lost", func(v *send) bool { return v.Status == 0 || v.Cut }),
-		ruleProgressAsked: askedAgain("no operation's first answer was that it is in progress", func(v *send) bool { return v.Whole && v.InProgress }),
-		ruleErrorAsked: askedAgain("no operation's first answer was a 429, 500 or 503", func(v *send) bool {
-			return v.Whole && !v.Advised && !v.InProgress && slices.Contains([]int{429, 500, 503}, v.Status)
+		ruleFinal:         settledThenSent("one of its own", func(s *send) bool { return !s.Replay && !s.Mismatch && !s.Advised }),
+		ruleReplay:        settledThenSent("a replay", func(s *send) bool { return s.Replay && !s.Advised }),
+		ruleMismatch:      settledThenSent("that its key belongs to another request", func(s *send) bool { return s.Mismatch }),
+		ruleStoredError:   settledThenSent("a stored error", func(s *send) bool { return s.Advised }),
+		ruleLostAsked:     askedAgain("no operation's first answer was lost", func(s *send) bool { return s.Status == 0 || s.Cut }),
+		ruleProgressAsked: askedAgain("no operation's first answer was that it is in progress", func(s *send) bool { return s.Whole && s.InProgress }),
+		ruleErrorAsked: askedAgain("no operation's first answer was a 429, 500 or 503", func(s *send) bool {
+			return s.Whole && !s.Advised && !s.InProgress && slices.Contains([]int{429, 500, 503}, s.Status)
 		}),
 		ruleOneEffect: judgeEffects,
 	}
 }
 
-// each calls look for every operation. occasion is false if the operation could not
-// break the rule; detail says how it broke it, "" if it did not. The rule is
-// skipped, for the reason skip, if no operation gave occasion.
+// each judges a rule operation by operation. look returns occasion: the operation could have broken the rule, and
+// detail: how it broke it ("": it did not). If no operation gave occasion, the rule is skipped for the reason skip.
 func (e *evidence) each(skip string, look func(*operation) (occasion bool, detail string)) finding {
 	f := finding{skip: skip}
 	for i := range e.operations {
@@ -101,11 +100,12 @@ func judgeEffects(e *evidence) finding {
 	})
 }
 
-// unread is why a send that followed an answer is not held against a client.
+// unread is the reason for not counting a send that followed an answer.
 const unread = "but on another connection: nothing shows that the sender had read it"
 
-// settledThenSent judges whether anything follows the first final answer, where
-// it is of this kind. Only sends count whose sender is known to have read it.
+// settledThenSent returns the judge of a rule against sends after the first final answer, for final answers of one
+// kind: which selects them, kind names them in the report. A send counts only if its sender is known to have read the
+// answer.
 func settledThenSent(kind string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
 		f, judged := finding{skip: "no operation's first final answer was " + kind}, false
@@ -132,26 +132,25 @@ func settledThenSent(kind string, which func(*send) bool) func(*evidence) findin
 	}
 }
 
-// settled is the place of the first final answer that got through; -1: none did.
+// settled returns the index of the first final answer that was written whole; -1: there is none.
 func (o *operation) settled() int {
 	inDoubt := false
-	for i, v := range o.sends {
-		if v.Whole && (v.Final(inDoubt) || v.Mismatch) {
+	for i, s := range o.sends {
+		if s.Whole && (s.Final(inDoubt) || s.Mismatch) {
 			return i
 		}
-		inDoubt = inDoubt || !v.Whole
+		inDoubt = inDoubt || !s.Whole
 	}
 	return -1
 }
 
-// after counts the sends that followed an answer: those whose sender is known to
-// have read it, and the others.
+// after counts the sends that followed the answer to the n-th send: with a sender known to have read it, and without.
 func (o *operation) after(nth int) (read, other int) {
-	v := o.sends[nth]
+	s := o.sends[nth]
 	for _, later := range o.sends[nth+1:] {
 		switch {
-		case later.Begun.Before(v.Ended):
-		case later.HasRead(v.Send):
+		case later.Begun.Before(s.Ended):
+		case later.HasRead(s.Send):
 			read++
 		default:
 			other++
@@ -160,7 +159,7 @@ func (o *operation) after(nth int) (read, other int) {
 	return read, other
 }
 
-// times is a count in words.
+// times returns a count in words.
 func times(n int) string {
 	if n == 1 {
 		return "once"
@@ -168,8 +167,8 @@ func times(n int) string {
 	return strconv.Itoa(n) + " times"
 }
 
-// askedAgain judges whether anything follows such an answer, where it was the
-// first one: later ones may be the client's last.
+// askedAgain returns the judge of a rule that asks for another send after a first answer selected by which. Later
+// answers do not count: they may follow the client's last attempt. skip is the reason if there was no such answer.
 func askedAgain(skip string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
 		return e.each(skip, func(op *operation) (bool, string) {
@@ -184,7 +183,8 @@ func askedAgain(skip string, which func(*send) bool) func(*evidence) finding {
 	}
 }
 
-// judgeBounded finds operations with more sends than Script.AttemptsMax.
+// judgeBounded finds operations with more sends than Script.AttemptsMax. An operation gives occasion if its last of
+// several sends has no final answer.
 func judgeBounded(e *evidence) finding {
 	most := e.script.AttemptsMax
 	return e.each("no operation was given up after more than one send", func(op *operation) (bool, string) {
@@ -197,16 +197,16 @@ func judgeBounded(e *evidence) finding {
 	})
 }
 
-// judgeOverlap finds operations with a send that began while an earlier one was
-// being handled. Only an answer that took a second gives occasion for that.
+// judgeOverlap finds operations with sends that arrived while the client still waited for an earlier one. Only an
+// answer that took a second gives occasion.
 func judgeOverlap(e *evidence) finding {
 	return e.each("no answer took longer than a second", func(op *operation) (bool, string) {
 		occasion := false
-		for i, v := range op.sends {
-			if n := v.ignored(); n > 0 {
+		for i, s := range op.sends {
+			if n := s.ignored(); n > 0 {
 				return true, fmt.Sprintf("%d of its sends came while send %d was being handled", n, i+1)
 			}
-			occasion = occasion || v.Ended.Sub(v.Begun) >= time.Second
+			occasion = occasion || s.Ended.Sub(s.Begun) >= time.Second
 		}
 		return occasion, ""
 	})

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// The rules about keys and what they name.
+// The rules about keys and the requests that they name.
 
-// judgePresent finds sends without a key, among those at which keys count.
+// judgePresent finds sends without a key, if the API honours keys on them.
 func judgePresent(e *evidence) finding {
 	return e.each("nothing was sent", func(op *operation) (bool, string) {
-		for i, v := range op.sends {
-			if !v.Keyed && v.Honoured {
+		for i, s := range op.sends {
+			if !s.Keyed && s.Honoured {
 				return true, fmt.Sprintf("send %d carries no key", i+1)
 			}
 		}
@@ -21,22 +21,22 @@ func judgePresent(e *evidence) finding {
 	})
 }
 
-// judgeValid finds sends whose key the profile does not allow.
+// judgeValid finds sends with a key that the profile does not allow.
 func judgeValid(e *evidence) finding {
 	return e.each("no key was sent", func(op *operation) (bool, string) {
 		occasion := false
-		for i, v := range op.sends {
-			if v.KeyError != "" {
-				return true, fmt.Sprintf("send %d: %s", i+1, v.KeyError)
+		for i, s := range op.sends {
+			if s.KeyError != "" {
+				return true, fmt.Sprintf("send %d: %s", i+1, s.KeyError)
 			}
-			occasion = occasion || v.Keyed
+			occasion = occasion || s.Keyed
 		}
 		return occasion, ""
 	})
 }
 
-// judgeOneKey finds operations that were sent with more than one key. It needs the
-// operation pointer, as judgeUnique does.
+// judgeOneKey finds operations with more than one key. Without an operation pointer it is skipped: the key is then
+// the operation.
 func judgeOneKey(e *evidence) finding {
 	if e.server.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
@@ -50,8 +50,8 @@ func judgeOneKey(e *evidence) finding {
 	})
 }
 
-// judgeFirstSent finds operations whose attempts say different times of the first send. An attempt that the server has
-// not acted upon is no first one.
+// judgeFirstSent finds operations with sends that give different times of the first send. Sends that the server has
+// certainly not acted on do not count as first.
 func judgeFirstSent(e *evidence) finding {
 	if e.server.Profile.FirstSent == "" {
 		return finding{skip: "the profile asks for no time of the first send"}
@@ -59,63 +59,63 @@ func judgeFirstSent(e *evidence) finding {
 	notActed := e.server.Profile.NotActed
 	return e.each("no operation was sent again after a send that may have counted", func(op *operation) (occasion bool, detail string) {
 		first, counted := "", false
-		for i, v := range op.sends {
+		for i, s := range op.sends {
 			switch {
-			case counted && v.FirstSent != first:
-				return true, fmt.Sprintf("send %d says %q, and %q was said before", i+1, v.FirstSent, first)
+			case counted && s.FirstSent != first:
+				return true, fmt.Sprintf("send %d says %q, and %q was said before", i+1, s.FirstSent, first)
 			case counted:
 				occasion = true
 			default:
-				first = v.FirstSent
+				first = s.FirstSent
 			}
-			counted = counted || !slices.Contains(slices.Concat(notActed.Again, notActed.Stop), v.Status)
+			counted = counted || !slices.Contains(slices.Concat(notActed.Again, notActed.Stop), s.Status)
 		}
 		return occasion, ""
 	})
 }
 
-// keyed counts the sends with a valid key.
+// keyed returns the number of sends with a valid key.
 func (o *operation) keyed() int {
 	n := 0
-	for _, v := range o.sends {
-		if v.Key != "" {
+	for _, s := range o.sends {
+		if s.Key != "" {
 			n++
 		}
 	}
 	return n
 }
 
-// keys lists the distinct valid keys of an operation, in order.
+// keys returns the distinct valid keys of an operation in order of appearance.
 func (o *operation) keys() []string {
 	var keys []string
-	for _, v := range o.sends {
-		if v.Key != "" && !slices.Contains(keys, v.Key) {
-			keys = append(keys, v.Key)
+	for _, s := range o.sends {
+		if s.Key != "" && !slices.Contains(keys, s.Key) {
+			keys = append(keys, s.Key)
 		}
 	}
 	return keys
 }
 
-// kept judges whether the next send after an answer that which selects has the same
-// key. given and none are the reasons for skipping it: there was such an answer but
-// no later send with a key, and there was no such answer.
+// kept returns the judge of a rule that asks for the same key on the send after an answer selected by which. none is
+// the reason for skipping it without such an answer; given names the answer, in the reason if no send with a key
+// followed it.
 func kept(given, none string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
 		f, judged := finding{skip: none}, false
 		for i := range e.operations {
 			op := &e.operations[i]
-			for j, v := range op.sends {
-				if !which(v) {
+			for j, s := range op.sends {
+				if !which(s) {
 					continue
 				}
 				f.skip = given + ", but not between two sends with keys"
-				later, nth := op.next(j)
-				if later == nil || v.Key == "" || later.Key == "" {
+				later, at := op.next(j)
+				if later == nil || s.Key == "" || later.Key == "" {
 					continue
 				}
 				judged = true
-				if v.Key != later.Key {
-					f.violations = append(f.violations, violation{op, fmt.Sprintf("send %d has a new key after %s", nth+1, v.String())})
+				if s.Key != later.Key {
+					f.violations = append(f.violations, violation{op, fmt.Sprintf("send %d has a new key after %s", at+1, s.String())})
 				}
 			}
 		}
@@ -126,8 +126,8 @@ func kept(given, none string, which func(*send) bool) func(*evidence) finding {
 	}
 }
 
-// next is the first send that came after the answer to the n-th one, and its
-// place; nil: none did.
+// next returns the first send that arrived after the answer to the n-th one had ended, and its index; nil: there is
+// none.
 func (o *operation) next(nth int) (*send, int) {
 	for i := nth + 1; i < len(o.sends); i++ {
 		if !o.sends[i].Begun.Before(o.sends[nth].Ended) {
@@ -137,8 +137,8 @@ func (o *operation) next(nth int) (*send, int) {
 	return nil, 0
 }
 
-// judgeUnique finds operations that use a key which an earlier operation used. It
-// needs the operation pointer, since otherwise the key itself names the operation.
+// judgeUnique finds operations with a key of an earlier operation. Without an operation pointer it is skipped: the
+// key is then the operation.
 func judgeUnique(e *evidence) finding {
 	if e.server.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
@@ -165,12 +165,11 @@ func judgeUnique(e *evidence) finding {
 	return f
 }
 
-// entropyBitsMin is how much of a key may not be guessable: that of 64 random
-// bits.
+// entropyBitsMin is the least entropy of a key, in bits.
 const entropyBitsMin = 64
 
-// judgeEntropy estimates what differs between the keys. It is a rule of thumb:
-// it catches counters and clocks, and cannot tell a bad random source.
+// judgeEntropy finds keys that differ from the others in fewer than entropyBitsMin bits, by estimate, and do not
+// contain the operation's name. It catches counters and clocks, but cannot detect a bad random source.
 func judgeEntropy(e *evidence) finding {
 	var keys []string
 	for i := range e.operations {
@@ -195,7 +194,7 @@ func judgeEntropy(e *evidence) finding {
 	})
 }
 
-// commonPrefix returns how many bytes a and b have in common at their start.
+// commonPrefix returns the length of the common prefix of a and b, in bytes.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -204,8 +203,8 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// bitsOf is the entropy of a random text of this length over the classes of
-// characters that it uses.
+// bitsOf returns the entropy in bits of a random text of this length over the classes of characters in it. Hyphens do
+// not count.
 func bitsOf(text string) float64 {
 	digits := strings.ContainsAny(text, "0123456789")
 	hex := strings.Trim(strings.ToLower(text), "0123456789abcdef-") == ""
@@ -224,18 +223,18 @@ func bitsOf(text string) float64 {
 	return float64(letters) * math.Log2(size)
 }
 
-// judgeBytes finds operations whose request changed under the same key.
+// judgeBytes finds operations with different requests under one key.
 func judgeBytes(e *evidence) finding {
 	return e.each("no key was sent twice", func(op *operation) (bool, string) {
 		first, occasion := map[string][32]byte{}, false
-		for i, v := range op.sends {
-			print, known := first[v.Key]
+		for i, s := range op.sends {
+			print, known := first[s.Key]
 			switch {
-			case v.Key == "":
+			case s.Key == "":
 			case !known:
-				first[v.Key] = v.Fingerprint
-			case print != v.Fingerprint:
-				return true, fmt.Sprintf("send %d differs from the first one with its key: %s", i+1, v.Difference)
+				first[s.Key] = s.Fingerprint
+			case print != s.Fingerprint:
+				return true, fmt.Sprintf("send %d differs from the first one with its key: %s", i+1, s.Difference)
 			default:
 				occasion = true
 			}

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// The rules about waiting. They judge what lies between the end of an answer
-// and the arrival of the next send, as the server saw it.
+// The rules about waiting. They judge the time from the end of an answer to the
+// arrival of the next send, at the server.
 
 const (
-	// earlySlack forgives a client whose timer is a little fast.
+	// earlySlack is the allowance for a client with a fast timer.
 	earlySlack = 20 * time.Millisecond
 	// jitterSlack is the spread below which waits count as equal.
 	jitterSlack = 2 * time.Millisecond
-	// shortWait is a wait too short to say anything about its shape.
+	// shortWait is the bound below which waits are too short to be judged.
 	shortWait = 5 * time.Millisecond
-	// waitsMin is how many waits a statement about their shape needs.
+	// waitsMin is the least number of waits to be judged for growth or jitter.
 	waitsMin = 3
-	// growthMin is by how much a wait has to exceed the first to have grown.
+	// growthMin is the least factor by which a later wait exceeds the first.
 	growthMin = 1.25
 )
 
-// judgeRetryAfter finds sends that came before the Retry-After of the answer
-// before them allowed it.
+// judgeRetryAfter finds sends before the time that the answer before them asked to wait for. A send on another
+// connection does not count: see unread.
 func judgeRetryAfter(e *evidence) finding {
 	f, judged := finding{skip: "no Retry-After was given and followed by a send"}, false
 	for _, p := range e.pairs {
@@ -47,8 +47,7 @@ func judgeRetryAfter(e *evidence) finding {
 	return f
 }
 
-// judgeMinimum finds sends that came sooner after an answer than the profile's
-// MinDelay.
+// judgeMinimum finds sends that followed an answer by less than the profile's MinDelay.
 func judgeMinimum(e *evidence) finding {
 	least := e.server.Profile.MinDelay
 	if least == 0 {
@@ -64,13 +63,14 @@ func judgeMinimum(e *evidence) finding {
 	return f
 }
 
-// run is the waits of one operation for which the server gave no hint.
+// run is the sequence of waits at the start of an operation, each after a refusal
+// without a hint.
 type run struct {
 	op    *operation
-	waits []time.Duration
+	waits []time.Duration // at least one
 }
 
-// runs lists the waits after refusals, from each operation's first send on.
+// runs returns the run of each operation that has one. A run ends before the first answer below 400, with a hint, or overtaken by the next send.
 func (e *evidence) runs() []run {
 	var all []run
 	for _, p := range e.pairs {
@@ -87,8 +87,8 @@ func (e *evidence) runs() []run {
 	return all
 }
 
-// judgeGrowth wants one operation in which a later wait is clearly longer than
-// the first: random waits may shrink here and there.
+// judgeGrowth asks for one run with a later wait clearly longer than the first; a client with one such run has kept
+// the rule, since random waits may shrink here and there. Otherwise each long enough run is a violation.
 func judgeGrowth(e *evidence) finding {
 	f := finding{skip: "no operation began with three refusals without Retry-After, each waited for"}
 	for _, r := range e.runs() {
@@ -105,9 +105,8 @@ func judgeGrowth(e *evidence) finding {
 	return f
 }
 
-// judgeJitter compares the first waits of several operations, the second ones,
-// and so on: equal ones are not random. Most places decide, since a machine that
-// is busy delays a few waits of a client that has no jitter.
+// judgeJitter compares the first waits of several operations, then the second ones, and so on: equal waits are not
+// random. The majority decides, since a busy machine delays single waits of a client without jitter.
 func judgeJitter(e *evidence) finding {
 	f := finding{skip: "no three operations waited after as many refusals without Retry-After"}
 	runs, random := e.runs(), 0
@@ -122,15 +121,15 @@ func judgeJitter(e *evidence) finding {
 		if len(waits) < waitsMin {
 			break
 		}
-		least, most := spread(waits)
+		shortest, longest := spread(waits)
 		switch {
-		case most < shortWait:
+		case longest < shortWait:
 			f.skip = "the waits were too short to tell"
-		case most-least > max(jitterSlack, most/50):
+		case longest-shortest > max(jitterSlack, longest/50):
 			random++
 		default:
 			f.violations = append(f.violations, violation{at, fmt.Sprintf("wait %d of %d operations lies between %v and %v",
-				nth+1, len(waits), least.Round(time.Microsecond), most.Round(time.Microsecond))})
+				nth+1, len(waits), shortest.Round(time.Microsecond), longest.Round(time.Microsecond))})
 		}
 	}
 	if random+len(f.violations) > 0 {
@@ -142,9 +141,9 @@ func judgeJitter(e *evidence) finding {
 	return f
 }
 
-// spread is the least and the most of some waits, the longest one left out where
-// there are enough.
-func spread(waits []time.Duration) (least, most time.Duration) {
+// spread returns the shortest and the longest of the waits, at least one; of more than waitsMin the longest is left
+// out as an outlier. It sorts waits in place.
+func spread(waits []time.Duration) (shortest, longest time.Duration) {
 	slices.Sort(waits)
 	if len(waits) > waitsMin {
 		waits = waits[:len(waits)-1]

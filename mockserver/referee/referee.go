@@ -7,31 +7,31 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
-// patience is how many times Quiet an operation without an answer is waited for.
+// patience is the factor by which Quiet is longer while an operation has no answer.
 const patience = 15
 
 // Referee plays a script to one client and judges it. It is a
 // [mockserver.Referee], for the Config of one server, and safe for concurrent
-// use. New makes one: most methods of a zero one panic.
+// use. New makes one; most methods of a zero Referee panic.
 type Referee struct {
 	script   Script
-	finished chan struct{}
+	finished chan struct{} // closed at the end of the run; nil in a zero Referee
 
-	mu      sync.Mutex
-	server  mockserver.ServerInfo
-	history *history
-	over    bool
-	quiet   *time.Timer // ends the run once nothing has come for a while
+	mu      sync.Mutex            // guards the fields below
+	server  mockserver.ServerInfo // of Start
+	history *history              // of the current run; never nil after New
+	over    bool                  // finished is closed
+	quiet   *time.Timer           // ends the run; nil: not armed
 }
 
-// New makes a referee of the script. What is wrong with the script,
-// mockserver.New and its Config.Validate say.
+// New returns a referee of the script. It does not check the script:
+// mockserver.New and Config.Validate do.
 func New(script Script) *Referee {
 	return &Referee{script: script.withDefaults(), finished: make(chan struct{}), history: newHistory(nil)}
 }
 
-// Scenarios are what the operations are to meet, and what is wrong with the
-// script. It is for the server.
+// Scenarios returns the faults of the operations, the script's operation pointer, and the error of an invalid script.
+// The server calls it.
 func (r *Referee) Scenarios() (scenarios [][]mockserver.Fault, operationPointer string, err error) {
 	for _, scenario := range r.script.Scenarios {
 		scenarios = append(scenarios, scenario.Faults)
@@ -39,14 +39,14 @@ func (r *Referee) Scenarios() (scenarios [][]mockserver.Fault, operationPointer 
 	return scenarios, r.script.OperationPointer, r.script.Validate()
 }
 
-// Start begins a run, and forgets the one before. It is for the server.
+// Start begins a run and forgets the one before. Finished stays closed if it was. The server calls it.
 func (r *Referee) Start(server mockserver.ServerInfo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.server, r.history = server, newHistory(r.script.Scenarios)
 }
 
-// Arrived notes a send. It is for the server.
+// Arrived adds a send. The server calls it.
 func (r *Referee) Arrived(s *mockserver.Send) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +54,7 @@ func (r *Referee) Arrived(s *mockserver.Send) {
 	r.rearm()
 }
 
-// Ended notes how a send ended. It is for the server.
+// Ended adds the reply to a send. The server calls it.
 func (r *Referee) Ended(s *mockserver.Send, reply mockserver.Reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,17 +62,18 @@ func (r *Referee) Ended(s *mockserver.Send, reply mockserver.Reply) {
 	r.rearm()
 }
 
-// Finish ends the run and gives its Report. It is for the server.
+// Finish ends the run and returns its *Report. The server calls it.
 func (r *Referee) Finish() any {
 	r.end()
 	return r.Report()
 }
 
-// Finished is closed when all operations that the script expects were seen and
-// nothing more has come for a while, or by POST /_finish.
+// Finished returns a channel that is closed when all expected operations (Script.Expect) were seen and nothing has
+// come for a while (Script.Quiet), or by POST /_finish.
 func (r *Referee) Finished() <-chan struct{} { return r.finished }
 
-// rearm waits for quiet anew; the lock is held.
+// rearm starts the wait for quiet again, or stops it while a send is open or operations are missing. The lock is
+// held.
 func (r *Referee) rearm() {
 	if r.quiet != nil {
 		r.quiet.Stop()
@@ -90,7 +91,7 @@ func (r *Referee) rearm() {
 	r.quiet = time.AfterFunc(quiet, r.end)
 }
 
-// end closes finished, once.
+// end closes finished; a second call has no effect. It panics on a zero Referee.
 func (r *Referee) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

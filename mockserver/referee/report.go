@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Level says how much a rule weighs.
+// Level is the weight of a rule.
 type Level string
 
 // The levels, heaviest first.
 const (
 	Safety   Level = "safety"   // an effect may happen twice, or be lost
-	Liveness Level = "liveness" // the client may never learn what happened
+	Liveness Level = "liveness" // the client may never learn the outcome
 	Must     Level = "must"     // the draft or the profile says MUST
 	Should   Level = "should"   // the draft, the profile or the field says SHOULD
 )
 
-// Verdict is what was found about one rule.
+// Verdict is the result for one rule.
 type Verdict string
 
 // The verdicts.
@@ -28,28 +28,28 @@ const (
 	Skip Verdict = "skip" // there was no occasion to judge the rule
 )
 
-// Report is what a referee has found. It is plain data, and a copy: the caller
-// owns it. As JSON it has the form of all of oncehttp's reports, schema 1.
+// Report is the result of a referee. It is a copy: the caller owns it. As JSON it
+// has the form of all of oncehttp's reports, schema 1.
 type Report struct {
 	// Schema is the version of the JSON form: 1.
 	Schema int `json:"schema"`
 	// Kind is "referee".
 	Kind string `json:"kind"`
-	// Suite names what has judged.
+	// Suite is "oncehttp mock".
 	Suite string `json:"suite"`
-	// Target is what was judged: "client".
+	// Target is "client".
 	Target string `json:"target"`
 	// Profile is the name of the server's profile.
 	Profile string `json:"profile"`
-	// Seed is the server's.
+	// Seed is that of the server.
 	Seed uint64 `json:"seed"`
-	// Started is when the run began.
+	// Started is the start of the run.
 	Started time.Time `json:"started,omitzero"`
-	// MS is the time from there to the last answer, in milliseconds.
+	// MS is the time from Started to the last answer, in milliseconds.
 	MS float64 `json:"ms"`
 	// Requests counts the sends that were judged.
 	Requests int `json:"requests"`
-	// Config is how the run was set up: script, operations (seen), expected,
+	// Config holds the settings of the run: script, operations (seen), expected,
 	// operation pointer.
 	Config map[string]string `json:"config"`
 	// Cases are the verdicts, one for each of Rules, in that order.
@@ -76,7 +76,7 @@ type Case struct {
 	ID string `json:"id"`
 	// Level is the rule's.
 	Level Level `json:"level"`
-	// Verdict is what was found.
+	// Verdict is the result.
 	Verdict Verdict `json:"verdict"`
 	// Witness is "counted": the server counts its own effects.
 	Witness string `json:"witness"`
@@ -84,14 +84,14 @@ type Case struct {
 	Rule string `json:"rule"`
 	// Impact is the rule's.
 	Impact string `json:"impact"`
-	// Spec is where the rule comes from.
+	// Spec is the source of the rule.
 	Spec []Source `json:"spec"`
 	// Expected is the rule's Text again.
 	Expected string `json:"expected"`
-	// Actual says how many operations broke the rule, and how the first did;
-	// empty where none did.
+	// Actual is the number of operations that broke the rule, and how the first
+	// did; empty: none did.
 	Actual string `json:"actual,omitempty"`
-	// Reason says why the rule could not be judged; empty but for Skip.
+	// Reason says why the rule could not be judged; for Skip only.
 	Reason string `json:"reason,omitempty"`
 	// Findings are the operations that broke the rule, at most ten.
 	Findings []Finding `json:"findings,omitempty"`
@@ -100,29 +100,29 @@ type Case struct {
 	Exchanges []Exchange `json:"exchanges"`
 }
 
-// Source is where a rule comes from.
+// Source is the source of a rule.
 type Source struct {
 	Name string `json:"name"`          // short, such as "draft-07 §2.2"
-	URL  string `json:"url,omitempty"` // leads there; empty for field practice
+	URL  string `json:"url,omitempty"` // empty for field practice
 }
 
 // Finding is one operation that broke a rule.
 type Finding struct {
 	Verdict Verdict `json:"verdict"` // Fail or Warn
-	Text    string  `json:"text"`    // which operation, and what it did
+	Text    string  `json:"text"`    // names the operation, and the breach
 }
 
 // Exchange is one send and its answer. It holds no body and no credential.
 type Exchange struct {
 	AtMS   float64 `json:"at_ms"`            // its start, in milliseconds after the operation's first send
-	TookMS float64 `json:"took_ms"`          // how long the server was at it
+	TookMS float64 `json:"took_ms"`          // from arrival to the end of the answer, in milliseconds
 	Send   string  `json:"lane"`             // "send 1" is the first of the operation
 	Method string  `json:"method"`           // of the request
 	Path   string  `json:"url"`              // of the request, without its query
 	Key    string  `json:"key,omitempty"`    // the idempotency key
 	Status int     `json:"status,omitempty"` // of the answer; 0: none
 	Note   string  `json:"note,omitempty"`   // a Retry-After, or that it was a replay
-	Error  string  `json:"error,omitempty"`  // what became of an answer that did not get through
+	Error  string  `json:"error,omitempty"`  // why the client has no answer; empty: it has one
 }
 
 // findingsMax and exchangesMax bound the evidence of one rule.
@@ -131,20 +131,20 @@ const (
 	exchangesMax = 30
 )
 
-// evidence returns what was seen so far, and when that began.
+// evidence returns a copy of the history so far, without pairs and effects, and the start of the run.
 func (r *Referee) evidence() (*evidence, time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &evidence{server: r.server, script: r.script, operations: r.history.snapshot()}, r.history.begun
 }
 
-// Report judges what the client has done so far. It may be called at any time,
-// and again; a send that is still being handled counts as not answered.
+// Report judges the client by everything seen so far. It may be called at any time and repeatedly; a send that is
+// still being handled counts as not answered.
 func (r *Referee) Report() *Report {
 	e, begun := r.evidence()
 	e.pairs = pairs(e.operations)
 	if e.server.Profile == nil {
-		return e.head(begun) // it was never given to a server
+		return e.head(begun) // without a server there is nothing to judge
 	}
 	e.effects = e.server.Ledger.EffectsByReference()
 	report, judge := e.head(begun), judges()
@@ -156,7 +156,7 @@ func (r *Referee) Report() *Report {
 	return report
 }
 
-// head is a report without its cases.
+// head returns the report without its cases. Profile may be nil.
 func (e *evidence) head(begun time.Time) *Report {
 	report := &Report{
 		Schema: 1, Kind: "referee", Suite: "oncehttp mock", Target: "client", Seed: e.server.Seed, Started: begun,
@@ -180,7 +180,7 @@ func (e *evidence) head(begun time.Time) *Report {
 	return report
 }
 
-// count counts one more verdict.
+// count adds one verdict.
 func (s *Summary) count(v Verdict) {
 	switch v {
 	case Pass:
@@ -194,7 +194,7 @@ func (s *Summary) count(v Verdict) {
 	}
 }
 
-// verdict is what the report says of one rule.
+// verdict returns the report's case for one rule.
 func (e *evidence) verdict(rule Rule, f finding) Case {
 	c := Case{
 		ID: rule.ID, Level: rule.Level, Rule: rule.Text, Impact: rule.Impact,
@@ -224,12 +224,12 @@ func (e *evidence) verdict(rule Rule, f finding) Case {
 	return c
 }
 
-// exchanges are the sends of one operation.
-func exchanges(at *operation) []Exchange {
+// exchanges returns the first exchangesMax sends of an operation.
+func exchanges(op *operation) []Exchange {
 	list := []Exchange{}
-	for i, s := range at.sends[:min(len(at.sends), exchangesMax)] {
+	for i, s := range op.sends[:min(len(op.sends), exchangesMax)] {
 		one := Exchange{
-			AtMS: millis(s.Begun.Sub(at.sends[0].Begun)), TookMS: millis(s.Ended.Sub(s.Begun)),
+			AtMS: millis(s.Begun.Sub(op.sends[0].Begun)), TookMS: millis(s.Ended.Sub(s.Begun)),
 			Send: "send " + strconv.Itoa(i+1), Method: s.Method, Path: s.Path, Key: s.Key, Status: s.Status,
 		}
 		switch {
@@ -248,5 +248,5 @@ func exchanges(at *operation) []Exchange {
 	return list
 }
 
-// millis is d in milliseconds, to the microsecond.
+// millis returns d in milliseconds, to the microsecond.
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -2,8 +2,8 @@ package referee
 
 import "github.com/oncehttp/oncehttp/mockserver"
 
-// The ids of the rules for clients. Those that the ledger's violations carry
-// are judged as the sends arrive; a referee judges all of them at the end.
+// The ids of the rules for clients. The server judges those of package mockserver
+// as sends arrive, too; a referee judges all of them at the end.
 const (
 	ruleKeyPresent    = "key/present"
 	ruleKeyValid      = mockserver.RuleKeyValid
@@ -31,19 +31,19 @@ const (
 	ruleOneEffect     = "operation/one-effect"
 )
 
-// Rule is one thing that a client with idempotency keys has to do.
+// Rule is one rule for clients with idempotency keys.
 type Rule struct {
 	// ID is a stable slug, group/name.
 	ID string
-	// Level is how much the rule weighs.
+	// Level is the weight of the rule.
 	Level Level
 	// Text is the rule in one sentence.
 	Text string
-	// Impact says what happens to a customer when it is broken.
+	// Impact is the consequence of a breach for a customer.
 	Impact string
-	// Source is where it comes from.
+	// Source names the specification or practice behind it.
 	Source string
-	// URL leads there; "" for field practice.
+	// URL is the address of the source; "" for field practice.
 	URL string
 }
 
@@ -52,12 +52,12 @@ const (
 	rfc9110  = "https://www.rfc-editor.org/rfc/rfc9110"
 )
 
-// Rules lists all rules, in the order of a report.
+// Rules returns all rules in the order of a report. The caller owns the list.
 func Rules() []Rule {
 	return append(keyRules(), attemptRules()...)
 }
 
-// keyRules lists the rules about keys and what they name.
+// keyRules returns the rules about keys and the requests that they name.
 func keyRules() []Rule {
 	return []Rule{
 		{ruleKeyPresent, Safety, "Every attempt of an operation that must happen once carries a key.",
@@ -86,7 +86,7 @@ func keyRules() []Rule {
 	}
 }
 
-// attemptRules lists the rules about when to send, and when no more.
+// attemptRules returns the rules about the time of sends, and their end.
 func attemptRules() []Rule {
 	return []Rule{
 		{ruleBounded, Must, "The attempts of one operation are bounded.",

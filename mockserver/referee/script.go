@@ -13,37 +13,34 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
-// Script is a hard server: what it does to each operation of a client, and when
-// the run is over. The zero value is invalid; start from [DefaultScript] or
-// [ParseScript].
+// Script holds the faults of each operation of a client, and the end of the run.
+// The zero value is invalid; start from [DefaultScript] or [ParseScript].
 type Script struct {
 	// Name is for the report.
 	Name string
-	// Expect is how many operations the client is going to send. Once so many
-	// have been seen and it has been quiet, Finished is closed. Zero: only
-	// POST /_finish ends the run.
+	// Expect is the number of operations that the client will send. Finished is
+	// closed after so many were seen and nothing came for Quiet. Zero: only POST
+	// /_finish ends the run.
 	Expect int
-	// OperationPointer identifies an operation, as mockserver.Config's, before
-	// which it goes. Empty: Config's.
+	// OperationPointer replaces mockserver.Config's. Empty: Config's is used.
 	OperationPointer string
-	// AttemptsMax is how many sends of one operation are within reason.
-	// Zero: 20.
+	// AttemptsMax is the allowed number of sends of one operation. Zero: 20.
 	AttemptsMax int
-	// Quiet is how long nothing may arrive before the run is over. An
-	// operation without an answer holds it up fifteen times as long, since its
-	// client may be waiting. Zero: 2 s.
+	// Quiet is the time without a send after which the run is over: fifteen times
+	// as long while an operation has no final answer, since its client may be
+	// waiting. Zero: 2 s.
 	Quiet time.Duration
-	// Scenarios are what operations meet, in the order in which they first
-	// appear, and from the start again when there are more of them.
+	// Scenarios are for the operations in the order in which they first appear,
+	// and from the start again when there are more of them.
 	Scenarios []Scenario
 }
 
-// Scenario is what one operation meets: the n-th send the n-th fault, and every
-// later one a server that behaves.
+// Scenario holds the faults of one operation: the n-th send meets the n-th fault,
+// and later sends none.
 type Scenario struct {
 	// Name is for the report.
 	Name string
-	// Faults are what the sends meet, in their order; empty: nothing goes wrong.
+	// Faults are those of the sends, in order; empty: none.
 	Faults []mockserver.Fault
 }
 
@@ -54,11 +51,11 @@ const (
 	scriptSendMax = 10_000
 )
 
-// problemHeader makes an answer one that Draft07 reads as final.
+// problemHeader returns the header of an answer that Draft07 reads as final.
 func problemHeader() http.Header { return http.Header{"Content-Type": {"application/problem+json"}} }
 
-// DefaultScript is the script that is played where none is given: one
-// operation per situation in which clients go wrong, 17 in all.
+// DefaultScript returns the script for want of another: one operation for each
+// situation in which clients go wrong, 17 in all.
 func DefaultScript() Script {
 	status := func(code int, wait string) mockserver.Fault {
 		return mockserver.Fault{Kind: mockserver.Answer, Status: code, RetryAfter: wait}
@@ -95,7 +92,8 @@ func DefaultScript() Script {
 	return r
 }
 
-// scriptJSON is the file that ParseScript reads.
+// scriptJSON is the form of a script in JSON; a nil pointer stands for a missing
+// member.
 type scriptJSON struct {
 	Name             string  `json:"name"`
 	Expect           *int    `json:"expect"`
@@ -118,9 +116,9 @@ type scriptJSON struct {
 //	    {"fault": "402", "header": {"Content-Type": "application/problem+json"},
 //	     "body": "{}", "location": "", "delay": "1s"}]}]}
 //
-// A send is a fault as [mockserver.ParseFault] spells it, or "none", or an object that
-// says more. Only scenarios are needed: expect is their number then, the
-// pointer /reference. An error is one line that says where.
+// A send is a fault in the spelling of [mockserver.ParseFault], or "none", or an
+// object with more of the fault. Only scenarios are needed: then expect is their
+// number, and the pointer /reference. An error is one line and names the place.
 func ParseScript(text []byte) (Script, error) {
 	var script scriptJSON
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -162,7 +160,8 @@ func ParseScript(text []byte) (Script, error) {
 	return r, nil
 }
 
-// parseSend reads one entry of a scenario.
+// parseSend parses one entry of a scenario: a text, or an object. The error does not name the place; ParseScript adds
+// it.
 func parseSend(text json.RawMessage) (mockserver.Fault, error) {
 	var send struct {
 		Fault    string            `json:"fault"`
@@ -200,7 +199,7 @@ func parseSend(text json.RawMessage) (mockserver.Fault, error) {
 	return fault, fault.Validate()
 }
 
-// Validate says what is wrong with the script, in one line, or nil.
+// Validate returns the first mistake of the script as one line, or nil.
 func (r Script) Validate() error {
 	switch {
 	case len(r.Scenarios) == 0:
@@ -225,7 +224,7 @@ func (r Script) Validate() error {
 	return nil
 }
 
-// withDefaults fills in the zero values.
+// withDefaults returns the script with AttemptsMax and Quiet filled in.
 func (r Script) withDefaults() Script {
 	if r.AttemptsMax == 0 {
 		r.AttemptsMax = attemptsMax
@@ -236,7 +235,8 @@ func (r Script) withDefaults() Script {
 	return r
 }
 
-// bareText is an error of mockserver without that name, to be put into another.
+// bareText returns the text of an error without the prefix "mockserver: ".
 func bareText(err error) string { return strings.TrimPrefix(oneLine(err), "mockserver: ") }
 
+// oneLine returns the text of an error without line breaks.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

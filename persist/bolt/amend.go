@@ -10,7 +10,7 @@ import (
 
 // Amend implements [persist.Journal]. It waits for everything queued of the record: a Finish under way decides first.
 func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if err := j.start(ctx); err != nil {
+	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err
 	}
 	if err := rec.ReadyToAmend(); err != nil {
@@ -23,17 +23,16 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	}
 	next := rec.Clone()
 	next.Revision++
-	c := change{seq: rec.Seq, progress: encodeProgress(&next), keys: keys, before: s}
+	c := change{seq: rec.Seq, keys: keys, before: s}
+	c.encode(&next)
 	if a := next.Answer; a != nil && len(a.Body) > inlineMax {
 		c.answer = a.Body
 	}
 	s.rev++
-	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
+	s.put(&c)
 	s.group, s.created = keys.group, dueAt(next.Created)
 	s.setState(next.State, next.NextAttempt, next.SendUntil)
 	s.reason = j.slots.number([]byte(next.HoldReason))
-	s.mark(slotChanged, true)
-	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
 	s.mark(slotUnreported, next.Unreported)
 	s.mark(slotOwed, next.Owed())
 	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())

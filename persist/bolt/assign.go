@@ -13,7 +13,7 @@ import (
 // its place. Until the commit is durable memory finds it by both IDs, so a Begin of either waits for the
 // commit.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
-	if err := j.start(ctx); err != nil {
+	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err
 	}
 	if err := rec.Validate(); err != nil {
@@ -75,7 +75,7 @@ func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) erro
 			j.mu.Unlock()
 			continue // it has changed since
 		}
-		seq := j.ids.find(hash, others)
+		seq := j.findID(id, hash, others)
 		if seq == 0 {
 			return nil
 		}
@@ -88,7 +88,7 @@ func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) erro
 		case errors.Is(err, errAgain):
 		case err != nil:
 			return err
-		case existing.ID == id:
+		case j.isOf(&existing, id):
 			return fmt.Errorf("%w: account %q, key %q", persist.ErrExists, id.Account, id.Key)
 		default:
 			others = append(others, seq)

@@ -39,7 +39,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 			return persist.Record{}, false, err
 		}
 		// Under mu, so exactly one of several Begins of one ID finds nothing.
-		seq := j.ids.find(c.keys.id, others)
+		seq := j.findID(rec.ID, c.keys.id, others)
 		if seq == 0 {
 			rec.Seq = j.enter(&rec, c)
 			if err := j.unlockAndAwait(j.collecting); err != nil {
@@ -56,7 +56,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		if errors.Is(err, errAgain) {
 			continue
 		}
-		if err != nil || existing.ID == rec.ID {
+		if err != nil || j.isOf(&existing, rec.ID) {
 			return existing, false, err
 		}
 		others = append(others, seq)
@@ -80,6 +80,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 		j.unresolved.add(c.keys.fingerprint, c.seq)
 	}
 	j.accounts.add(rec.Account)
+	j.erases = j.erases || rec.Erased // in a copy
 	j.slots.set(c.seq, s)
 	j.collecting.put(c)
 	return c.seq
@@ -118,7 +119,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 
 // MarkReported implements [persist.Journal]. It waits for a commit only as Finish does.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
-	if err := j.start(ctx); err != nil {
+	if err := j.startWrite(ctx); err != nil {
 		return err
 	}
 	for {
@@ -142,7 +143,7 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 // MarkDelivered implements [persist.Results]. For a final record it waits for a commit only as Finish does;
 // for a held one as Update does.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
-	if err := j.start(ctx); err != nil {
+	if err := j.startWrite(ctx); err != nil {
 		return false, err
 	}
 	rec, err := j.lookup(id)
@@ -228,7 +229,8 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot, err error) {
 	next := *rec
 	next.Revision++
-	c = change{progress: encodeProgress(&next), lazy: final, keys: j.hash.keys(rec)}
+	c = change{lazy: final, keys: j.hash.keys(rec)}
+	c.encode(&next)
 	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
 		// Copied, because a Finish returns before it is written.
 		c.answer = append([]byte(nil), a.Body...)
@@ -239,20 +241,41 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	}
 	if s.until > dueAt(next.SendUntil) {
 		next.SendUntil, rec.SendUntil = dueTime(s.until), dueTime(s.until)
-		c.progress = encodeProgress(&next)
+		c.encode(&next)
 	}
 	c.seq, c.before = rec.Seq, s
 	s.rev++
-	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
-	s.mark(slotChanged, true)
+	s.put(&c)
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
 	s.reason = j.slots.number([]byte(rec.HoldReason))
-	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
 	s.mark(slotUnreported, rec.Unreported)
 	s.mark(slotOwed, rec.Owed())
 	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
 	j.slots.set(c.seq, s)
 	return c, s, nil
+}
+
+// encode encodes a record for a change to it. Without its request, it is one new entry among the intents, with the progress in it.
+func (c *change) encode(next *persist.Record) {
+	if next.RequestDropped {
+		c.intent = encodeIntent(next)
+		return
+	}
+	c.progress = encodeProgress(next)
+}
+
+// put gives the slot the checksums of an encoded change, and completes these. With a new intent, the pieces of the request go.
+func (s *slot) put(c *change) {
+	if c.intent == nil {
+		s.progressSum = sealSum(c.progress, kindProgress, c.seq)
+		s.mark(slotChanged, true)
+		s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
+		return
+	}
+	c.dropProgress, c.dropBodies = c.before.is(slotChanged), c.before.is(slotOutside)
+	s.intentSum, s.progressSum = sealSum(c.intent, kindIntent, c.seq), 0
+	s.mark(slotChanged, false)
+	s.mark(slotOutside, c.answer != nil)
 }
 
 // index keeps the index of unresolved records true: was reports if a record belonged in it before, and is
@@ -269,7 +292,7 @@ func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 // Forget implements [persist.Journal]. Until the commit is durable, readers of the
 // record wait for it: unreadable in read.go.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
-	if err := j.start(ctx); err != nil {
+	if err := j.startWrite(ctx); err != nil {
 		return err
 	}
 	keys := j.hash.keys(&rec)
@@ -345,7 +368,7 @@ func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys, settled bool
 // ready is called by the methods that begin or change a record, before they look at the journal: ctx has not
 // ended, and rec is valid and final or not, as the method needs.
 func (j *Journal) ready(ctx context.Context, rec *persist.Record, final bool) error {
-	if err := j.start(ctx); err != nil {
+	if err := j.startWrite(ctx); err != nil {
 		return err
 	}
 	if err := rec.Validate(); err != nil {

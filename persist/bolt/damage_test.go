@@ -53,10 +53,21 @@ func examine(t testing.TB, dir, how string, file []byte, want []string) (refused
 // every record as it was, or say of a record that it is damaged: nothing that
 // was acknowledged may be missing in silence. refused also reports the last of these.
 func damaged(path string, file []byte, want []string) (refused bool, err error) {
+	for _, readOnly := range []bool{true, false} {
+		its, err := damagedWith(path, file, want, bolt.Options{ReadOnly: readOnly})
+		if err != nil {
+			return false, fmt.Errorf("read only %t: %w", readOnly, err)
+		}
+		refused = refused || its
+	}
+	return refused, nil
+}
+
+func damagedWith(path string, file []byte, want []string, opts bolt.Options) (refused bool, err error) {
 	if err := errors.Join(os.WriteFile(path, file, 0o600), os.Chmod(path, openMode)); err != nil {
 		return false, err
 	}
-	j, err := tryOpen(path, bolt.Options{})
+	j, err := tryOpen(path, opts)
 	if err != nil {
 		return true, checkRefused(path, file, err)
 	}

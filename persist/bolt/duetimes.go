@@ -290,7 +290,9 @@ func (v *view) head(seq uint64, o *overlay) (head persist.Record, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	entry := o.intent
 	if entry == nil {
-		entry = v.intents.get(seq)
+		if entry, err = v.intents.get(seq); err != nil {
+			return persist.Record{}, err
+		}
 	}
 	intent, _, _, err := openIntent(entry, seq)
 	if err != nil {

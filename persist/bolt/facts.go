@@ -86,6 +86,9 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 		return nil, err
 	}
 	if value != nil {
+		if err := j.startWrite(ctx); err != nil {
+			return nil, err
+		}
 		j.factsMu.Lock()
 		defer j.factsMu.Unlock()
 	}

@@ -41,6 +41,11 @@ type Options struct {
 	// after Open and after a failure has bbolt's own two syncs besides. For tests and measurements.
 	Sync func(*os.File) error
 
+	// ReadOnly opens an existing file for reading. Get, GetEach, List, Secret, Count, DueTimes, and Fact without a value work; every other call is
+	// persist.ErrReadOnly. The file is locked all the same. It is written to only where a crash has left a commit to be ended. Opening is
+	// quicker, and the file is not mapped into memory.
+	ReadOnly bool
+
 	hashMask uint64 // clears bits of every hash, so tests see collisions
 	hooks    hooks
 }
@@ -57,7 +62,9 @@ type Journal struct {
 	file     *os.File
 	place    place
 	pageSize int
-	db       *bbolt.DB
+	db       *bbolt.DB // nil if readOnly
+	readOnly bool
+	pages    *commitPages // if readOnly: what is read
 	sync     func() error
 	twoSyncs bool // bbolt syncs each commit itself, twice
 	ownSync  bool // sync is Options.Sync
@@ -87,6 +94,7 @@ type Journal struct {
 	seq        uint64
 	slots      *slots
 	ids        *idTable // by account and key
+	erases     bool     // some record is erased, or was
 	unresolved *index   // by fingerprint, see slot.unresolved in slots.go
 	accounts   accounts
 	collecting *batch // the batch of the next commit
@@ -156,7 +164,7 @@ func openJournal(path string, opts Options) (*Journal, error) {
 	}
 	j := &Journal{
 		path: path, hash: newHasher(opts.hashMask), collecting: &batch{queue: newQueue()}, lazy: newQueue(),
-		names: newNames(), hooks: opts.hooks, markSynced: true, released: make(chan struct{}),
+		names: newNames(), hooks: opts.hooks, readOnly: opts.ReadOnly, markSynced: true, released: make(chan struct{}),
 	}
 	if copy(j.secret[:], opts.Secret) != len(opts.Secret) || len(opts.Secret) != 0 && len(opts.Secret) != len(j.secret) {
 		return nil, fmt.Errorf("a Secret of %d bytes, want %d", len(opts.Secret), len(j.secret))
@@ -190,6 +198,14 @@ func (j *Journal) start(ctx context.Context) error {
 		return j.errClosed()
 	}
 	return ctx.Err()
+}
+
+// startWrite is start of a method that writes.
+func (j *Journal) startWrite(ctx context.Context) error {
+	if err := j.start(ctx); err != nil || !j.readOnly {
+		return err
+	}
+	return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrReadOnly)
 }
 
 // errClosed is the error of a closed or never opened journal.
@@ -286,6 +302,10 @@ func (j *Journal) Close() error {
 func (j *Journal) closeFile() error {
 	if j.stuck {
 		// bbolt panicked and may hold locks; its Close would wait for them for ever. Its mapping stays.
+		unlock(j.file)
+		return j.file.Close()
+	}
+	if j.readOnly {
 		unlock(j.file)
 		return j.file.Close()
 	}

@@ -10,7 +10,7 @@ import (
 
 // formatVersion is the version of the file's contents. Open refuses any other. Programs from before the first release
 // wrote numbers without a v.
-const formatVersion = "v1"
+const formatVersion = "v2"
 
 // idSize is the length of a journal's id, random bytes chosen at creation.
 const idSize = 16

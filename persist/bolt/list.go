@@ -30,14 +30,18 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 		return failed(err)
 	}
 	j.mu.Lock()
-	last := j.seq
+	last, erases := j.seq, j.erases
 	// Asked before every operation without a key, and nearly always in vain.
 	none := j.noneUnresolved(&q) && j.usable() == nil
 	j.mu.Unlock()
 	if none {
 		return nothing
 	}
-	return j.listed(ctx, q, last)
+	l := listing{j: j, q: &q, last: last}
+	if erased := q.Erased(j.secret[:]); erases && (erased.Account != q.Account || erased.Key != q.Key) {
+		l.erased = &erased
+	}
+	return l.listed(ctx)
 }
 
 // noneUnresolved reports whether the index of unresolved records, or of owed results, shows no record for
@@ -62,10 +66,11 @@ func nothing(func(persist.Record, error) bool) {}
 // not inlined, so List allocates nothing if there is nothing to list.
 //
 //go:noinline
-func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter.Seq2[persist.Record, error] {
+func (l listing) listed(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		l := listing{j: j, q: &q, last: last, seqs: make([]uint64, 0, pageMax), overlays: make([]overlay, pageMax)}
-		for after := q.After; ; after = l.seqs[len(l.seqs)-1] {
+		l := l // each iteration has its own
+		l.seqs, l.overlays = make([]uint64, 0, pageMax), make([]overlay, pageMax)
+		for after := l.q.After; ; after = l.seqs[len(l.seqs)-1] {
 			err := ctx.Err()
 			if err == nil {
 				err = l.next(after)
@@ -94,6 +99,8 @@ type listing struct {
 	j    *Journal
 	q    *persist.Query
 	last uint64
+
+	erased *persist.Query // selects the erased ones; nil if q does, or there are none
 
 	seqs     []uint64 // those looked at last
 	page     []found  // the matching ones of them, damaged ones with their error
@@ -145,6 +152,9 @@ func (l *listing) read(v *view) error {
 	size := 0
 	for i, seq := range l.seqs {
 		rec, matches, err := v.readMatch(seq, &l.overlays[i], l.q)
+		if err == nil && !matches && l.erased != nil {
+			rec, matches, err = v.readMatch(seq, &l.overlays[i], l.erased)
+		}
 		switch {
 		case errors.Is(err, persist.ErrCorrupt):
 			l.page = append(l.page, found{err: l.j.wrap(err)})
@@ -192,8 +202,14 @@ func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64)
 // others; they do not match later. The caller holds mu.
 func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	var list []uint64
-	for account := range j.accounts.names {
-		list = append(list, j.ids.all(j.hash.id(account, q.Key))...)
+	keys := []string{q.Key}
+	if j.erases {
+		keys = append(keys, persist.ErasedKey(j.secret[:], q.Key))
+	}
+	for account := range j.accounts.names { // those of erased records, too
+		for _, key := range keys {
+			list = append(list, j.ids.all(j.hash.id(account, key))...)
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

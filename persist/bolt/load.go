@@ -53,14 +53,19 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	if err := j.loadRecords(s, r, min(st.records, uint64(size)/minEntry)); err != nil {
 		return err
 	}
-	bodies, err := loadBodies(s, r.bodies, st.bodies, pages != nil)
-	if err != nil {
-		return err
+	bodies := st.bodies
+	if !j.readOnly || pages != nil { // a pageCursor trusts no page, as bbolt does
+		if bodies, err = loadBodies(s, r.bodies, st.bodies, pages != nil); err != nil {
+			return err
+		}
 	}
 	if j.slots.digest != st.digest || bodies != st.bodies {
 		return fmt.Errorf("%w: its records do not add up to the digest of commit %d", persist.ErrCorrupt, m.txid)
 	}
 	j.seq, j.bodies = st.lastSeq, st.bodies
+	if j.readOnly {
+		j.pages = &commitPages{f: j.file, pageSize: uint64(m.pageSize), pages: m.pages, root: r}
+	}
 	// From here on Seqs ascend.
 	j.slots.settle()
 	return nil
@@ -125,7 +130,7 @@ func readAbout(about bucket) (id [idSize]byte, secret [persist.SecretSize]byte, 
 		}
 	}
 	switch {
-	case format == "1" || format == "2":
+	case format == "1" || format == "2" || format == "v1":
 		return id, secret, known, fmt.Errorf("%w: a program from before the first release wrote it; finish its operations with that program, and begin with a new file", ErrFormat)
 	case format != formatVersion && isFormat(format):
 		return id, secret, known, fmt.Errorf("%w: its format is %q, and this program reads %q; use a newer program", ErrFormat, format, formatVersion)
@@ -252,6 +257,7 @@ func (l *loader) intent(key, value []byte) error {
 	s.mark(slotGenerated, i.Generated)
 	s.mark(slotOutside, s.is(slotOutside) || i.Outside)
 	l.j.accounts.addBytes(i.Account)
+	l.j.erases = l.j.erases || i.Erased
 	if l.batch = append(l.batch, loaded{seq, keys, s}); len(l.batch) >= loadBatch {
 		l.full <- l.batch
 		l.batch = <-l.empty

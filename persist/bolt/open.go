@@ -24,7 +24,7 @@ func (j *Journal) openFile(opts Options) error {
 	const triesMax = 5
 	for try := 1; ; try++ {
 		f, err := opts.OpenFile(j.path, os.O_RDWR, 0o600)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) && !opts.ReadOnly {
 			if err = j.create(j.path); err == nil {
 				f, err = opts.OpenFile(j.path, os.O_RDWR, 0o600)
 			}
@@ -77,14 +77,16 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := releaseForBbolt(); err != nil {
-		return false, err
-	}
-	if err := j.giveToBbolt(f, opts, ms); err != nil {
-		return false, err
+	if !j.readOnly {
+		if err := releaseForBbolt(); err != nil {
+			return false, err
+		}
+		if err := j.giveToBbolt(f, opts, ms); err != nil {
+			return false, err
+		}
 	}
 	if err := j.finishOpen(f, info); err != nil {
-		_ = j.db.Close()
+		_ = j.closeFile()
 		return false, err
 	}
 	return false, nil

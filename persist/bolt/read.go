@@ -37,7 +37,7 @@ func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 			j.mu.Unlock()
 			return persist.Record{}, err
 		}
-		seq := j.ids.find(hash, others)
+		seq := j.findID(id, hash, others)
 		if seq == 0 {
 			j.mu.Unlock()
 			return persist.Record{}, notFound(id)
@@ -46,7 +46,7 @@ func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 		if errors.Is(err, errAgain) {
 			continue
 		}
-		if err != nil || rec.ID == id {
+		if err != nil || j.isOf(&rec, id) {
 			return rec, err
 		}
 		others = append(others, seq)
@@ -101,14 +101,18 @@ func (j *Journal) unreadable(seq uint64, o *overlay) *batch {
 
 // view is a read transaction. It reads neighbouring records quickly.
 type view struct {
-	tx                *bbolt.Tx
+	tx                *bbolt.Tx // nil in a journal opened for reading: nothing changes meanwhile
 	intents, progress sequentialReader
-	bodies            []byte // the name of their bucket; few records need it
+	bodies            func() cursor // few records need it
+	size              int64         // no body is longer
 }
 
 // view begins a read transaction. It sees the file as the last commit has left it, synced or not. Changes
 // queued, or being written, come from the overlay. The caller holds mu, and calls end.
 func (j *Journal) view() (v *view, err error) {
+	if j.readOnly {
+		return j.pages.view(), nil
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = j.wrap(fmt.Errorf("%w: %v", persist.ErrCorrupt, p))
@@ -126,19 +130,33 @@ func (j *Journal) view() (v *view, err error) {
 	}()
 	return &view{
 		tx:       tx,
-		intents:  sequentialReader{c: tx.Bucket(j.names.intents).Cursor()},
-		progress: sequentialReader{c: tx.Bucket(j.names.progress).Cursor()},
-		bodies:   j.names.bodies,
+		intents:  sequentialReader{c: boltCursor{tx.Bucket(j.names.intents).Cursor()}},
+		progress: sequentialReader{c: boltCursor{tx.Bucket(j.names.progress).Cursor()}},
+		bodies:   func() cursor { return boltCursor{tx.Bucket(j.names.bodies).Cursor()} },
+		size:     tx.Size(),
 	}, nil
 }
 
+// view returns a view of the pages of a commit.
+func (p *commitPages) view() *view {
+	at := func(b bucket) cursor { return &pageCursor{of: p, bucket: b} }
+	return &view{
+		intents: sequentialReader{c: at(p.root.intents)}, progress: sequentialReader{c: at(p.root.progress)},
+		bodies: func() cursor { return at(p.root.bodies) }, size: int64(p.pages * p.pageSize),
+	}
+}
+
 // end ends the transaction. Data returned by it must not be used any more.
-func (v *view) end() { _ = v.tx.Rollback() }
+func (v *view) end() {
+	if v.tx != nil {
+		_ = v.tx.Rollback()
+	}
+}
 
 // sequentialReader reads the entries of a bucket by Seq. Going on to a neighbour costs no
 // search.
 type sequentialReader struct {
-	c *bbolt.Cursor
+	c cursor
 	// The cursor is at the entry at, and there is none in between from here
 	// on. At the end, at is the largest of all.
 	placed   bool
@@ -146,28 +164,33 @@ type sequentialReader struct {
 	value    []byte
 }
 
-// get returns the entry of a Seq, or nil. It is quick for ascending Seqs. The result points into the file.
-func (t *sequentialReader) get(seq uint64) []byte {
+// get returns the entry of a Seq, or nil. It is quick for ascending Seqs. The result points into the file, and is valid until the next
+// call. Error: that of the cursor.
+func (t *sequentialReader) get(seq uint64) ([]byte, error) {
 	// The next entry is likely the wanted one.
 	if t.placed && seq > t.at {
 		from := t.at + 1
-		k, v := t.c.Next()
-		t.place(from, k, v)
+		k, v, err := t.c.next()
+		if t.place(from, k, v, err); err != nil {
+			return nil, err
+		}
 	}
 	if !t.placed || seq < t.from || seq > t.at {
 		key := seqKey(seq)
-		k, v := t.c.Seek(key[:])
-		t.place(seq, k, v)
+		k, v, err := t.c.seek(key[:])
+		if t.place(seq, k, v, err); err != nil {
+			return nil, err
+		}
 	}
 	if seq != t.at {
-		return nil
+		return nil, nil
 	}
-	return t.value
+	return t.value, nil
 }
 
-// place notes the new position of the cursor, after a search for from: at an entry, or at the end.
-func (t *sequentialReader) place(from uint64, key, value []byte) {
-	t.placed, t.from, t.at, t.value = true, from, math.MaxUint64, value
+// place notes the new position of the cursor, after a search for from: at an entry, or at the end. After a failed search there is none.
+func (t *sequentialReader) place(from uint64, key, value []byte, err error) {
+	t.placed, t.from, t.at, t.value = err == nil, from, math.MaxUint64, value
 	if key != nil {
 		t.at = binary.BigEndian.Uint64(key)
 	}
@@ -248,7 +271,9 @@ func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err err
 	// Queued entries are newer than those of the file.
 	entry := o.intent
 	if entry == nil {
-		entry = v.intents.get(seq)
+		if entry, err = v.intents.get(seq); err != nil {
+			return nil, nil, err
+		}
 	}
 	intent, progress, _, err = openIntent(entry, seq)
 	if err != nil {
@@ -256,7 +281,9 @@ func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err err
 	}
 	later := o.progress
 	if later == nil && !o.dropProgress {
-		later = v.progress.get(seq)
+		if later, err = v.progress.get(seq); err != nil {
+			return nil, nil, err
+		}
 	}
 	if later != nil {
 		progress, _, err = open(later, kindProgress, seq)
@@ -313,13 +340,17 @@ func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o 
 // readBody joins the pieces of a body. Their number is known from its length, so a damaged length cannot
 // ask for more memory than the file's size.
 func (v *view) readBody(seq uint64, part int, want codec.Outside) ([]byte, error) {
-	if int64(want.Len) > v.tx.Size() {
+	if int64(want.Len) > v.size {
 		return nil, fmt.Errorf("%w: record %d: length of a body", persist.ErrCorrupt, seq)
 	}
 	body := make([]byte, 0, want.Len)
-	c := v.tx.Bucket(v.bodies).Cursor()
+	c := v.bodies()
 	n := 0
-	for k, piece := c.Seek(pieceKey(seq, part, 0)); len(body) < want.Len; k, piece = c.Next() {
+	k, piece, err := c.seek(pieceKey(seq, part, 0))
+	for ; len(body) < want.Len; k, piece, err = c.next() {
+		if err != nil {
+			return nil, err
+		}
 		if !bytes.Equal(k, pieceKey(seq, part, n)) || len(piece) == 0 || len(piece) > want.Len-len(body) {
 			return nil, fmt.Errorf("%w: record %d lacks a part of a body", persist.ErrCorrupt, seq)
 		}

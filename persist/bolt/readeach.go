@@ -29,7 +29,7 @@ func (j *Journal) GetEach(ctx context.Context, ids []persist.ID, yield func(i in
 	for i := range found {
 		f := &found[i]
 		rec, _, err := v.readMatch(f.seq, &f.overlay, nil)
-		if err != nil || rec.ID != ids[f.at] { // damaged, or of another ID with the same hash
+		if err != nil || !j.isOf(&rec, ids[f.at]) { // damaged, or of another ID with the same hash
 			continue
 		}
 		if !yield(f.at, rec) {
@@ -61,7 +61,7 @@ func (j *Journal) findEach(ids []persist.ID) (found []foundRecord, v *view, err 
 	var known []uint64
 	for i, hash := range hashes {
 		known = known[:0] // of others, perhaps, under the same hash
-		for seq := j.ids.find(hash, nil); seq != 0; seq = j.ids.find(hash, known) {
+		for seq := j.findID(ids[i], hash, nil); seq != 0; seq = j.findID(ids[i], hash, known) {
 			known = append(known, seq)
 			if o := j.overlay(seq); j.unreadable(seq, &o) == nil {
 				found = append(found, foundRecord{at: i, seq: seq, overlay: o})

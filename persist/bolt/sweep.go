@@ -21,6 +21,9 @@ const sweepOutsideMax = 8
 // at a time without mu, decides, and commits its decisions. So a Begin coming in between waits for one
 // small commit.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	if err := j.startWrite(ctx); err != nil {
+		return 0, err
+	}
 	now, left := l.Now, l.Max
 	if now.IsZero() {
 		now = time.Now()
@@ -135,6 +138,9 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 		OwedFrom: f.OwedFrom, KeepAnswer: f.KeepAnswer, KeepKey: f.KeepKey,
 	}
 	drop, strip := l.Sweep(&head, now)
+	if i.KeepRequest != persist.RequestWithAnswer && f.State.Final() && !f.RequestGone && !drop && !strip {
+		return j.decideRequest(view, seq, before, l, now)
+	}
 	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}
 	if !strip {
 		c.drop = true
@@ -155,6 +161,27 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	next.mark(slotSwept, true)
 	next.mark(slotGenerated, rec.Generated)
 	next.mark(slotUnreported, rec.Unreported)
+	return decision{change: c, next: next}, true, nil
+}
+
+// decideRequest is decideOne for a record that may lose its request before its answer. It reads the whole record: the answer stays.
+func (j *Journal) decideRequest(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
+	rec, _, err := view.readMatch(seq, &overlay{}, nil)
+	if err != nil {
+		return decision{}, false, err
+	}
+	if _, strip := l.Sweep(&rec, now); !strip {
+		return decision{}, false, nil
+	}
+	l.Strip(&rec, now)
+	rec.Revision++
+	c, next := change{seq: seq, before: before, keys: j.hash.keys(&rec)}, before
+	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
+		c.answer = a.Body
+	}
+	c.encode(&rec)
+	next.rev++
+	next.put(&c)
 	return decision{change: c, next: next}, true, nil
 }
 

@@ -91,7 +91,7 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	}
 	at = now()
 	for _, id := range ids {
-		e := j.byID[id]
+		e := j.find(id)
 		if e == nil || e.state != persist.StatePending {
 			continue
 		}

@@ -74,8 +74,9 @@ func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64
 		entries = entries[:step]
 		next = entries[step-1].seq
 	}
+	erased := q.Erased(j.secret[:])
 	for _, e := range entries {
-		if e.seq > last || e.dropped || !e.match(q) {
+		if e.seq > last || e.dropped || !e.match(q) && !(j.erased && e.match(&erased)) {
 			continue
 		}
 		rec, err := e.record()
@@ -188,7 +189,7 @@ func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed 
 		j.drop(e)
 	case strip:
 		was := e.unresolved()
-		rec.Strip()
+		l.Strip(&rec, now)
 		rec.Revision++
 		e.generated = rec.Generated
 		e.begin(&rec) // into its room again

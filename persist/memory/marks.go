@@ -18,7 +18,7 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	if !j.open {
 		return errClosed()
 	}
-	e := j.byID[id]
+	e := j.find(id)
 	if e == nil || !e.unreported {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (j *Journal) owe(ctx context.Context, id persist.ID, revision uint64, from 
 	if !j.open {
 		return false, errClosed()
 	}
-	e := j.byID[id]
+	e := j.find(id)
 	if e == nil || e.rev != revision || !e.owed() {
 		return false, nil
 	}

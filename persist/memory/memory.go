@@ -44,11 +44,12 @@ type Journal struct {
 	facts      map[string][]byte
 	open       bool // New has made it, and Close has not been called
 	seq        uint64
-	byID       map[persist.ID]*entry
-	unresolved map[[32]byte]*entry // by fingerprint, a list through entry.next, see entry.unresolved
-	owed       map[*entry]struct{} // the entries of owed results
-	order      []*entry            // by seq; dropped ones stay until half of them are dropped
-	gone       int                 // number of dropped entries in order
+	byID       map[persist.ID]*entry // an erased one by its new ID
+	erased     bool                  // some record is, or was
+	unresolved map[[32]byte]*entry   // by fingerprint, a list through entry.next, see entry.unresolved
+	owed       map[*entry]struct{}   // the entries of owed results
+	order      []*entry              // by seq; dropped ones stay until half of them are dropped
+	gone       int                   // number of dropped entries in order
 	tally      tally
 }
 
@@ -96,13 +97,14 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	if !j.open {
 		return persist.Record{}, false, errClosed()
 	}
-	if existing := j.byID[rec.ID]; existing != nil {
+	if existing := j.find(rec.ID); existing != nil {
 		rec, err := existing.record()
 		return rec, false, err
 	}
 	j.seq++
 	rec.Seq, e.seq = j.seq, j.seq
 	j.byID[e.id] = e
+	j.erased = j.erased || rec.Erased // in a copy
 	j.order = append(j.order, e)
 	j.link(e)
 	j.noteOwed(e)
@@ -196,7 +198,11 @@ func (j *Journal) change(rec *persist.Record, find func(*persist.Record) (*entry
 // unresolved records true. The caller holds mu.
 func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 	was := e.unresolved()
-	e.set(rec, progress)
+	if rec.RequestDropped {
+		e.begin(rec) // into its room again, without the request
+	} else {
+		e.set(rec, progress)
+	}
 	switch is := e.unresolved(); {
 	case was && !is:
 		j.unlink(e)
@@ -227,7 +233,7 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 		return persist.Record{}, err
 	case !rec.Created.Equal(e.created) || !bytes.Equal(rec.Fingerprint, e.fingerprint[:]):
 		return persist.Record{}, fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
-	case j.byID[next.ID] != nil:
+	case j.find(next.ID) != nil:
 		return persist.Record{}, fmt.Errorf("%w: account %q, key %q", persist.ErrExists, account, rec.Key)
 	}
 	delete(j.byID, e.id)
@@ -299,7 +305,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	if !j.open {
 		return persist.Record{}, errClosed()
 	}
-	e := j.byID[id]
+	e := j.find(id)
 	if e == nil {
 		return persist.Record{}, notFound(id)
 	}
@@ -339,7 +345,7 @@ func (j *Journal) standing(rec *persist.Record) (*entry, error) {
 	if !j.open {
 		return nil, errClosed()
 	}
-	e := j.byID[rec.ID]
+	e := j.find(rec.ID)
 	switch {
 	case e == nil:
 		return nil, notFound(rec.ID)

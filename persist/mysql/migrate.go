@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -16,17 +17,34 @@ import (
 //go:embed schema/*.sql
 var schema embed.FS
 
+// Migrations returns the steps of the schema as files in plain SQL: NUMBER_oncehttp_journal.sql, the number being that of the version.
+// They are the steps of Migrate. Each writes its own row into the table of versions, so a program sees the same version whoever
+// has made them: Migrate, goose, atlas, flyway or the client mariadb. With Options.Database, the names of the tables have it in front.
+// A file is never changed after a release. With options that cannot be used, each file is the error ErrOptions.
+//
+//	err := os.CopyFS("migrations", mysql.Options{}.Migrations())
+func (o Options) Migrations() fs.FS {
+	o, err := o.checked()
+	if err != nil {
+		return sqljournal.NoFiles(err)
+	}
+	return o.files()
+}
+
+// files returns the files of Migrations, for checked options.
+func (o Options) files() fs.FS { return sqljournal.Files(schema, map[string]string{"db": o.prefix()}) }
+
 // schema is the journal's schema.
 func (o Options) schema() (*sqljournal.Schema, error) {
-	steps, err := sqljournal.Steps(schema, map[string]string{"db": o.prefix()})
+	steps, err := sqljournal.Steps(o.files())
 	const name, older = "oncehttp_version", "oncehttp_schema"
 	in := "DATABASE()"
 	if o.Database != "" {
 		in = "'" + o.Database + "'"
 	}
 	return &sqljournal.Schema{
-		Steps: steps, Table: o.prefix() + name, Insert: "INSERT IGNORE INTO", OlderTable: o.prefix() + older, Elsewhere: "database",
-		Versions: "CREATE TABLE IF NOT EXISTS " + o.prefix() + name + " (version INT NOT NULL PRIMARY KEY, oldest INT NOT NULL, applied TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB",
+		Steps: steps, Table: o.prefix() + name, OlderTable: o.prefix() + older, Elsewhere: "database",
+		Exists: fmt.Sprintf("SELECT COUNT(*) = 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = '%s'", in, name),
 		Older: fmt.Sprintf("SELECT COUNT(*) = 1 AND MAX(table_name = '%s') FROM information_schema.tables WHERE table_schema = %s AND table_name IN ('%s', '%s')",
 			older, in, older, name),
 		Missing: func(err error) bool {

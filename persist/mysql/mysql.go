@@ -101,18 +101,21 @@ func (o Options) checked() (Options, error) {
 }
 
 // Journal is a journal on MariaDB. It implements [persist.Journal], [persist.SendClaimer],
-// [persist.LateFinisher], [persist.Prober], [persist.DueTimes] and [persist.SharedResults]. Make one with Open.
+// [persist.LateFinisher], [persist.Prober], [persist.DueTimes], [persist.SharedResults] and [persist.TxBeginner]. Make one
+// with Open.
 //
 // A Journal not returned by Open is closed: the methods of a zero one return [persist.ErrClosed], those of a nil one
 // panic.
 type Journal struct {
 	*sqljournal.Journal
+	opts Options // of Begin in a transaction
 }
 
 var (
 	_ persist.LateFinisher  = (*Journal)(nil)
 	_ persist.Prober        = (*Journal)(nil)
 	_ persist.SharedResults = (*Journal)(nil)
+	_ persist.TxBeginner    = (*Journal)(nil)
 )
 
 // FinishesLate implements [persist.LateFinisher].

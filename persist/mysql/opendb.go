@@ -178,9 +178,14 @@ func (o Options) checks() bool { return !o.AllowVolatile && !o.ReadOnly }
 func (o Options) open(ctx context.Context, db *sql.DB, name string, d *dialect, check func(context.Context, *sql.DB) error) (*Journal, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 	defer cancel()
-	if err := check(ctx, db); err != nil {
+	err := check(ctx, db)
+	begins := o // in a transaction, which may have another database
+	if err == nil && o.Database == "" {
+		err = db.QueryRowContext(ctx, "SELECT DATABASE()").Scan(&begins.Database)
+	}
+	if err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("journal %s: %w", name, err)
 	}
-	return &Journal{sqljournal.New(sqljournal.Config{DB: db, Dialect: d, Name: name, Limit: o.CallTimeout, ReadOnly: o.ReadOnly})}, nil
+	return &Journal{sqljournal.New(sqljournal.Config{DB: db, Dialect: d, Name: name, Limit: o.CallTimeout, ReadOnly: o.ReadOnly}), begins}, nil
 }

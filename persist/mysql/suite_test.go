@@ -30,6 +30,13 @@ func TestSuite(t *testing.T) {
 			}
 			return tx.Commit, err
 		},
+		Tx: func(persist.Journal) (any, func() error, func() error, error) {
+			tx, err := db.Begin()
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			return tx, tx.Commit, tx.Rollback, nil
+		},
 		New: func(string) (func() (persist.Journal, error), error) {
 			opts := database(t, db)
 			if err := journal.Migrate(context.Background(), url, opts); err != nil {

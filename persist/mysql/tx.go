@@ -32,8 +32,8 @@ func Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persis
 // stands, too.
 //
 // Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid,
-// and persist.ErrTooLarge if the record takes more than max_allowed_packet, and then nothing was written, and the
-// transaction goes on; those of the server; ErrVolatile, see Options.AllowVolatile. The errors of the server can be
+// persist.ErrSealed for a record in clear in a sealed journal, and persist.ErrTooLarge if the record takes more than
+// max_allowed_packet, and then nothing was written, and the transaction goes on; those of the server; ErrVolatile, see Options.AllowVolatile. The errors of the server can be
 // found by errors.As as *mysql.MySQLError. After number 1213 (deadlock) the server has rolled the transaction back,
 // after 1205 (LockWait is over) it has undone the statement alone.
 func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
@@ -49,8 +49,15 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 	if err != nil {
 		return persist.Record{}, false, err
 	}
-	standing, err := o.insertIn(ctx, run, row)
-	if err != nil {
+	d := o.dialect() // the fact is read with a lock: a plain SELECT would take the snapshot of the transaction
+	if err = sqljournal.RefuseClear(ctx, &rec, run, d.SelectFact()+" LOCK IN SHARE MODE"); errors.Is(err, persist.ErrSealed) {
+		return persist.Record{}, false, err
+	}
+	var standing *sqljournal.Row
+	if err == nil {
+		standing, err = o.insertIn(ctx, run, row)
+	}
+	if err = sqljournal.ErrClear(d, err); err != nil {
 		return persist.Record{}, false, fmt.Errorf("begin in a transaction, journal tables %soncehttp_record: %w", o.prefix(), err)
 	}
 	return sqljournal.Begun(&rec, row, standing)
@@ -60,7 +67,7 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 // it inserts nothing.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
-	statement := lockWait(o.LockWait) + d.insert("NULL", "FROM DUAL WHERE ? OR "+isDurable)
+	statement := lockWait(o.LockWait) + d.insert(isSealed(row), "NULL", "FROM DUAL WHERE ? OR "+isDurable)
 	var standing sqljournal.Row
 	err := run(ctx, statement, insertValues(row, o.AllowVolatile), standing.Fields()...)
 	if errors.Is(err, sql.ErrNoRows) {

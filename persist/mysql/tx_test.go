@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	journal "github.com/oncehttp/oncehttp/persist/mysql"
 )
@@ -98,5 +100,26 @@ func TestDeadlock(t *testing.T) {
 	}
 	if deadlocks != 1 {
 		t.Errorf("%d of two transactions that wait for each other were told 1213, want 1", deadlocks)
+	}
+}
+
+// TestClearInSealed: a Begin in a transaction that forgot to seal is refused in a sealed journal, and the transaction goes on.
+func TestClearInSealed(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	if _, err := e.Open(t, e.Address, time.Minute).Fact(t.Context(), persist.FactSeal, nil, []byte("sealed")); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := e.DB.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, created, err := journal.Begin(t.Context(), tx, sqltest.Record("a", "k"))
+	if created || !errors.Is(err, persist.ErrSealed) || !errors.Is(err, persist.ErrOutcomeUnknown) {
+		t.Errorf("begun %t, %v; want ErrSealed", created, err)
+	}
+	var n int
+	if err := errors.Join(tx.QueryRow("SELECT COUNT(*) FROM "+e.Records).Scan(&n), tx.Commit()); err != nil || n != 0 {
+		t.Errorf("%d rows, %v", n, err)
 	}
 }

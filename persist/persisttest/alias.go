@@ -7,6 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// aliasCases returns the cases of this file, in the order of a run.
 func aliasCases() []testCase {
 	return []testCase{
 		{name: "alias/given", run: aliasGiven,
@@ -18,7 +19,7 @@ func aliasCases() []testCase {
 	}
 }
 
-// scribble writes over the slices and maps of a record, but for Credentials, Scopes and History.
+// scribble overwrites the contents of the record's slices and maps, except Credentials, Scopes and History.
 func scribble(r *persist.Record) {
 	spoil := func(b []byte) {
 		for i := range b {
@@ -57,9 +58,11 @@ func scribble(r *persist.Record) {
 	}
 }
 
-// sizes returns sizes of bodies. Journals may treat these sizes differently.
+// sizes returns sizes of bodies, in bytes; journals may store each of them in another way.
 func sizes() []int { return []int{10, 5000, 100_000} }
 
+// aliasGiven is the case alias/given. Begin, Update and Finish copy the given record; a caller may change it
+// afterwards.
 func aliasGiven(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, size := range sizes() {
@@ -91,6 +94,8 @@ func aliasGiven(k *check) {
 	}
 }
 
+// aliasReturned is the case alias/returned. The records from Get, Begin, List and Update are copies; changing
+// one changes nothing in the journal.
 func aliasReturned(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, size := range sizes() {
@@ -124,6 +129,7 @@ func aliasReturned(k *check) {
 	}
 }
 
+// aliasUntouched is the case alias/untouched. No method changes the record it is given.
 func aliasUntouched(k *check) {
 	ctx, j := context.Background(), k.journal()
 	given := fullest("a", "k")

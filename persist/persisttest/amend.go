@@ -11,6 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// amendCases returns the cases of this file, in the order of a run.
 func amendCases() []testCase {
 	return []testCase{
 		{name: "amend/ended", run: amendEnded,
@@ -86,6 +87,8 @@ func ended(k *check, j persist.Journal) []persist.Record {
 	}
 }
 
+// amendEnded is the case amend/ended. Amend of an ended record stores the change and nothing else, and the
+// record stays ended.
 func amendEnded(k *check) {
 	j := k.journal()
 	for _, r := range ended(k, j) {
@@ -101,6 +104,8 @@ func amendEnded(k *check) {
 	}
 }
 
+// amendHeld is the case amend/held. After Amend a settled record can be held again: queries, sweeps and claims
+// treat it as held, and it can end once more.
 func amendHeld(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var all []persist.Record
@@ -130,6 +135,8 @@ func amendHeld(k *check) {
 	}
 }
 
+// amendRefuses is the case amend/refuses. Amend refuses a record that is open, missing or at another revision,
+// and a change to a pending state.
 func amendRefuses(k *check) {
 	ctx, j := context.Background(), k.journal()
 	refused := func(r persist.Record, want error, why string) {
@@ -157,6 +164,7 @@ func amendRefuses(k *check) {
 	k.holds(j, now, "refused Amends")
 }
 
+// amendOnce is the case amend/once. Of many Amends of one record at once, exactly one succeeds.
 func amendOnce(k *check) {
 	j := k.journal()
 	for i := range 10 {
@@ -185,6 +193,7 @@ func amendOnce(k *check) {
 	}
 }
 
+// amendReopen is the case amend/reopen. Amended records are the same after a restart.
 func amendReopen(k *check) {
 	j := k.journal()
 	var all []persist.Record

@@ -12,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// assignCases returns the cases of this file, in the order of a run.
 func assignCases() []testCase {
 	return []testCase{
 		{name: "assign/moves", run: assignMoves,
@@ -70,6 +71,8 @@ func assignable(k *check, j persist.Journal) []persist.Record {
 	}
 }
 
+// assignMoves is the case assign/moves. Assign moves a record with all its fields to the account; the old ID is
+// free, and later changes work.
 func assignMoves(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -95,6 +98,7 @@ func assignMoves(k *check) {
 	k.told(j, r)
 }
 
+// assignFrees is the case assign/frees. After Assign the old key is free for another operation.
 func assignFrees(k *check) {
 	j := k.journal()
 	assigned := k.assign(j, k.begin(j, record("", "freed")), "a")
@@ -110,6 +114,8 @@ func assignFrees(k *check) {
 	k.gone(j, assigned.ID, "it was assigned again")
 }
 
+// assignRefuses is the case assign/refuses. Assign refuses a missing record, another revision or fingerprint,
+// and an account with a record of this key.
 func assignRefuses(k *check) {
 	ctx, j := context.Background(), k.journal()
 	refused := func(r persist.Record, account string, want error, why string) {
@@ -135,6 +141,7 @@ func assignRefuses(k *check) {
 	k.holds(j, final, "another could not be assigned to its account")
 }
 
+// assignDue is the case assign/due. After Assign, due times, claims and queries belong to the new account only.
 func assignDue(k *check) {
 	j := k.journal()
 	r := record("", "due")
@@ -161,6 +168,7 @@ func assignDue(k *check) {
 	}
 }
 
+// assignOnce is the case assign/once. Of many Assigns of one record at once, exactly one succeeds.
 func assignOnce(k *check) {
 	j := k.journal()
 	for i := range 10 {
@@ -185,6 +193,7 @@ func assignOnce(k *check) {
 	}
 }
 
+// assignReopen is the case assign/reopen. Assigned records have their account after a restart.
 func assignReopen(k *check) {
 	j := k.journal()
 	var all, was []persist.Record
@@ -211,6 +220,7 @@ func (k *check) secret(j persist.Journal) []byte {
 	return secret
 }
 
+// secretSame is the case secret/same. Secret returns one value to all callers, also to concurrent first ones.
 func secretSame(k *check) {
 	j := k.journal()
 	first := k.secret(j)
@@ -228,6 +238,7 @@ func secretSame(k *check) {
 	wg.Wait()
 }
 
+// secretReopen is the case secret/reopen. Secret returns the same value after a restart.
 func secretReopen(k *check) {
 	j := k.journal()
 	want := k.secret(j)

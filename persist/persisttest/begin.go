@@ -11,6 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// beginCases returns the cases of this file, in the order of a run.
 func beginCases() []testCase {
 	return []testCase{
 		{name: "begin/creates", run: beginCreates,
@@ -38,6 +39,7 @@ func beginCases() []testCase {
 	}
 }
 
+// beginCreates is the case begin/creates. Begin stores every field of a new record.
 func beginCreates(k *check) {
 	j := k.journal()
 	last := uint64(0)
@@ -56,6 +58,8 @@ func beginCreates(k *check) {
 	}
 }
 
+// beginStanding is the case begin/existing. Begin of an existing key returns the stored record and changes
+// nothing.
 func beginStanding(k *check) {
 	ctx, j := context.Background(), k.journal()
 	pending := k.begin(j, record("a", "pending"))
@@ -79,6 +83,8 @@ func beginStanding(k *check) {
 	}
 }
 
+// beginOneCreates is the case begin/one-creates. Of many Begins of one key at once, exactly one creates the
+// record.
 func beginOneCreates(k *check) {
 	const callers, rounds = 16, 25
 	ctx, j := context.Background(), k.journal()
@@ -117,6 +123,7 @@ func beginOneCreates(k *check) {
 	}
 }
 
+// beginInvalid is the case begin/invalid. Begin refuses a record that breaks a rule, and stores nothing.
 func beginInvalid(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for name, breakIt := range map[string]func(*persist.Record){
@@ -146,6 +153,8 @@ func beginInvalid(k *check) {
 	k.lists(j, persist.Query{AllAccounts: true}, nil, "what invalid Begins left")
 }
 
+// beginCancelled is the case begin/cancelled. Begin with an ended context returns its error, and stores
+// nothing.
 func beginCancelled(k *check) {
 	j := k.journal()
 	cause := errors.New("the caller has gone")
@@ -160,6 +169,7 @@ func beginCancelled(k *check) {
 	k.begin(j, r)
 }
 
+// beginAccounts is the case begin/accounts. One key in two accounts means two records.
 func beginAccounts(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -180,6 +190,7 @@ func beginAccounts(k *check) {
 	}
 }
 
+// beginAnyBytes is the case begin/any-bytes. Keys, accounts, targets, headers and bodies may contain any bytes.
 func beginAnyBytes(k *check) {
 	j := k.journal()
 	every := make([]byte, 256)
@@ -199,6 +210,7 @@ func beginAnyBytes(k *check) {
 	}
 }
 
+// beginLarge is the case begin/large. A large record is stored whole.
 func beginLarge(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -233,6 +245,7 @@ func patterned(n int, salt byte) []byte {
 	return b
 }
 
+// getNotFound is the case get/not-found. Get of an unknown ID returns ErrNotFound.
 func getNotFound(k *check) {
 	ctx, j := context.Background(), k.journal()
 	k.begin(j, record("a", "k"))

@@ -12,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// changeCases returns the cases of this file, in the order of a run.
 func changeCases() []testCase {
 	return []testCase{
 		{name: "update/replaces", run: updateReplaces,
@@ -41,6 +42,8 @@ func changeCases() []testCase {
 	}
 }
 
+// updateReplaces is the case update/replaces. Update stores every field that may change, and returns the stored
+// record.
 func updateReplaces(k *check) {
 	j := k.journal()
 	for _, begun := range []persist.Record{k.begin(j, record("a", "one")), k.begin(j, record("a", "two"))} {
@@ -60,6 +63,7 @@ func updateReplaces(k *check) {
 	}
 }
 
+// updateStale is the case update/stale. Update at another revision returns ErrStale and changes nothing.
 func updateStale(k *check) {
 	ctx, j := context.Background(), k.journal()
 	first := k.begin(j, record("a", "k"))
@@ -74,6 +78,7 @@ func updateStale(k *check) {
 	}
 }
 
+// updateOneWins is the case update/one-wins. Of many Updates at one revision, exactly one succeeds.
 func updateOneWins(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))
@@ -103,6 +108,8 @@ func updateOneWins(k *check) {
 	}
 }
 
+// updateFrozen is the case update/frozen. Update and Finish refuse another fingerprint, creation time or Seq;
+// Update ignores changes of the frozen request.
 func updateFrozen(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))
@@ -125,6 +132,7 @@ func updateFrozen(k *check) {
 	other = r
 	other.Body, other.Target, other.Header, other.WireKey = []byte("other"), "/other", nil, "other"
 	other.Protected, other.Credentials = false, []persist.Credential{{Name: "Cookie", Digest: "other"}}
+	other.DropAnswer = []string{"/other"}
 	other.Business, other.AskFirst, other.Facts, other.Content = true, true, "other", "other"
 	other.Scopes, other.Trace = []persist.Scope{{Name: "X-Other", Value: "other"}}, "other"
 	other.Attempts = 5
@@ -207,6 +215,7 @@ func updateToken(k *check) {
 	}
 }
 
+// updateUnfinishedOnly is the case update/unfinished-only. Update refuses final states and finished records.
 func updateUnfinishedOnly(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))
@@ -232,6 +241,8 @@ func finishing(run func(*check, persist.Journal, finish)) func(*check) {
 	}
 }
 
+// finishVisible is the case finish/visible. After Finish the record is there with its final state, for Get,
+// Begin and List.
 func finishVisible(k *check, j persist.Journal, finish finish) {
 	ctx := context.Background()
 	for i, state := range []persist.State{persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned} {
@@ -261,6 +272,7 @@ func finishVisible(k *check, j persist.Journal, finish finish) {
 	}
 }
 
+// finishFinal is the case finish/final. A finished record cannot be finished again or forgotten.
 func finishFinal(k *check, j persist.Journal, finish finish) {
 	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
@@ -274,6 +286,8 @@ func finishFinal(k *check, j persist.Journal, finish finish) {
 	}
 }
 
+// finishStale is the case finish/stale. Finish at another revision returns ErrStale; of many at one revision,
+// exactly one succeeds.
 func finishStale(k *check, j persist.Journal, finish finish) {
 	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
@@ -298,6 +312,7 @@ func finishStale(k *check, j persist.Journal, finish finish) {
 	}
 }
 
+// finishNotPending is the case finish/not-pending. Finish refuses states that are not final.
 func finishNotPending(k *check, j persist.Journal, finish finish) {
 	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
@@ -306,6 +321,8 @@ func finishNotPending(k *check, j persist.Journal, finish finish) {
 	k.holds(j, r, "a Finish to no final state")
 }
 
+// changeNotFound is the case change/not-found. Update, Finish and Forget of a missing record return ErrNotFound
+// and create nothing.
 func changeNotFound(k *check) {
 	ctx, j := context.Background(), k.journal()
 	existing := k.begin(j, record("a", "existing"))

@@ -15,20 +15,22 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// check is one run of one case.
+// check is one run of one case. Cases report failures by errorf and fatalf; they may call errorf from several goroutines.
 type check struct {
-	open func() (persist.Journal, error)
+	open func() (persist.Journal, error)                                              // opens the store
 	late func(j persist.Journal, rec persist.Record) (commit func() error, err error) // see Harness.Late
+	tx   func(j persist.Journal) (tx any, commit, rollback func() error, err error)   // see Harness.Tx
 	wait time.Duration                                                                // limit for the wait for one event
 
 	mu      sync.Mutex
-	errs    []error
-	current persist.Journal
+	errs    []error         // at most 10
+	current persist.Journal // the one opened last, closed by verdict; the case's own goroutine sets it
 }
 
 // stop is the panic value of fatalf. It ends a case.
 type stop struct{}
 
+// errorf reports a failure and goes on.
 func (k *check) errorf(format string, args ...any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -61,7 +63,7 @@ func (k *check) verdict(p any) (err error) {
 	return errors.Join(k.errs...)
 }
 
-// journal opens the store.
+// journal opens the store; verdict closes it. A failure ends the case.
 func (k *check) journal() persist.Journal {
 	j, err := k.open()
 	if err != nil {
@@ -71,7 +73,7 @@ func (k *check) journal() persist.Journal {
 	return j
 }
 
-// reopen closes the journal and opens the store again.
+// reopen closes the journal and opens the store again. j is not to be used afterwards.
 func (k *check) reopen(j persist.Journal) persist.Journal {
 	if err := j.Close(); err != nil {
 		k.fatalf("Close: %v", err)
@@ -86,7 +88,7 @@ func (k *check) want(err, target error, format string, args ...any) {
 	}
 }
 
-// begin begins a record. The record must be new.
+// begin begins a record, and returns it as the journal did. The key must be new: otherwise the case ends.
 func (k *check) begin(j persist.Journal, r persist.Record) persist.Record {
 	got, created, err := j.Begin(context.Background(), r)
 	if err != nil || !created {
@@ -95,6 +97,7 @@ func (k *check) begin(j persist.Journal, r persist.Record) persist.Record {
 	return got
 }
 
+// update updates a record, and returns it as the journal did. A failure ends the case.
 func (k *check) update(j persist.Journal, r persist.Record) persist.Record {
 	got, err := j.Update(context.Background(), r)
 	if err != nil {
@@ -103,7 +106,7 @@ func (k *check) update(j persist.Journal, r persist.Record) persist.Record {
 	return got
 }
 
-// finish finishes a record, and returns the expected record.
+// finish finishes a record as finished does, and returns the expected record. A failure ends the case.
 func (k *check) finish(j persist.Journal, r persist.Record) persist.Record {
 	r = finished(r)
 	if err := j.Finish(context.Background(), r); err != nil {
@@ -133,7 +136,7 @@ func (k *check) gone(j persist.Journal, id persist.ID, after string) {
 	}
 }
 
-// list returns the records selected by q.
+// list returns the records selected by q. A failure, and a list without end, ends the case.
 func (k *check) list(j persist.Journal, q persist.Query) []persist.Record {
 	var all []persist.Record
 	for r, err := range j.List(context.Background(), q) {
@@ -162,6 +165,7 @@ func (k *check) lists(j persist.Journal, q persist.Query, want []persist.Record,
 	}
 }
 
+// keys returns account and key of each record.
 func keys(list []persist.Record) []string {
 	var s []string
 	for _, r := range list {
@@ -170,14 +174,16 @@ func keys(list []persist.Record) []string {
 	return s
 }
 
-// diff returns the names and values of the fields with a difference between two
-// records. Times are compared as instants. An empty slice or map equals none.
+// diff returns the names and values of the different fields of two records; ""
+// if they are equal. Times are compared as instants. An empty slice or map equals
+// a nil one.
 func diff(got, want persist.Record) string {
 	var b bytes.Buffer
 	diffStruct(&b, "", reflect.ValueOf(got), reflect.ValueOf(want))
 	return b.String()
 }
 
+// diffStruct writes the differences of two structs of one type; prefix begins the names.
 func diffStruct(b *bytes.Buffer, prefix string, got, want reflect.Value) {
 	for i := range got.NumField() {
 		name, g, w := prefix+got.Type().Field(i).Name, got.Field(i), want.Field(i)
@@ -204,6 +210,7 @@ func diffStruct(b *bytes.Buffer, prefix string, got, want reflect.Value) {
 	}
 }
 
+// same compares two values of one type, as diff does.
 func same(got, want any) bool {
 	switch x := got.(type) {
 	case time.Time:
@@ -228,18 +235,19 @@ func same(got, want any) bool {
 	return got == want
 }
 
-// sameAttempt compares instants, whatever their zone.
+// sameAttempt compares the times as instants.
 func sameAttempt(a, b persist.Attempt) bool {
 	at := a.At.Equal(b.At)
 	a.At, b.At = time.Time{}, time.Time{}
 	return at && a == b
 }
 
-// sameAct compares instants, whatever their zone.
+// sameAct compares the times as instants.
 func sameAct(a, b persist.Act) bool {
 	return a.At.Equal(b.At) && a.Did == b.Did && a.Note == b.Note
 }
 
+// short returns v as text of about 80 bytes at most.
 func short(v any) string {
 	s := fmt.Sprintf("%+v", v)
 	if len(s) > 80 {

@@ -10,6 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// claimCases returns the cases of this file, in the order of a run.
 func claimCases() []testCase {
 	return []testCase{
 		{name: "claim/takes", run: claimTakes,
@@ -56,6 +57,8 @@ func ofOrigin(account, key, origin string, next time.Time) persist.Record {
 	return r
 }
 
+// claimOrigins is the case claim/origins. DueTimes returns the first due time of each origin, and Claim takes
+// records of the asked origin only.
 func claimOrigins(k *check) {
 	j := k.journal()
 	if _, ok := persist.As[persist.DueTimes](j); !ok {
@@ -150,6 +153,8 @@ func (k *check) pass(c persist.Claimer, t time.Time) {
 	}
 }
 
+// claimTakes is the case claim/takes. Claim returns and stores lease, revision and drive of at most n due
+// records, and takes no leased one.
 func claimTakes(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -192,6 +197,8 @@ func claimTakes(k *check) {
 	}
 }
 
+// claimDue is the case claim/due. Claim takes no record before its time by the journal's clock, also for a
+// DueBy in the future.
 func claimDue(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -216,6 +223,8 @@ func claimDue(k *check) {
 	}
 }
 
+// claimLeased is the case claim/leased. A leased record is claimed again only after its lease has ended, also
+// by its owner.
 func claimLeased(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -248,6 +257,7 @@ func claimLeased(k *check) {
 	}
 }
 
+// claimDisjoint is the case claim/disjoint. Concurrent Claims never take one record twice.
 func claimDisjoint(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -288,6 +298,8 @@ func claimDisjoint(k *check) {
 	}
 }
 
+// claimFence is the case claim/fence. After a lease has ended and another owner has claimed, calls at the old
+// revision return ErrStale.
 func claimFence(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -311,6 +323,8 @@ func claimFence(k *check) {
 	k.holds(j, k.finish(j, next[0]), "Finish")
 }
 
+// claimRenew is the case claim/renew. Renew lengthens the owner's own leases only, ended ones included unless
+// another has claimed, and keeps the revision.
 func claimRenew(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)

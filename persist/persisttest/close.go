@@ -10,6 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// closeCases returns the cases of this file, in the order of a run.
 func closeCases() []testCase {
 	return []testCase{
 		{name: "close/closed", run: closeClosed,
@@ -23,6 +24,7 @@ func closeCases() []testCase {
 	}
 }
 
+// closeClosed is the case close/closed. After Close every method returns ErrClosed; a second Close is no error.
 func closeClosed(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))
@@ -144,6 +146,7 @@ func closeUnderWay(k *check) {
 	k.list(j, persist.Query{AllAccounts: true})
 }
 
+// closeFlush is the case close/flush. Flush returns under concurrent changes, and at once without any.
 func closeFlush(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var wg sync.WaitGroup
@@ -173,6 +176,7 @@ func closeFlush(k *check) {
 	}
 }
 
+// closeAttach is the case close/attach. Of many Attach calls at once, one creates the value and all return it.
 func closeAttach(k *check) {
 	j := k.journal()
 	var mu sync.Mutex

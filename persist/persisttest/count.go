@@ -30,25 +30,25 @@ func countCases() []testCase {
 	}
 }
 
-// countModel keeps the journal under test and its expected records. m is by ID.
+// countModel holds the journal under test and its expected records. Its cases change both.
 type countModel struct {
-	k *check
-	j persist.Journal
-	c persist.Counter
-	r *rand.Rand
-	m map[persist.ID]persist.Record
+	check    *check
+	journal  persist.Journal
+	counter  persist.Counter // the journal's
+	random   *rand.Rand
+	expected map[persist.ID]persist.Record
 }
 
 // newCountModel opens an empty store. ok is false for a journal without persist.Counter.
 func newCountModel(k *check) (d *countModel, ok bool) {
-	d = &countModel{k: k, r: rand.New(rand.NewPCG(3, 4)), m: map[persist.ID]persist.Record{}}
+	d = &countModel{check: k, random: rand.New(rand.NewPCG(3, 4)), expected: map[persist.ID]persist.Record{}}
 	return d, d.on(k.journal())
 }
 
 // on sets the journal.
 func (d *countModel) on(j persist.Journal) (ok bool) {
-	d.j = j
-	d.c, ok = persist.As[persist.Counter](j)
+	d.journal = j
+	d.counter, ok = persist.As[persist.Counter](j)
 	return ok
 }
 
@@ -64,7 +64,7 @@ func (k *check) count(c persist.Counter, when string) persist.Counts {
 // counts returns the expected counts.
 func (d *countModel) counts() persist.Counts {
 	want := persist.Counts{Held: map[persist.HoldReason]int{}}
-	for _, r := range d.m {
+	for _, r := range d.expected {
 		if r.Owed() {
 			want.Owed++
 		}
@@ -87,15 +87,15 @@ func (d *countModel) counts() persist.Counts {
 
 // compare compares the counts with the model.
 func (d *countModel) compare(when string) {
-	got, want := d.k.count(d.c, when), d.counts()
+	got, want := d.check.count(d.counter, when), d.counts()
 	if got.Pending != want.Pending || !maps.Equal(got.Held, want.Held) || !got.Oldest.Equal(want.Oldest) {
-		d.k.errorf("Count %s: %d pending, held %v, oldest %v; want %d, %v, %v", when, got.Pending, got.Held, got.Oldest, want.Pending, want.Held, want.Oldest)
+		d.check.errorf("Count %s: %d pending, held %v, oldest %v; want %d, %v, %v", when, got.Pending, got.Held, got.Oldest, want.Pending, want.Held, want.Oldest)
 	}
-	if _, ok := persist.As[persist.Results](d.j); ok && got.Owed != want.Owed {
-		d.k.errorf("Count %s: %d results owed, want %d", when, got.Owed, want.Owed)
+	if _, ok := persist.As[persist.Results](d.journal); ok && got.Owed != want.Owed {
+		d.check.errorf("Count %s: %d results owed, want %d", when, got.Owed, want.Owed)
 	}
 	if due := want.NextDue; !got.NextDue.Equal(due) && !got.NextDue.Equal(due.Truncate(time.Microsecond)) {
-		d.k.errorf("Count %s: next due %v, want %v", when, got.NextDue, due)
+		d.check.errorf("Count %s: next due %v, want %v", when, got.NextDue, due)
 	}
 }
 
@@ -104,11 +104,12 @@ func reasons() []persist.HoldReason {
 	return []persist.HoldReason{persist.HoldExpired, persist.HoldStoredError, persist.HoldRekeyHeld, "a later reason"}
 }
 
-// step begins a record, or changes one.
+// step makes one random change, in the journal and in expected: it begins, finishes, forgets, holds or postpones a record. An ended record
+// stays as it is.
 func (d *countModel) step() {
-	ctx, r := context.Background(), d.r
+	ctx, r := context.Background(), d.random
 	id := persist.ID{Account: []string{"", "a", "a|S=1", "b"}[r.IntN(4)], Key: fmt.Sprint(r.IntN(12))}
-	rec, exists := d.m[id]
+	rec, exists := d.expected[id]
 	if !exists {
 		rec = record(id.Account, id.Key)
 		rec.Created = epoch().Add(time.Duration(r.IntN(1000)) * time.Hour)
@@ -123,24 +124,25 @@ func (d *countModel) step() {
 	rec.NextAttempt = at
 	switch op := r.IntN(9); {
 	case !exists:
-		d.m[id] = d.k.begin(d.j, rec)
+		d.expected[id] = d.check.begin(d.journal, rec)
 	case rec.State.Final():
 	case op == 0:
-		d.m[id] = d.k.finish(d.j, rec)
+		d.expected[id] = d.check.finish(d.journal, rec)
 	case op == 1:
-		if err := d.j.Forget(ctx, rec); err != nil {
-			d.k.fatalf("Forget: %v", err)
+		if err := d.journal.Forget(ctx, rec); err != nil {
+			d.check.fatalf("Forget: %v", err)
 		}
-		delete(d.m, id)
+		delete(d.expected, id)
 	case op < 5:
 		rec.State, rec.HoldReason = persist.StateHeld, reasons()[r.IntN(4)]
-		d.m[id] = d.k.update(d.j, rec)
+		d.expected[id] = d.check.update(d.journal, rec)
 	default:
 		rec.State, rec.HoldReason = persist.StatePending, ""
-		d.m[id] = d.k.update(d.j, rec)
+		d.expected[id] = d.check.update(d.journal, rec)
 	}
 }
 
+// countFollows is the case count/follows. Count equals a model after each of many random changes.
 func countFollows(k *check) {
 	d, ok := newCountModel(k)
 	if !ok {
@@ -165,35 +167,36 @@ func countEnds(k *check) {
 		for _, held := range []bool{false, true} {
 			r := record("a", fmt.Sprintf("%v, held %t", state, held))
 			r.NextAttempt = epoch().Add(time.Minute)
-			r = k.begin(d.j, r)
+			r = k.begin(d.journal, r)
 			if held {
 				r.State, r.HoldReason = persist.StateHeld, persist.HoldNoKey
-				r = k.update(d.j, r)
+				r = k.update(d.journal, r)
 			}
-			d.m[r.ID] = r
+			d.expected[r.ID] = r
 			d.compare(fmt.Sprintf("of %q", r.Key))
 			r = finished(r)
 			if r.State = state; state == persist.StateSettled {
 				r.Effect = persist.EffectHappened
 			}
-			if err := d.j.Finish(ctx, r); err != nil {
+			if err := d.journal.Finish(ctx, r); err != nil {
 				k.fatalf("Finish as %v: %v", state, err)
 			}
-			d.m[r.ID] = r
+			d.expected[r.ID] = r
 			d.compare(fmt.Sprintf("of %q, which has ended", r.Key))
 		}
 	}
 	open := record("a", "open")
-	open = k.begin(d.j, open)
-	d.m[open.ID] = open
+	open = k.begin(d.journal, open)
+	d.expected[open.ID] = open
 	for _, l := range []persist.Limits{{Prune: true, KeepAnswer: -1, Now: done()}, {Prune: true, KeepAnswer: -1, KeepKey: time.Nanosecond, Now: done()}} {
-		if _, err := d.j.Sweep(ctx, l); err != nil {
+		if _, err := d.journal.Sweep(ctx, l); err != nil {
 			k.fatalf("Sweep: %v", err)
 		}
 		d.compare("after a sweep")
 	}
 }
 
+// countAssigned is the case count/assigned. Count is right after Assign.
 func countAssigned(k *check) {
 	d, ok := newCountModel(k)
 	if !ok {
@@ -202,26 +205,26 @@ func countAssigned(k *check) {
 	for i, state := range []persist.State{persist.StatePending, persist.StateHeld, persist.StateConfirmed} {
 		r := record("", fmt.Sprint("assigned ", i))
 		r.Created = epoch().Add(time.Duration(-i) * time.Hour)
-		r = k.begin(d.j, r)
+		r = k.begin(d.journal, r)
 		switch state {
 		case persist.StateHeld:
 			r.State, r.HoldReason = state, persist.HoldUnclear
-			r = k.update(d.j, r)
+			r = k.update(d.journal, r)
 		case persist.StateConfirmed:
-			r = k.finish(d.j, r)
+			r = k.finish(d.journal, r)
 		}
-		to, err := d.j.Assign(context.Background(), r, "b")
+		to, err := d.journal.Assign(context.Background(), r, "b")
 		if err != nil {
 			k.fatalf("Assign: %v", err)
 		}
-		d.m[to.ID] = to
+		d.expected[to.ID] = to
 		d.compare(fmt.Sprintf("after the Assign of a record, %v", state))
 		if state.Final() {
 			continue
 		}
 		to.State, to.HoldReason = persist.StateHeld, persist.HoldExpired
-		to = k.update(d.j, to)
-		d.m[to.ID] = to
+		to = k.update(d.journal, to)
+		d.expected[to.ID] = to
 		d.compare("after a hold of the assigned record")
 	}
 }
@@ -229,17 +232,17 @@ func countAssigned(k *check) {
 // countOwed counts held and ended records with an owed result, before and after its delivery and its postponement.
 func countOwed(k *check) {
 	d, ok := newCountModel(k)
-	results, finds := persist.As[persist.Results](d.j)
+	results, finds := persist.As[persist.Results](d.journal)
 	if !ok || !finds {
 		return
 	}
 	ctx := context.Background()
-	held, ended := k.owed(d.j, record("a", "held"), true), k.owed(d.j, record("b", "ended"), false)
+	held, ended := k.owed(d.journal, record("a", "held"), true), k.owed(d.journal, record("b", "ended"), false)
 	pending := record("a", "pending")
 	pending.Results, pending.OwedFrom = true, epoch()
-	d.m[held.ID], d.m[ended.ID], d.m[pending.ID] = held, ended, k.begin(d.j, pending)
+	d.expected[held.ID], d.expected[ended.ID], d.expected[pending.ID] = held, ended, k.begin(d.journal, pending)
 	d.compare("with a pending, a held and an ended record that owe")
-	if shared, ok := persist.As[persist.SharedResults](d.j); ok {
+	if shared, ok := persist.As[persist.SharedResults](d.journal); ok {
 		if ok, err := shared.Postpone(ctx, ended.ID, ended.Revision, ended.Finished.Add(time.Hour)); !ok || err != nil {
 			k.fatalf("Postpone of %q: %t, %v; want true", ended.ID, ok, err)
 		}
@@ -251,12 +254,12 @@ func countOwed(k *check) {
 			k.fatalf("MarkDelivered of %q: %t, %v; want true", r.ID, ok, err)
 		}
 		r.Revision, r.OwedFrom = r.Revision+1, time.Time{}
-		d.m[r.ID] = r
+		d.expected[r.ID] = r
 		d.compare(fmt.Sprintf("after the delivery of %q", r.Key))
 	}
-	held = d.m[held.ID]
+	held = d.expected[held.ID]
 	held.State, held.HoldReason, held.OwedFrom = persist.StatePending, "", epoch()
-	d.m[held.ID] = k.update(d.j, held)
+	d.expected[held.ID] = k.update(d.journal, held)
 	d.compare("of a hold that is pending again")
 }
 
@@ -268,7 +271,7 @@ func countBeside(k *check) {
 	}
 	const least, writers, rounds, counts = 5, 3, 12, 20
 	for _, r := range numbered("a", least) {
-		k.begin(d.j, r)
+		k.begin(d.journal, r)
 	}
 	var all sync.WaitGroup
 	var left, counted atomic.Int32
@@ -277,14 +280,14 @@ func countBeside(k *check) {
 		all.Go(func() {
 			defer left.Add(-1)
 			for i := 0; i < rounds || counted.Load() < counts; i++ {
-				k.passes(d.j, record("b", fmt.Sprint(w, " ", i)))
+				k.passes(d.journal, record("b", fmt.Sprint(w, " ", i)))
 			}
 		})
 	}
 	defer all.Wait()
 	defer counted.Store(counts)
 	for ; left.Load() > 0; counted.Add(1) {
-		c := k.count(d.c, "beside writers")
+		c := k.count(d.counter, "beside writers")
 		if n := c.Unfinished(); n < least || n > least+writers || c.AllHeld() > writers || c.Pending < least {
 			k.errorf("Count beside %d writers: %d pending, held %v; want %d pending, and one more of each writer", writers, c.Pending, c.Held, least)
 		}
@@ -293,7 +296,7 @@ func countBeside(k *check) {
 		}
 	}
 	all.Wait()
-	if c := k.count(d.c, "after writers"); c.Pending != least || c.AllHeld() != 0 {
+	if c := k.count(d.counter, "after writers"); c.Pending != least || c.AllHeld() != 0 {
 		k.errorf("Count after the writers: %d pending, held %v; want %d", c.Pending, c.Held, least)
 	}
 }
@@ -314,6 +317,7 @@ func (k *check) passes(j persist.Journal, r persist.Record) {
 	}
 }
 
+// countReopened is the case count/reopened. Count is right after a restart.
 func countReopened(k *check) {
 	d, ok := newCountModel(k)
 	if !ok {
@@ -323,13 +327,13 @@ func countReopened(k *check) {
 		for range 25 {
 			d.step()
 		}
-		d.on(k.reopen(d.j))
+		d.on(k.reopen(d.journal))
 		d.compare("after it was opened again")
 		d.step()
 		d.compare("after one more change")
 	}
-	held, ended := k.owed(d.j, record("c", "held"), true), k.owed(d.j, record("c", "ended"), false)
-	d.m[held.ID], d.m[ended.ID] = held, ended
-	d.on(k.reopen(d.j))
+	held, ended := k.owed(d.journal, record("c", "held"), true), k.owed(d.journal, record("c", "ended"), false)
+	d.expected[held.ID], d.expected[ended.ID] = held, ended
+	d.on(k.reopen(d.journal))
 	d.compare("with owed results, after it was opened again")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// dueCases returns the cases of this file, in the order of a run.
 func dueCases() []testCase {
 	return []testCase{
 		{name: "due/follows", run: dueFollows,
@@ -22,19 +23,19 @@ func dueCases() []testCase {
 	}
 }
 
-// dueModel keeps the journal under test and its expected records. m is by key.
+// dueModel holds the journal under test and its expected records. Its cases change both.
 type dueModel struct {
-	k *check
-	j persist.Journal
-	r *rand.Rand
-	m map[string]persist.Record
+	check    *check
+	journal  persist.Journal
+	random   *rand.Rand
+	expected map[string]persist.Record // by key
 }
 
 // times returns the expected result of DueTimes for q.
 func (d *dueModel) times(q persist.Query) map[string]time.Time {
 	want := map[string]time.Time{}
 	q.States = []persist.State{persist.StatePending}
-	for _, r := range d.m {
+	for _, r := range d.expected {
 		if at, known := want[r.Origin]; q.Match(&r) && (!known || r.NextAttempt.Before(at)) {
 			want[r.Origin] = r.NextAttempt
 		}
@@ -42,62 +43,63 @@ func (d *dueModel) times(q persist.Query) map[string]time.Time {
 	return want
 }
 
-// step begins a record, or changes one.
+// step makes one random change, in the journal and in expected: it begins, finishes, forgets, holds or postpones a record. An ended record
+// stays as it is.
 func (d *dueModel) step() {
-	key := fmt.Sprint(d.r.IntN(30))
-	rec, exists := d.m[key]
-	at := epoch().Add(time.Duration(d.r.IntN(20)) * time.Minute)
-	if d.r.IntN(5) == 0 {
+	key := fmt.Sprint(d.random.IntN(30))
+	rec, exists := d.expected[key]
+	at := epoch().Add(time.Duration(d.random.IntN(20)) * time.Minute)
+	if d.random.IntN(5) == 0 {
 		at = time.Time{}
 	}
-	switch op := d.r.IntN(8); {
+	switch op := d.random.IntN(8); {
 	case !exists:
-		account := []string{"a", "a|S=1", "b"}[d.r.IntN(3)]
-		rec = ofOrigin(account, key, fmt.Sprintf("https://%d.example:443", d.r.IntN(3)), at)
-		d.m[key] = d.k.begin(d.j, rec)
+		account := []string{"a", "a|S=1", "b"}[d.random.IntN(3)]
+		rec = ofOrigin(account, key, fmt.Sprintf("https://%d.example:443", d.random.IntN(3)), at)
+		d.expected[key] = d.check.begin(d.journal, rec)
 	case rec.State.Final():
 	case op == 0:
-		d.k.finish(d.j, rec)
+		d.check.finish(d.journal, rec)
 		rec.State = persist.StateConfirmed
-		d.m[key] = rec
+		d.expected[key] = rec
 	case op == 1:
-		if err := d.j.Forget(context.Background(), rec); err != nil {
-			d.k.fatalf("Forget: %v", err)
+		if err := d.journal.Forget(context.Background(), rec); err != nil {
+			d.check.fatalf("Forget: %v", err)
 		}
-		delete(d.m, key)
+		delete(d.expected, key)
 	default:
 		rec.NextAttempt, rec.State, rec.HoldReason = at, persist.StatePending, ""
 		if op == 2 {
 			rec.State, rec.HoldReason = persist.StateHeld, persist.HoldStoredError
 		}
-		d.m[key] = d.k.update(d.j, rec)
+		d.expected[key] = d.check.update(d.journal, rec)
 	}
 }
 
 // compare compares the results of DueTimes and of a List of due records with the model.
 func (d *dueModel) compare(when string) {
 	for _, q := range []persist.Query{{Account: "a"}, {AllAccounts: true}, {Account: "b", Origin: "https://1.example:443"}} {
-		if got, want := d.k.dueTimes(d.j, q), d.times(q); !maps.EqualFunc(got, want, time.Time.Equal) {
-			d.k.errorf("%s, DueTimes of account %q, origin %q: %v, want %v", when, q.Account, q.Origin, got, want)
+		if got, want := d.check.dueTimes(d.journal, q), d.times(q); !maps.EqualFunc(got, want, time.Time.Equal) {
+			d.check.errorf("%s, DueTimes of account %q, origin %q: %v, want %v", when, q.Account, q.Origin, got, want)
 		}
 	}
 	by := persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}, DueBy: epoch().Add(5 * time.Minute)}
 	var want []string
-	for _, r := range d.m {
+	for _, r := range d.expected {
 		if by.Match(&r) {
 			want = append(want, r.Account+" "+r.Key)
 		}
 	}
 	slices.Sort(want)
-	if got := slices.Sorted(slices.Values(keys(d.k.list(d.j, by)))); !slices.Equal(got, want) {
-		d.k.errorf("%s, List of what is due gave %q, want %q", when, got, want)
+	if got := slices.Sorted(slices.Values(keys(d.check.list(d.journal, by)))); !slices.Equal(got, want) {
+		d.check.errorf("%s, List of what is due gave %q, want %q", when, got, want)
 	}
 }
 
 // newDueModel makes some changes in an empty store. ok is false for a journal without persist.DueTimes.
 func newDueModel(k *check) (d dueModel, ok bool) {
-	d = dueModel{k: k, j: k.journal(), r: rand.New(rand.NewPCG(1, 2)), m: map[string]persist.Record{}}
-	if _, ok := persist.As[persist.DueTimes](d.j); !ok {
+	d = dueModel{check: k, journal: k.journal(), random: rand.New(rand.NewPCG(1, 2)), expected: map[string]persist.Record{}}
+	if _, ok := persist.As[persist.DueTimes](d.journal); !ok {
 		return d, false
 	}
 	for i := range 150 {
@@ -110,9 +112,10 @@ func newDueModel(k *check) (d dueModel, ok bool) {
 
 func dueFollows(k *check) { _, _ = newDueModel(k) }
 
+// dueReopened is the case due/reopened. DueTimes and List of due records are right after a restart.
 func dueReopened(k *check) {
 	if d, ok := newDueModel(k); ok {
-		d.j = k.reopen(d.j)
+		d.journal = k.reopen(d.journal)
 		d.compare("after it was opened again")
 		d.step()
 		d.compare("after one more change")

@@ -34,6 +34,8 @@ func (k *check) fact(j persist.Journal, name string, old, value, want []byte) {
 	}
 }
 
+// factStands is the case fact/stands. The first value of a fact stays, and other changes of the journal do not
+// touch it.
 func factStands(k *check) {
 	j := k.journal()
 	k.fact(j, "form", nil, nil, nil)
@@ -52,6 +54,7 @@ func factStands(k *check) {
 	k.fact(j, "form", nil, nil, []byte("plain"))
 }
 
+// factChanges is the case fact/changes. Fact replaces a value only if the caller names the old one.
 func factChanges(k *check) {
 	j := k.journal()
 	k.fact(j, "form", []byte("plain"), []byte("sealing"), nil) // there is nothing to replace
@@ -63,6 +66,7 @@ func factChanges(k *check) {
 	k.fact(j, "form", nil, nil, []byte("sealing"))
 }
 
+// factOnce is the case fact/once. Of many changes of one fact at once, exactly one succeeds.
 func factOnce(k *check) {
 	j, ctx := k.journal(), context.Background()
 	for round, old := range [][]byte{nil, []byte("first"), nil, []byte("first")} {
@@ -91,6 +95,7 @@ func factOnce(k *check) {
 	}
 }
 
+// factBounds is the case fact/bounds. Fact takes names and values up to their limits, and refuses all others.
 func factBounds(k *check) {
 	j, ctx := k.journal(), context.Background()
 	long := bytes.Repeat([]byte{7}, persist.FactMax)
@@ -106,6 +111,7 @@ func factBounds(k *check) {
 	k.fact(j, "form", nil, nil, nil)
 }
 
+// factReopen is the case fact/reopen. Facts are the same after a restart.
 func factReopen(k *check) {
 	j := k.journal()
 	k.fact(j, "form", nil, []byte("plain"), []byte("plain"))

@@ -9,6 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// followCases returns the cases of this file, in the order of a run.
 func followCases() []testCase {
 	return []testCase{
 		{name: "list/follows", run: listFollows,

@@ -6,6 +6,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// forgetCases returns the cases of this file, in the order of a run.
 func forgetCases() []testCase {
 	return []testCase{
 		{name: "forget/removes", run: forgetRemoves,
@@ -17,6 +18,7 @@ func forgetCases() []testCase {
 	}
 }
 
+// forgetRemoves is the case forget/removes. Forget removes the record from all queries; its key is free.
 func forgetRemoves(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := fullest("a", "k")
@@ -38,6 +40,7 @@ func forgetRemoves(k *check) {
 	k.holds(j, again, "Begin after Forget")
 }
 
+// forgetStale is the case forget/stale. Forget refuses a record at another revision, and a finished one.
 func forgetStale(k *check) {
 	ctx, j := context.Background(), k.journal()
 	old := k.begin(j, record("a", "k"))
@@ -49,6 +52,8 @@ func forgetStale(k *check) {
 	k.holds(j, final, "a Forget after it was finished")
 }
 
+// forgetBegunAnew is the case forget/begun-anew. Changes with the forgotten record do not touch a new record of
+// the same key.
 func forgetBegunAnew(k *check) {
 	ctx, j := context.Background(), k.journal()
 	old := k.begin(j, record("a", "k"))

@@ -7,6 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// keepingCases returns the cases of this file, in the order of a run.
 func keepingCases() []testCase {
 	return []testCase{
 		{name: "keeping/answer", run: keepingAnswer,
@@ -43,6 +44,8 @@ func (k *check) sweepEach(j persist.Journal, all []persist.Limits, want int) {
 	}
 }
 
+// keepingAnswer is the case keeping/answer. A sweep keeps an answer for the record's own KeepAnswer, for any
+// limits of the sweep.
 func keepingAnswer(k *check) {
 	j := k.journal()
 	for i, keep := range []time.Duration{time.Hour, 100 * time.Hour} {
@@ -61,6 +64,8 @@ func keepingAnswer(k *check) {
 	k.swept(j, r, "a Sweep by another at once")
 }
 
+// keepingKey is the case keeping/key. A sweep keeps a key for the record's own KeepKey, for any limits of the
+// sweep.
 func keepingKey(k *check) {
 	j := k.journal()
 	for i, keep := range []time.Duration{50 * time.Hour, -1} {
@@ -81,6 +86,7 @@ func keepingKey(k *check) {
 	}
 }
 
+// keepingKeyReopen is the case keeping/key-reopen. KeepKey of the record holds in later processes.
 func keepingKeyReopen(k *check) {
 	j := k.journal()
 	r, forever := record("a", "bounded"), record("b", "for ever")
@@ -96,6 +102,7 @@ func keepingKeyReopen(k *check) {
 	k.swept(j, forever, "a Sweep at another key's time")
 }
 
+// keepingLengthened is the case keeping/lengthened. After ExtendKeeping the longer times count.
 func keepingLengthened(k *check) {
 	j := k.journal()
 	r := record("a", "k")
@@ -112,6 +119,8 @@ func keepingLengthened(k *check) {
 	k.gone(j, r.ID, "a Sweep at the lengthened time of its key")
 }
 
+// keepingUnsaid is the case keeping/unsaid. Without KeepAnswer in the record, a sweep keeps the answer for the
+// window at least, and the key for ever.
 func keepingUnsaid(k *check) {
 	j := k.journal()
 	r := record("a", "k")

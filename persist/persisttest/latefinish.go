@@ -107,6 +107,8 @@ func lateRefuses(k *check, j persist.Journal, late finish) {
 	k.holds(j, r, "FinishLate of other records")
 }
 
+// lateCancelled is the case late/cancelled. FinishLate with an ended context returns its error and changes
+// nothing.
 func lateCancelled(k *check, j persist.Journal, late finish) {
 	r := k.begin(j, record("a", "k"))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -268,6 +270,7 @@ type closing struct {
 	done  int // number of records of begun acknowledged as finished
 }
 
+// begin begins n records for c. It may be called in a goroutine; it reports failures.
 func (c *closing) begin(k *check, j persist.Journal, name string, n int) {
 	for i := range n {
 		r, created, err := j.Begin(context.Background(), record("closing", fmt.Sprintf("%d %s", i, name)))

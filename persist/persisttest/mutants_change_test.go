@@ -118,7 +118,7 @@ func mutantFinishVisible() mutant {
 			}
 			return r, created, err
 		},
-		fails: []string{"late/visible"},
+		fails: []string{"erase/ended", "late/visible"},
 	}
 }
 

@@ -99,6 +99,16 @@ func (o *opening) Amend(ctx context.Context, r persist.Record) (persist.Record, 
 	return o.s.Amend(ctx, r)
 }
 
+func (o *opening) Erase(ctx context.Context, r persist.Record, fingerprint []byte) (persist.Record, error) {
+	if err := o.closed("Erase"); err != nil {
+		return persist.Record{}, err
+	}
+	if o.s.m.erase != nil {
+		return o.s.m.erase(o.s, ctx, r, fingerprint)
+	}
+	return o.s.Erase(ctx, r, fingerprint)
+}
+
 func (o *opening) Finish(ctx context.Context, r persist.Record) error {
 	if err := o.closed("Finish"); err != nil {
 		return err

@@ -64,7 +64,7 @@ func mutantListResumes() mutant {
 			}
 			return s.List(ctx, q)
 		},
-		fails: []string{"list/follows", "list/late"},
+		fails: []string{"erase/ended", "list/follows", "list/late"},
 	}
 }
 
@@ -145,6 +145,7 @@ func mutantQueryAccounts() mutant {
 			q.AllAccounts = true
 			return filtered(s, ctx, q, func(r *persist.Record) bool { return strings.HasPrefix(r.Account, account) })
 		},
+		fails: []string{"erase/ended", "erase/scoped"},
 	}
 }
 
@@ -170,7 +171,7 @@ func mutantQueryKey() mutant {
 			account := q.Account
 			return filtered(s, ctx, q, func(r *persist.Record) bool { return r.Account == account })
 		},
-		fails: []string{"query/together"},
+		fails: []string{"erase/ended", "erase/scoped", "query/together"},
 	}
 }
 

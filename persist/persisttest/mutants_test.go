@@ -42,6 +42,8 @@ type mutant struct {
 	report    func(s *store, ctx context.Context, id persist.ID) error
 	assign    func(s *store, ctx context.Context, r persist.Record, account string) (persist.Record, error)
 	amend     func(s *store, ctx context.Context, r persist.Record) (persist.Record, error)
+	erase     func(s *store, ctx context.Context, r persist.Record, fingerprint []byte) (persist.Record, error)
+	beginIn   func(s *store, ctx context.Context, tx *fakeTx, r persist.Record) (persist.Record, bool, error)
 	secret    func(s *store, ctx context.Context) ([]byte, error)
 	fact      func(s *store, ctx context.Context, name string, old, value []byte) ([]byte, error)
 	unwrap    func(s *store) persist.Journal
@@ -55,7 +57,7 @@ type mutant struct {
 
 func harness(m mutant) persisttest.Harness {
 	return persisttest.Harness{
-		Durable: true, Patience: m.patience,
+		Durable: true, Patience: m.patience, Tx: newTx,
 		Late: func(j persist.Journal, r persist.Record) (func() error, error) {
 			return func() error {
 				_, _, err := j.Begin(context.Background(), r)
@@ -106,6 +108,10 @@ func TestMutants(t *testing.T) {
 				// This case draws its calls at random: it may or may not make
 				// the one call that another mutant gets wrong.
 				delete(failures, "stress/model")
+			}
+			if !right && name != "erase/once" {
+				// Two calls at once race here: a sweep that takes too much may or may not come between them.
+				delete(failures, "erase/once")
 			}
 			got := slices.Sorted(maps.Keys(failures))
 			want := slices.Clone(m.fails)

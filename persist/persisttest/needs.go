@@ -10,6 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// needsCases returns the cases of this file, in the order of a run.
 func needsCases() []testCase {
 	return []testCase{
 		{name: "needs/query", run: needsQuery,
@@ -62,6 +63,7 @@ func keysOf(records []persist.Record) (all []string) {
 	return all
 }
 
+// needsQuery is the case needs/query. A query with needs selects records with exactly these needs.
 func needsQuery(k *check) {
 	j := k.journal()
 	for needs, want := range needy(k, j) {
@@ -74,6 +76,7 @@ func needsQuery(k *check) {
 	}
 }
 
+// needsClaim is the case needs/claim. Claim with needs takes records with exactly these needs only.
 func needsClaim(k *check) {
 	j := k.journal()
 	c, ok := k.claimer(j)
@@ -124,6 +127,7 @@ func (k *check) dueGroups(j persist.Journal, q persist.Query) map[needsGroup]tim
 	return groups
 }
 
+// needsDue is the case needs/due. DueTimes returns the first due time for each origin and needs.
 func needsDue(k *check) {
 	j := k.journal()
 	if _, ok := persist.As[persist.DueTimes](j); !ok {

@@ -10,6 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// notifyCases returns the cases of this file, in the order of a run.
 func notifyCases() []testCase {
 	return []testCase{
 		{name: "notify/wakes", run: notifyWakes,
@@ -88,6 +89,7 @@ func (k *check) twoNotifiers() (first, second persist.Journal, closeFirst func()
 	return first, k.journal(), func() { _ = first.Close() }, true
 }
 
+// notifierOf returns the journal as a Notifier; nil: it is none.
 func notifierOf(j persist.Journal) persist.Notifier {
 	n, _ := persist.As[persist.Notifier](j)
 	return n

@@ -40,6 +40,10 @@ type Harness struct {
 	// has no such transactions.
 	Late func(j persist.Journal, rec persist.Record) (commit func() error, err error)
 
+	// Tx begins a transaction in the store of a journal opened through New, of a kind that its persist.TxBeginner knows. Nil: the
+	// cases about it pass.
+	Tx func(j persist.Journal) (tx any, commit, rollback func() error, err error)
+
 	// Cases are the names of the cases to run; none means all.
 	Cases []string
 
@@ -113,9 +117,10 @@ func (h Harness) cases() []testCase {
 	})
 }
 
+// cases returns all cases in the order of a run.
 func cases() []testCase {
 	var all []testCase
-	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), toSendCases(), lateFinishCases(), dueCases(), countCases(), needsCases(), notifyCases(), reportCases(), resultCases(), assignCases(), amendCases(), factCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
+	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), requestCases(), claimCases(), toSendCases(), lateFinishCases(), dueCases(), countCases(), needsCases(), notifyCases(), reportCases(), resultCases(), assignCases(), amendCases(), eraseCases(), txCases(), factCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
 		all = append(all, some...)
 	}
 	return all
@@ -134,7 +139,7 @@ func (h Harness) run(c testCase, dir string) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		k := &check{open: open, late: h.Late, wait: patience / 3}
+		k := &check{open: open, late: h.Late, tx: h.Tx, wait: patience / 3}
 		defer func() { done <- k.verdict(recover()) }()
 		c.run(k)
 	}()

@@ -51,7 +51,7 @@ func fullest(account, key string) persist.Record {
 	r.Business, r.AskFirst, r.Facts, r.Content = true, true, "facts", "content \xff\x00"
 	r.Trace = "00-" + strings.Repeat("ab", 16) + "-" + strings.Repeat("cd", 8) + "-01;vendor=a\"\xff"
 	r.Scopes = []persist.Scope{{Name: "Stripe-Account", Value: "acct_1"}, {Name: "X-Tenant"}}
-	r.RedriveRun = "run 1"
+	r.RedriveRun, r.DropAnswer = "run 1", []string{"/client_secret", "/card/number", "/ä\xff"}
 	r.Replaces, r.Credential, r.Region = "the key before", "sha256:"+strings.Repeat("0f", 32), "eu-west"
 	return changed(r)
 }
@@ -82,6 +82,6 @@ func finished(r persist.Record) persist.Record {
 	r.Sends++
 	r.Finished = epoch().Add(5 * time.Second)
 	r.Answer = &persist.Answer{Status: 201, Header: http.Header{"Content-Type": {"application/json"}, "Location": {"/v1/things/1"}},
-		Body: []byte(`{"id":"1"}`), Stored: true, At: epoch().Add(4 * time.Second)}
+		Body: []byte(`{"id":"1"}`), Dropped: []string{"/client_secret", "/card/number"}, Stored: true, At: epoch().Add(4 * time.Second)}
 	return r
 }

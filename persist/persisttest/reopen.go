@@ -8,6 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// reopenCases returns the cases of this file, in the order of a run.
 func reopenCases() []testCase {
 	return []testCase{
 		{name: "reopen/keeps", run: reopenKeeps, durable: true,
@@ -23,6 +24,7 @@ func reopenCases() []testCase {
 	}
 }
 
+// reopenKeeps is the case reopen/keeps. Records in all states and sizes are the same after a restart.
 func reopenKeeps(k *check) {
 	j := k.journal()
 	all := mixed(k, j)
@@ -52,6 +54,7 @@ func reopenKeeps(k *check) {
 	)
 }
 
+// reopenFinish is the case reopen/finish. Finished records are finished after Close and reopening.
 func reopenFinish(k *check) {
 	j := k.journal()
 	for i, r := range numbered("a", 20) {
@@ -61,6 +64,7 @@ func reopenFinish(k *check) {
 	}
 }
 
+// reopenForgotten is the case reopen/forgotten. Forgotten and swept records are not back after a restart.
 func reopenForgotten(k *check) {
 	j := k.journal()
 	r := k.begin(j, record("a", "forgotten"))
@@ -78,6 +82,7 @@ func reopenForgotten(k *check) {
 	k.swept(j, chosen, "Sweep and reopening")
 }
 
+// reopenSeq is the case reopen/seq. Seq goes on after a restart; no number is given twice.
 func reopenSeq(k *check) {
 	j := k.journal()
 	last := uint64(0)
@@ -101,6 +106,8 @@ func reopenSeq(k *check) {
 	}
 }
 
+// reopenGoesOn is the case reopen/goes-on. After a restart, records can be changed and finished at their
+// revisions.
 func reopenGoesOn(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.begin(j, record("a", "k"))

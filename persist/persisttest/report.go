@@ -8,6 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// reportCases returns the cases of this file, in the order of a run.
 func reportCases() []testCase {
 	return []testCase{
 		{name: "report/marks", run: reportMarks,
@@ -58,6 +59,8 @@ func (k *check) told(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
+// reportMarks is the case report/marks. MarkReported makes an unreported record reported, and a query for
+// unresolved records then leaves it out.
 func reportMarks(k *check) {
 	j := k.journal()
 	r := k.unreported(j, record("a", "marked"))
@@ -72,6 +75,8 @@ func reportMarks(k *check) {
 	k.lists(j, persist.Query{Account: "a"}, []persist.Record{r, other}, "everything")
 }
 
+// reportOthers is the case report/others. MarkReported of an unknown or unmarked record changes nothing and is
+// no error.
 func reportOthers(k *check) {
 	ctx, j := context.Background(), k.journal()
 	if err := j.MarkReported(ctx, persist.ID{Account: "a", Key: "nobody"}); err != nil {
@@ -92,6 +97,7 @@ func reportOthers(k *check) {
 	k.want(j.Finish(ctx, wrong), persist.ErrInvalid, "Finish of a chosen key as unreported")
 }
 
+// reportKeeps is the case report/keeps. MarkReported keeps everything else of the record.
 func reportKeeps(k *check) {
 	ctx, j := context.Background(), k.journal()
 	for _, size := range sizes() {
@@ -111,6 +117,7 @@ func reportKeeps(k *check) {
 	}
 }
 
+// reportSweep is the case report/sweep. A sweep keeps an unreported record for its window, without its answer.
 func reportSweep(k *check) {
 	j := k.journal()
 	r := k.unreported(j, record("a", "swept"))
@@ -141,6 +148,7 @@ func (k *check) get(j persist.Journal, id persist.ID) persist.Record {
 	return r
 }
 
+// reportReopen is the case report/reopen. The marks are the same after a restart.
 func reportReopen(k *check) {
 	j := k.journal()
 	told := k.unreported(j, record("a", "told"))
@@ -156,6 +164,7 @@ func reportReopen(k *check) {
 	}
 }
 
+// enqueueMark is the case enqueue/mark. Enqueued is stored by Begin, and once set by Update stays to the end.
 func enqueueMark(k *check) {
 	j := k.journal()
 	begun := record("a", "begun")

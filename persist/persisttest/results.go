@@ -64,6 +64,8 @@ func (k *check) delivered(j persist.Results, journal persist.Journal, r persist.
 	return r
 }
 
+// resultMarks is the case results/marks. Only a held or ended record owes a result; MarkDelivered at its
+// revision ends that, once.
 func resultMarks(k *check) {
 	j := k.journal()
 	results, ok := persist.As[persist.Results](j)
@@ -88,6 +90,8 @@ func resultMarks(k *check) {
 	}
 }
 
+// resultPostpone is the case results/postpone. Postpone moves the time of an owed result; a wrong revision, and
+// a record that owes none, are refused.
 func resultPostpone(k *check) {
 	j := k.journal()
 	results, ok := persist.As[persist.SharedResults](j)
@@ -118,6 +122,8 @@ func resultPostpone(k *check) {
 	}
 }
 
+// resultPostponeTogether is the case results/postpone together. Of many Postpones of one result at once,
+// exactly one succeeds.
 func resultPostponeTogether(k *check) {
 	j := k.journal()
 	results, ok := persist.As[persist.SharedResults](j)
@@ -155,6 +161,7 @@ func (k *check) postponeAtOnce(results persist.SharedResults, r persist.Record) 
 	}
 }
 
+// resultSweep is the case results/sweep. A sweep keeps a record that owes a result.
 func resultSweep(k *check) {
 	j := k.journal()
 	results, ok := persist.As[persist.Results](j)
@@ -192,6 +199,7 @@ func (k *check) sweepOwed(j persist.Journal, results persist.Results, r persist.
 	}
 }
 
+// resultReopen is the case results/reopen. Owed results are owed after a restart.
 func resultReopen(k *check) {
 	j := k.journal()
 	if _, ok := persist.As[persist.Results](j); !ok {

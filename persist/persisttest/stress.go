@@ -11,6 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// stressCases returns the cases of this file, in the order of a run.
 func stressCases() []testCase {
 	return []testCase{
 		{name: "stress/model", run: stressModel,
@@ -32,7 +33,7 @@ func stressModel(k *check) {
 	for w := range workers {
 		models[w] = map[string]persist.Record{}
 		wg.Go(func() {
-			m := modelWorker{k: k, j: j, r: rand.New(rand.NewPCG(seed, uint64(w))), account: fmt.Sprintf("account %d", w), m: models[w]}
+			m := modelWorker{check: k, journal: j, random: rand.New(rand.NewPCG(seed, uint64(w))), account: fmt.Sprintf("account %d", w), expected: models[w]}
 			for i := 0; i < steps && !m.failed; i++ {
 				m.step()
 			}
@@ -83,26 +84,28 @@ func stressReader(k *check, j persist.Journal, over <-chan struct{}) {
 	}
 }
 
-// modelWorker is one client with its model of its records.
+// modelWorker is one client of the journal with a model of its records. It has an account and a goroutine of its own. Each of the
+// methods for a call takes the key, and the record that the model knows under it: exists is false, and known zero, without one.
 type modelWorker struct {
-	k       *check
-	j       persist.Journal
-	r       *rand.Rand
-	account string
-	m       map[string]persist.Record
-	failed  bool
+	check    *check
+	journal  persist.Journal
+	random   *rand.Rand
+	account  string
+	expected map[string]persist.Record // the expected records, by key
+	failed   bool                      // the worker stops
 }
 
+// fail reports a failure and stops the worker.
 func (w *modelWorker) fail(format string, args ...any) {
 	w.failed = true
-	w.k.errorf("%s: %s", w.account, fmt.Sprintf(format, args...))
+	w.check.errorf("%s: %s", w.account, fmt.Sprintf(format, args...))
 }
 
 // step makes one call, chosen at random, and compares its result with the worker's model.
 func (w *modelWorker) step() {
-	ctx, key := context.Background(), fmt.Sprintf("key %d", w.r.IntN(25))
-	known, exists := w.m[key]
-	switch op := w.r.IntN(7); op {
+	ctx, key := context.Background(), fmt.Sprintf("key %d", w.random.IntN(25))
+	known, exists := w.expected[key]
+	switch op := w.random.IntN(7); op {
 	case 0, 1:
 		w.begin(ctx, key, known, exists)
 	case 2:
@@ -118,18 +121,20 @@ func (w *modelWorker) step() {
 	}
 }
 
+// get calls Get, and compares the result.
 func (w *modelWorker) get(ctx context.Context, key string, known persist.Record, exists bool) {
-	got, err := w.j.Get(ctx, persist.ID{Account: w.account, Key: key})
+	got, err := w.journal.Get(ctx, persist.ID{Account: w.account, Key: key})
 	if !exists && !errors.Is(err, persist.ErrNotFound) || exists && (err != nil || diff(got, known) != "") {
 		w.fail("Get of %q: %v, %s", key, err, diff(got, known))
 	}
 }
 
+// update calls Update with random changes, and compares the result.
 func (w *modelWorker) update(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := changed(w.orNew(key, known, exists))
 	next.KeyTold = false
-	next.Attempts = w.r.IntN(100)
-	got, err := w.j.Update(ctx, next)
+	next.Attempts = w.random.IntN(100)
+	got, err := w.journal.Update(ctx, next)
 	next.Revision++
 	w.outcome("Update", key, err, exists, exists && !known.State.Final(), next)
 	if err == nil && diff(got, next) != "" {
@@ -137,12 +142,13 @@ func (w *modelWorker) update(ctx context.Context, key string, known persist.Reco
 	}
 }
 
+// finish calls Finish or, at random, FinishLate.
 func (w *modelWorker) finish(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := finished(w.orNew(key, known, exists))
-	next.Unreported = next.Generated && w.r.IntN(2) == 0
-	next.KeyTold = next.Generated && w.r.IntN(2) == 0
-	finish := w.j.Finish
-	if late, ok := w.j.(persist.LateFinisher); ok && w.r.IntN(2) == 0 {
+	next.Unreported = next.Generated && w.random.IntN(2) == 0
+	next.KeyTold = next.Generated && w.random.IntN(2) == 0
+	finish := w.journal.Finish
+	if late, ok := w.journal.(persist.LateFinisher); ok && w.random.IntN(2) == 0 {
 		finish = late.FinishLate
 	}
 	err := finish(ctx, next)
@@ -150,12 +156,13 @@ func (w *modelWorker) finish(ctx context.Context, key string, known persist.Reco
 	w.outcome("Finish", key, err, exists, exists && !known.State.Final(), next)
 }
 
+// forget calls Forget.
 func (w *modelWorker) forget(ctx context.Context, key string, known persist.Record, exists bool) {
 	rec := w.orNew(key, known, exists)
-	err := w.j.Forget(ctx, rec)
+	err := w.journal.Forget(ctx, rec)
 	w.outcome("Forget", key, err, exists, exists && !known.State.Final(), rec)
 	if err == nil {
-		delete(w.m, key)
+		delete(w.expected, key)
 	}
 }
 
@@ -170,25 +177,26 @@ func (w *modelWorker) orNew(key string, known persist.Record, exists bool) persi
 // report marks a record as reported, in any state and even if it does not exist.
 func (w *modelWorker) report(ctx context.Context, key string, known persist.Record, exists bool) {
 	id := persist.ID{Account: w.account, Key: key}
-	if err := w.j.MarkReported(ctx, id); err != nil {
+	if err := w.journal.MarkReported(ctx, id); err != nil {
 		w.fail("MarkReported of %q: %v", key, err)
 	}
 	if !exists || !known.Unreported {
 		return
 	}
-	got, err := w.j.Get(ctx, id)
+	got, err := w.journal.Get(ctx, id)
 	known.Unreported, known.Revision = false, got.Revision
 	if err != nil || diff(got, known) != "" {
 		w.fail("MarkReported of %q: %v, %s", key, err, diff(got, known))
 	}
-	w.m[key] = known
+	w.expected[key] = known
 }
 
+// begin calls Begin with a random body, and compares the result.
 func (w *modelWorker) begin(ctx context.Context, key string, known persist.Record, exists bool) {
 	r := record(w.account, key)
-	r.Generated = w.r.IntN(2) == 0
-	r.Body = patterned(w.r.IntN(3)*w.r.IntN(20_000), byte(w.r.IntN(256)))
-	got, created, err := w.j.Begin(ctx, r)
+	r.Generated = w.random.IntN(2) == 0
+	r.Body = patterned(w.random.IntN(3)*w.random.IntN(20_000), byte(w.random.IntN(256)))
+	got, created, err := w.journal.Begin(ctx, r)
 	if err != nil || created == exists {
 		w.fail("Begin of %q: created %t, error %v; it stood before: %t", key, created, err, exists)
 		return
@@ -197,18 +205,18 @@ func (w *modelWorker) begin(ctx context.Context, key string, known persist.Recor
 	if created {
 		want = r
 		want.Seq, want.Revision = got.Seq, 1
-		w.m[key] = want
+		w.expected[key] = want
 	}
 	if d := diff(got, want); d != "" {
 		w.fail("Begin of %q: %s", key, d)
 	}
 }
 
-// outcome checks the error of a change, and enters the change into the model.
+// outcome checks the error of a change; open: it must succeed. Then next becomes the record of the model.
 func (w *modelWorker) outcome(op, key string, err error, exists, open bool, next persist.Record) {
 	switch {
 	case open && err == nil:
-		w.m[key] = next
+		w.expected[key] = next
 	case open:
 		w.fail("%s of %q: %v", op, key, err)
 	case exists && !errors.Is(err, persist.ErrStale), !exists && !errors.Is(err, persist.ErrNotFound):

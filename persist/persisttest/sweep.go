@@ -11,6 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// sweepCases returns the cases of this file, in the order of a run.
 func sweepCases() []testCase {
 	return append(keepingCases(), []testCase{
 		{name: "sweep/answers", run: sweepAnswers,
@@ -47,6 +48,7 @@ func sweepCases() []testCase {
 // done returns the finish time of the suite's records.
 func done() time.Time { return finished(record("", "")).Finished }
 
+// sweep sweeps once; it must change want records.
 func (k *check) sweep(j persist.Journal, l persist.Limits, want int) {
 	got, err := j.Sweep(context.Background(), l)
 	if err != nil || got != want {
@@ -76,6 +78,7 @@ func (k *check) swept(j persist.Journal, r persist.Record, after string) {
 	k.holds(j, want, after)
 }
 
+// sweepAnswers is the case sweep/answers. A sweep drops an answer at the end of KeepAnswer, and not before.
 func sweepAnswers(k *check) {
 	j := k.journal()
 	l := persist.Limits{Prune: true, KeepAnswer: time.Hour}
@@ -90,6 +93,8 @@ func sweepAnswers(k *check) {
 	k.swept(j, r, "a second Sweep")
 }
 
+// sweepTombstones is the case sweep/tombstones. A chosen key stays as a tombstone, however late the sweep; it
+// cannot be finished or forgotten.
 func sweepTombstones(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.finish(j, k.begin(j, fullestChosen("a", "k")))
@@ -149,6 +154,7 @@ func fullestChosen(account, key string) persist.Record {
 	return r
 }
 
+// sweepGenerated is the case sweep/generated. A generated key is removed with its answer.
 func sweepGenerated(k *check) {
 	j := k.journal()
 	r := record("a", "k")
@@ -164,6 +170,8 @@ func sweepGenerated(k *check) {
 	k.begin(j, record("a", "k"))
 }
 
+// sweepKeepKey is the case sweep/keep-key. A sweep removes a key at the end of KeepKey, but not before its
+// answer.
 func sweepKeepKey(k *check) {
 	j := k.journal()
 	l := persist.Limits{Prune: true, KeepAnswer: time.Minute, KeepKey: time.Hour}
@@ -189,6 +197,7 @@ func sweepKeepKey(k *check) {
 	k.holds(j, r, "a Sweep while its answer is kept")
 }
 
+// sweepWindow is the case sweep/window. Without KeepAnswer an answer is kept for the record's window.
 func sweepWindow(k *check) {
 	j := k.journal()
 	short, long := record("a", "short"), record("a", "long")
@@ -200,6 +209,7 @@ func sweepWindow(k *check) {
 	k.holds(j, long, "a Sweep within its window")
 }
 
+// sweepUnfinished is the case sweep/unfinished. A sweep keeps unfinished records of any age.
 func sweepUnfinished(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -215,6 +225,7 @@ func sweepUnfinished(k *check) {
 	k.lists(j, persist.Query{Account: "a"}, all, "what is unfinished")
 }
 
+// sweepMax is the case sweep/max. A sweep changes at most Max records, and reports their number.
 func sweepMax(k *check) {
 	j := k.journal()
 	const n = 600
@@ -233,6 +244,7 @@ func sweepMax(k *check) {
 	}
 }
 
+// sweepNow is the case sweep/now. A zero Now means the present time.
 func sweepNow(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := finished(k.begin(j, record("a", "now")))
@@ -251,6 +263,7 @@ func sweepNow(k *check) {
 	k.swept(j, old, "a Sweep now")
 }
 
+// sweepLarge is the case sweep/large. Large records are swept like small ones.
 func sweepLarge(k *check) {
 	j := k.journal()
 	for i, generated := range []bool{false, true} {

@@ -20,6 +20,7 @@ func (k *check) keyTold(j persist.Journal, r persist.Record, unreported bool) pe
 	return r
 }
 
+// sweepTold is the case sweep/told. A generated key that a caller was told is kept like a chosen one.
 func sweepTold(k *check) {
 	j := k.journal()
 	r := k.keyTold(j, record("a", "told"), false)
@@ -42,6 +43,8 @@ func sweepTold(k *check) {
 	k.want(j.Finish(context.Background(), chosen), persist.ErrInvalid, "Finish of a chosen key as told")
 }
 
+// sweepToldUnreported is the case sweep/told-unreported. A told key stays after its window, but is then no
+// longer unresolved.
 func sweepToldUnreported(k *check) {
 	j := k.journal()
 	early := persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}
@@ -69,6 +72,7 @@ func sweepToldUnreported(k *check) {
 	k.gone(j, told.ID, "a Sweep at its key's time")
 }
 
+// sweepToldReopen is the case sweep/told-reopen. A told key is kept by sweeps of later processes.
 func sweepToldReopen(k *check) {
 	j := k.journal()
 	swept, left := k.keyTold(j, record("a", "told and swept"), false), k.keyTold(j, record("a", "left"), true)

@@ -7,6 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// toSendCases returns the cases of this file, in the order of a run.
 func toSendCases() []testCase {
 	return []testCase{
 		{name: "claim/marks", run: claimMarks,
@@ -49,6 +50,8 @@ func claimed(r persist.Record, now time.Time) persist.Record {
 	return r
 }
 
+// claimMarks is the case claim/marks. ClaimToSend marks the stored record as maybe sent and returns it
+// unmarked; an Update takes the mark back.
 func claimMarks(k *check) {
 	j := k.journal()
 	begun := k.begin(j, record("a", "k"))
@@ -80,6 +83,8 @@ func claimMarks(k *check) {
 	k.holds(j, later, "ClaimToSend of what may be on its way for longer")
 }
 
+// claimMarksOnly is the case claim/marks-only. ClaimToSend marks only records that may be sent without a
+// further write.
 func claimMarksOnly(k *check) {
 	j := k.journal()
 	for account, change := range map[string]func(*persist.Record){
@@ -139,6 +144,7 @@ func claimMarksInTime(k *check) {
 	}
 }
 
+// claimMarksLast is the case claim/marks-last. The mark of ClaimToSend is there after a restart.
 func claimMarksLast(k *check) {
 	j := k.journal()
 	begun := k.begin(j, record("a", "k"))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"io/fs"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -17,14 +18,33 @@ import (
 //go:embed schema/*.sql
 var schema embed.FS
 
+// Migrations returns the steps of the schema as files in plain SQL, with the name of the schema in them: NUMBER_oncehttp_journal.sql, the number being
+// that of the version. They are the steps of Migrate. Each writes its own row into the table of versions, so a
+// program sees the same version whoever has made them: Migrate, goose, atlas, flyway or psql. The schema itself must exist. A file is never
+// changed after a release. With options that cannot be used, each file is the error ErrOptions.
+//
+//	err := os.CopyFS("migrations", postgres.Options{Schema: "payments"}.Migrations())
+func (o Options) Migrations() fs.FS {
+	o, err := o.checked()
+	if err != nil {
+		return sqljournal.NoFiles(err)
+	}
+	return o.files()
+}
+
+// files returns the files of Migrations, for checked options.
+func (o Options) files() fs.FS {
+	return sqljournal.Files(schema, map[string]string{"schema": o.Schema})
+}
+
 // schema is the journal's schema.
 func (o Options) schema() (*sqljournal.Schema, error) {
-	steps, err := sqljournal.Steps(schema, map[string]string{"schema": o.Schema})
+	steps, err := sqljournal.Steps(o.files())
 	table, older := o.Schema+".version", o.Schema+".schema_version"
 	return &sqljournal.Schema{
-		Steps: steps, Table: table, Insert: "INSERT INTO", OlderTable: older, Elsewhere: "schema",
-		Versions: "CREATE TABLE IF NOT EXISTS " + table + " (version integer NOT NULL PRIMARY KEY, oldest integer NOT NULL, applied timestamptz NOT NULL DEFAULT now())",
-		Older:    fmt.Sprintf("SELECT to_regclass('%s') IS NOT NULL AND to_regclass('%s') IS NULL", older, table),
+		Steps: steps, Table: table, OlderTable: older, Elsewhere: "schema",
+		Exists: fmt.Sprintf("SELECT to_regclass('%s') IS NOT NULL", table),
+		Older:  fmt.Sprintf("SELECT to_regclass('%s') IS NOT NULL AND to_regclass('%s') IS NULL", older, table),
 		Missing: func(err error) bool {
 			var pg *pgconn.PgError
 			return errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == invalidSchema)

@@ -106,19 +106,22 @@ func (o Options) checked() (Options, error) {
 }
 
 // Journal is a journal on PostgreSQL. It implements [persist.Journal], [persist.SendClaimer],
-// [persist.LateFinisher], [persist.Prober], [persist.DueTimes], [persist.SharedResults] and [persist.Notifier]. Make one with Open.
+// [persist.LateFinisher], [persist.Prober], [persist.DueTimes], [persist.SharedResults], [persist.Notifier] and
+// [persist.TxBeginner]. Make one with Open.
 //
 // A Journal not returned by Open is closed: the methods of a zero one return [persist.ErrClosed], those of a nil one
 // panic.
 type Journal struct {
 	*sqljournal.Journal
 	wakes *notify.Hub
+	opts  Options // checked
 }
 
 var (
 	_ persist.LateFinisher  = (*Journal)(nil)
 	_ persist.Prober        = (*Journal)(nil)
 	_ persist.SharedResults = (*Journal)(nil)
+	_ persist.TxBeginner    = (*Journal)(nil)
 )
 
 // FinishesLate implements [persist.LateFinisher].
@@ -157,7 +160,7 @@ func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial,
 		return nil, fmt.Errorf("journal %s: %w", name, err)
 	}
 	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: o.dialect(), Name: name, Limit: o.CallTimeout, ReadOnly: o.ReadOnly})
-	return &Journal{j, o.wakes(db, listen, name)}, nil
+	return &Journal{j, o.wakes(db, listen, name), o}, nil
 }
 
 // checks reports whether a server that may lose acknowledged writes is refused.

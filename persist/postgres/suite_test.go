@@ -51,6 +51,13 @@ func suite(t *testing.T, s *seal.Sealer, cases []string) {
 			}
 			return tx.Commit, err
 		},
+		Tx: func(persist.Journal) (any, func() error, func() error, error) {
+			tx, err := db.Begin()
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			return tx, tx.Commit, tx.Rollback, nil
+		},
 		New: func(string) (func() (persist.Journal, error), error) {
 			opts := schema(t, db)
 			if err := postgres.Migrate(context.Background(), url, opts); err != nil {

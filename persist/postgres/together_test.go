@@ -44,10 +44,11 @@ func TestWriteAll(t *testing.T) {
 		now.Seq, now.Revision, now.Created, now.Fingerprint, now.Intent, now.Body = was.Seq, was.Revision, was.Created, was.Fingerprint, was.Intent, was.Body
 		now.Generated, now.State = was.Generated, 1
 	}
+	changed[0].Intent = nil                                  // else its body would go
 	changed[1].Seq, changed[1].Answer = sql.NullInt64{}, nil // it had no number when it was read
 	four := filledRow("four", 600)
 	writeAll(t, db, d, []*sqljournal.Row{four}, changed)
-	changed[1].Seq = two.Seq
+	changed[0].Intent, changed[1].Seq = one.Intent, two.Seq
 	for _, row := range changed {
 		row.Revision++
 	}

@@ -38,7 +38,7 @@ func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing per
 // stands, too.
 //
 // Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid,
-// and then nothing was written and the transaction goes on; those of the server; ErrVolatile, see
+// and persist.ErrSealed for a record in clear in a sealed journal, and then nothing was written and the transaction goes on; those of the server; ErrVolatile, see
 // Options.AllowVolatile. The errors of the server can be found by errors.As as *pgconn.PgError, SQLSTATE 40001
 // (serialization failure) and 55P03 (LockWait is over) among them. After such an error the transaction can only be
 // rolled back.
@@ -68,8 +68,15 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 	if err := row.Fits((*dialect)(nil).Most()); err != nil {
 		return persist.Record{}, false, err
 	}
-	standing, err := o.insertIn(ctx, run, row)
-	if err != nil {
+	d := o.dialect()
+	if err = sqljournal.RefuseClear(ctx, &rec, run, d.Rebind(d.SelectFact())); errors.Is(err, persist.ErrSealed) {
+		return persist.Record{}, false, err
+	}
+	var standing *sqljournal.Row
+	if err == nil {
+		standing, err = o.insertIn(ctx, run, row)
+	}
+	if err = sqljournal.ErrClear(d, err); err != nil {
 		return persist.Record{}, false, fmt.Errorf("begin in a transaction, journal schema %s: %w", o.Schema, err)
 	}
 	return sqljournal.Begun(&rec, row, standing)

@@ -49,7 +49,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		created = word == "created"
 		if !created {
 			existing, err = b.existing(e.id, rest)
-			return err
+			return cmp.Or(err, j.checkID(&existing, rec.ID))
 		}
 		n, err := numberAt(rest, 0)
 		existing = rec
@@ -146,12 +146,16 @@ func (j *Journal) replace(ctx context.Context, rec *persist.Record, s script, se
 		return j.failed(err)
 	}
 	ended, over := scores(rec)
+	var shorter []byte // an intent without the request
+	if rec.RequestDropped {
+		shorter = e.intent
+	}
 	renewed := "" // only a seal renews needs
 	if rec.SealedNeeds != "" {
 		renewed = needsHash(rec.SealedNeeds)
 	}
 	return settle(ctx, func(ctx context.Context, _ bool) error {
-		word, rest, err := j.run(ctx, s, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over, renewed, string(rec.HoldReason), groupHash(rec))
+		word, rest, err := j.run(ctx, s, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over, renewed, string(rec.HoldReason), shorter, groupHash(rec))
 		switch {
 		case err != nil:
 			return err

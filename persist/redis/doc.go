@@ -18,6 +18,11 @@
 // return [persist.ErrGone], so a used key is never taken for a new one. Open on a completely empty server makes a new
 // journal. In a cluster it is ErrGone, too, if the other nodes know the journal.
 //
+// # Transactions
+//
+// Redis has no transaction that a program opens, reads in and commits later: the journal is no [persist.TxBeginner], and
+// persist.BeginTx refuses it. Client.Enqueue begins an operation beside a business row, not with it.
+//
 // # Wakes
 //
 // Processes wake each other ([persist.Notifier]) on the channel "{PREFIX}:wake:DB", DB being the number of the

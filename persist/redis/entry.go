@@ -130,7 +130,7 @@ func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress c
 	if err == nil {
 		err = e.readHead(b, &rec)
 	}
-	if err == nil && idOf(rec.ID) != e.id {
+	if err == nil && !rec.Erased && idOf(rec.ID) != e.id { // the ID of an erased one: see checkID
 		err = fmt.Errorf("%w: account %q, key %q is not where it belongs", persist.ErrCorrupt, rec.Account, rec.Key)
 	}
 	if err != nil {

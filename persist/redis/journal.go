@@ -241,6 +241,9 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, e
 		rec, err = e.record(b)
 		return err
 	})
+	if err == nil {
+		err = j.checkID(&rec, id)
+	}
 	if err != nil {
 		return persist.Record{}, err
 	}

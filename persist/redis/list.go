@@ -24,7 +24,7 @@ const (
 // Records begun after the call are left out.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		l := listing{j: j, q: &q, rows: chunkRows / 8}
+		l := listing{j: j, q: &q, erased: q.Erased(j.secret), rows: chunkRows / 8}
 		err := j.opened()
 		if err == nil {
 			err = l.start(ctx)
@@ -50,9 +50,10 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 type listing struct {
 	j       *Journal
 	q       *persist.Query
-	known   []ref     // the places of all records to come, in order; used if streams is nil
-	streams []*stream // of each bucket
-	rows    int       // of the next chunk
+	erased  persist.Query // selects the erased ones
+	known   []ref         // the places of all records to come, in order; used if streams is nil
+	streams []*stream     // of each bucket
+	rows    int           // of the next chunk
 }
 
 // stream is one bucket's part of a listing by number.
@@ -76,7 +77,7 @@ func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Re
 		if unread := new(persist.UnreadError); errors.As(f.err, &unread) && !l.q.MatchUnread(unread) {
 			continue
 		}
-		if (f.err != nil || l.q.Match(&f.rec)) && !yield(f.rec, f.err) {
+		if (f.err != nil || l.q.Match(&f.rec) || f.rec.Erased && l.erased.Match(&f.rec)) && !yield(f.rec, f.err) {
 			return false
 		}
 		*f = found{} // the caller may keep the record for long

@@ -8,6 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
 // sweepRows is the number of records in one step of a sweep.
@@ -129,7 +130,7 @@ func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed i
 			continue
 		}
 		if rec, _, _, err := e.withoutBodies(b); err == nil {
-			args = append(args, s.change(b, &rec, e.id)...)
+			args = append(args, s.change(b, &rec, e)...)
 		}
 	}
 	if len(args) == 0 {
@@ -148,17 +149,20 @@ func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed i
 }
 
 // change returns the script's arguments for one record. It returns nil if the record stays as it is.
-func (s *sweeping) change(b *bucket, rec *persist.Record, id string) []any {
+func (s *sweeping) change(b *bucket, rec *persist.Record, was *entry) []any {
 	drop, strip := s.l.Sweep(rec, s.l.Now)
 	seq, revision := b.numberOf(rec.Seq), rec.Revision
 	switch {
 	case drop:
-		return []any{id, seq, revision, "", "", "", "", ""}
+		return []any{was.id, seq, revision, "", "", "", "", "", ""}
 	case strip:
-		rec.Strip()
-		e := b.newEntry(rec, revision+1)
+		s.l.Strip(rec, s.l.Now)
+		e, answer := b.newEntry(rec, revision+1), ""
+		if !rec.Swept { // the answer stays
+			e.progress, answer = codec.WithRequestDropped(was.progress), "stays"
+		}
 		ended, over := scores(rec)
-		return []any{id, seq, revision, e.head, e.intent, e.progress, ended, over}
+		return []any{was.id, seq, revision, e.head, e.intent, e.progress, ended, over, answer}
 	}
 	return nil
 }

@@ -14,19 +14,23 @@
 // keys' owner, the profile, the recipe and the facts, Replaces, ReplacedBy, Credential, Region, the answer, the attempts, the acts, the evidence and the note.
 //
 // In clear: account, business key, origin, state, hold reason and effect; all times and counters, the window, the times of
-// keeping and the pauses; the lease; the flags, such as whether the key was generated, protects, or was told; the status and
+// keeping and the pauses; whether the request is gone, and whether an answer was kept whole; the lease; the flags, such as whether the key was generated, protects, or was told; the status and
 // the time of the answer; the ids of the seal keys. The needs of a record are sealed, but equal needs look alike.
 // Config.HashKey puts a keyed hash in the place of the business key. In the place of the request's fingerprint is its HMAC
 // under a key of its own, so a reader of the file cannot test guesses at a request.
 //
-// The user of a journal's first record decides for all: sealed or not, and with which HashKey. Others are refused
+// The first user decides for all: sealed, and with which HashKey, by opening the journal; in clear by its first record. Others are refused
 // (persist.ErrSealed). In one process, all users of a journal have the same keys in the same order; to change them,
 // close the journal and open it anew.
 //
 // Sealing keeps secrets. Each sealed part is bound to its record (account, key and time of creation) and to its field.
 // So a part is persist.ErrCorrupt if it was changed, cut off, or put in the place of another one, and nothing is sent
-// or overwritten. It is no protection from a person with write access to the journal. The parts in clear can be
-// changed, and a whole record can be put back to an earlier version.
+// or overwritten. The same holds for the parts in clear that only users with the keys change: state, hold reason,
+// effect, end, status, counters of attempts and sends, first send, and flags. Each change seals a copy of them, with
+// digests of the other parts. One exception: without the keys an operation can be abandoned, since that proves nothing.
+//
+// It is no protection from a person with write access to the journal, who can put a whole record back to an earlier
+// version, remove it, or change the data written by journals themselves: docs/security.md lists them.
 //
 // # Keys
 //

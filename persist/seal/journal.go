@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -18,12 +17,6 @@ type journal struct {
 	s       *Sealer
 	company *company
 	holding *holding
-}
-
-// claiming is a journal over a persist.Claimer.
-type claiming struct {
-	journal
-	below persist.Claimer
 }
 
 // times makes a journal over a persist.DueTimes one, too: all data of due times is in clear, or hidden in a way opened
@@ -78,7 +71,11 @@ const checkMax = 100
 // Journal returns j with all writes through it sealed. The result is a persist.Claimer if j is one, a persist.DueTimes
 // if j is one, and a persist.Notifier if j is all three. If j is a persist.DueTimes and a persist.Results, so is the
 // result; a persist.Claimer must be a persist.SharedResults for that. Such a result is a persist.Counter if j is one.
+// The result is a persist.TxBeginner, for use over a journal that is one.
+//
 // First Journal checks the oldest record and some of the unfinished ones.
+// From its first sealed record on, a journal is one of sealed records: others begin nothing there in clear, and the tables of persist/postgres
+// and persist/mysql refuse such a row.
 //
 // Errors are persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer not made by New. It is
 // persist.ErrSealed if the journal's fact tells another way of sealing, if the oldest record was begun under a key
@@ -161,23 +158,7 @@ func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bo
 
 // Begin implements [persist.Journal].
 func (j *journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
-	sealed, err := j.s.Seal(rec)
-	if err == nil {
-		err = j.hold(ctx)
-	}
-	if err != nil {
-		return persist.Record{}, false, err
-	}
-	got, created, err := j.Journal.Begin(ctx, sealed)
-	switch {
-	case err != nil:
-		return persist.Record{}, false, err
-	case created:
-		rec.Seq, rec.Revision, rec.KeepAnswer, rec.KeepKey = got.Seq, got.Revision, got.KeepAnswer, got.KeepKey
-		return rec, true, nil
-	}
-	existing, err := j.s.Unseal(got)
-	return existing, false, err
+	return j.begin(ctx, rec, func(sealed persist.Record) (persist.Record, bool, error) { return j.Journal.Begin(ctx, sealed) })
 }
 
 // Update implements [persist.Journal].
@@ -195,13 +176,17 @@ func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]. A record still sealed, since it could not be unsealed, ends as it is given: see
-// persist.UnreadError.
+// Finish implements [persist.Journal]. A record that could not be unsealed ends as it is given (see persist.UnreadError): one still
+// sealed, and one in clear among sealed ones. The latter can only be abandoned.
 func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
 	if rec.Carrier == persist.CarrierSealed {
 		return j.Journal.Finish(ctx, rec)
 	}
-	return j.change(rec, func(sealed persist.Record) error { return j.Journal.Finish(ctx, sealed) })
+	err := j.change(rec, func(sealed persist.Record) error { return j.Journal.Finish(ctx, sealed) })
+	if errors.Is(err, persist.ErrInvalid) && rec.State == persist.StateAbandoned && !j.s.plain {
+		return j.Journal.Finish(ctx, rec) // refused by the journal unless the record was begun in clear
+	}
+	return err
 }
 
 // Forget implements [persist.Journal].
@@ -264,6 +249,11 @@ func (j *journal) change(rec persist.Record, write func(sealed persist.Record) e
 	}
 	for _, k := range j.s.keys {
 		sealed.Fingerprint, sealed.SealedNeeds = k.index(rec.Fingerprint), sealedNeeds(rec.Needs(), k, j.s.keys[0])
+		if rec.RequestDropped {
+			if err := k.dropRequest(&sealed, &rec); err != nil {
+				return err
+			}
+		}
 		if err = write(sealed); !errors.Is(err, persist.ErrInvalid) {
 			return err
 		}
@@ -299,145 +289,4 @@ func (j *journal) Probe(ctx context.Context, id persist.ID) (persist.Record, err
 		return persist.Record{}, err
 	}
 	return j.s.Unseal(sealed)
-}
-
-// List implements [persist.Journal]. If a record cannot be unsealed it is an error for itself; the listing goes on.
-func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
-	lists := make([]iter.Seq2[persist.Record, error], 0, 1)
-	for _, below := range j.queries(q) {
-		lists = append(lists, j.Journal.List(ctx, below))
-	}
-	sealed := lists[0]
-	if len(lists) > 1 {
-		sealed = merge(lists)
-	}
-	return func(yield func(persist.Record, error) bool) {
-		for rec, err := range sealed {
-			if err == nil {
-				rec, err = j.s.Unseal(rec)
-			}
-			if !yield(rec, err) {
-				return
-			}
-		}
-	}
-}
-
-// queries returns q in the form of the journal below: one query. If q asks for a fingerprint or for needs, it is one
-// for each of their forms under the keys.
-func (j *journal) queries(q persist.Query) []persist.Query {
-	q.Key = j.s.stored(q.Key)
-	all := []persist.Query{q}
-	if q.Unresolved != nil {
-		all = nil
-		for _, index := range j.s.indexes(q.Unresolved) {
-			q.Unresolved = index
-			all = append(all, q)
-		}
-	}
-	if q.Needs == "" {
-		return all
-	}
-	var each []persist.Query
-	for _, q := range all {
-		for _, q.Needs = range j.s.needsBelow(q.Needs) {
-			each = append(each, q)
-		}
-	}
-	return each
-}
-
-// head is the next record of a listing.
-type head struct {
-	next func() (persist.Record, error, bool)
-	rec  persist.Record
-	err  error
-	over bool
-}
-
-func (h *head) advance() {
-	var more bool
-	h.rec, h.err, more = h.next()
-	h.over = !more
-}
-
-// merge yields the records of the lists by Seq. An error comes as soon as it is met. It is the last if it ends its
-// list.
-func merge(lists []iter.Seq2[persist.Record, error]) iter.Seq2[persist.Record, error] {
-	return func(yield func(persist.Record, error) bool) {
-		var heads []*head
-		for _, list := range lists {
-			next, stop := iter.Pull2(list)
-			defer stop()
-			h := &head{next: next}
-			h.advance()
-			heads = append(heads, h)
-		}
-		for {
-			first := earliest(heads)
-			if first == nil || !yield(first.rec, first.err) || first.err != nil && !persist.OfOneRecord(first.err) {
-				return
-			}
-			first.advance()
-		}
-	}
-}
-
-// earliest returns the next head: one with an error, else the one of the smallest Seq; nil at the end.
-func earliest(heads []*head) (first *head) {
-	for _, h := range heads {
-		switch {
-		case h.over:
-		case h.err != nil:
-			return h
-		case first == nil || h.rec.Seq < first.rec.Seq:
-			first = h
-		}
-	}
-	return first
-}
-
-// Now implements [persist.Claimer].
-func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.Now(ctx) }
-
-// Claim implements [persist.Claimer]. If a record cannot be unsealed it is given back at once, as it was, and left out.
-// A query for its Needs leaves such records in their places.
-func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, now time.Time, err error) {
-	var failed error
-	for _, below := range j.queries(q) {
-		sealed, at, err := j.below.Claim(ctx, below, owner, lease, n-len(claimed))
-		if err != nil {
-			return claimed, at, err
-		}
-		now = at
-		for _, rec := range sealed {
-			opened, err := j.s.Unseal(rec)
-			if err != nil {
-				failed = err
-				rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
-				_, _ = j.Journal.Update(context.WithoutCancel(ctx), rec) // else its lease ends by itself
-				continue
-			}
-			claimed = append(claimed, opened)
-		}
-	}
-	if len(claimed) == 0 {
-		return nil, now, failed
-	}
-	return claimed, now, nil
-}
-
-// Renew implements [persist.Claimer].
-func (j *claiming) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, now time.Time, err error) {
-	known := make(map[persist.ID]persist.ID, len(ids))
-	stored := make([]persist.ID, len(ids))
-	for i, id := range ids {
-		stored[i] = j.s.StoredID(id)
-		known[stored[i]] = id
-	}
-	stored, now, err = j.below.Renew(ctx, owner, lease, stored)
-	for _, id := range stored {
-		held = append(held, known[id])
-	}
-	return held, now, err
 }

@@ -18,7 +18,8 @@ type field string
 
 const (
 	fieldIdentity field = "identity" // frozen by Begin and kept by a tombstone
-	fieldRequest  field = "request"  // headers and body; a sweep drops them
+	fieldHead     field = "head"     // headers of the request, its trace, and the names of what was left out of it; a sweep drops them
+	fieldRequest  field = "request"  // its body; a sweep or its end drops it
 	fieldAnswer   field = "answer"
 	fieldHistory  field = "history"
 	fieldEvidence field = "evidence"
@@ -28,7 +29,7 @@ const (
 
 	fieldReplacedBy field = "replaced by"
 	fieldRun        field = "run"
-	fieldActs       field = "acts"
+	fieldStanding   field = "standing" // see standing.go
 
 	fieldCredential field = "credential"
 	fieldRegion     field = "region"
@@ -37,7 +38,7 @@ const (
 // A sealed part is
 //
 //	formatVersion, length of the key's id, id, check (4 bytes), nonce (12), ciphertext, tag (16)
-const formatVersion = 1
+const formatVersion = 2
 
 // box seals and opens the parts of one record under one key.
 type box struct {
@@ -92,7 +93,10 @@ type opener struct {
 // persist.ErrCorrupt if the part was changed, cut off, or is one of another record or field.
 func (o *opener) open(f field, part []byte) ([]byte, error) {
 	id, check, rest, ok := split(part)
-	if !ok {
+	switch {
+	case len(part) > 0 && part[0] == 1: // of a development version, whose records had no standing
+		return nil, fmt.Errorf("%w: account %q, key %q: it was sealed by an earlier version of this module, which this one does not read", persist.ErrCorrupt, o.id.Account, o.id.Key)
+	case !ok:
 		return nil, o.corrupt(f)
 	}
 	k := o.s.find(id)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -12,13 +13,15 @@ import (
 )
 
 // A sealed record is a valid record for every journal. Its Target is the sealed identity: the data frozen by Begin and
-// kept by a sweep. Its Body is the sealed request with its trace; a sweep drops it. Its History is one attempt with the
-// sealed history as its Error. The Type of its Evidence is the sealed evidence. The body of its Answer is the sealed answer; the status beside it is for the tombstone.
+// kept by a sweep. Its Header has the sealed head of the request: a sweep drops it. Its Body is the sealed body: a sweep drops it, or the
+// end of the operation (persist.Record.KeepRequest). Its History is one attempt with the sealed history as its Error. The Type of its Evidence is
+// the sealed evidence, and the note of its one Act is the sealed standing. The body of its Answer is the sealed answer; the status beside it is for the tombstone.
 
 // placeholder stands in a field never empty in a valid record.
 const placeholder = "sealed"
 
-// Seal returns rec in the form of a journal below [Sealer.Journal], for a record begun without that journal:
+// Seal returns rec in the form of a journal below [Sealer.Journal], for a record begun without that journal (with it, persist.BeginTx and
+// postgres.BeginPgx seal):
 //
 //	sealed, err := sealer.Seal(record) // of Client.Prepare
 //	existing, created, err := postgres.Begin(ctx, tx, sealed)
@@ -46,20 +49,45 @@ func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 		return persist.Record{}, err
 	}
 	sealed.Fingerprint, sealed.SealedNeeds = k.index(rec.Fingerprint), sealedNeeds(rec.Needs(), k, k)
-	sealed.Target = string(box.seal(fieldIdentity, encodeIntent(identityOf(rec))))
-	if !rec.Swept {
-		sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Body: rec.Body, Trace: rec.Trace}))
+	box.sealFrozen(&sealed, rec)
+	if !rec.RequestGone() {
+		sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Body: rec.Body}))
 	}
 	return sealed, nil
+}
+
+// headName is the one name in a sealed record's header: its value is the sealed head.
+const headName = "Sealed"
+
+// sealFrozen seals the data frozen by Begin, without the body of the request.
+func (b *box) sealFrozen(sealed, rec *persist.Record) {
+	sealed.Target = string(b.seal(fieldIdentity, encodeIntent(identityOf(rec))))
+	if !rec.Swept {
+		head := b.seal(fieldHead, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Trace: rec.Trace}))
+		sealed.Header = http.Header{headName: {string(head)}}
+	}
+}
+
+// dropRequest gives a sealed change without a body what Begin has frozen: the journal below writes that anew. k is the key of the record's
+// Begin.
+func (k *key) dropRequest(sealed, rec *persist.Record) error {
+	box, err := k.newBox(sealed.ID, rec.Created)
+	if err != nil {
+		return fmt.Errorf("persist/seal: key %q: %w", k.id, err)
+	}
+	sealed.CarrierName = k.id
+	box.sealFrozen(sealed, rec)
+	return nil
 }
 
 // identityOf returns rec with nothing but the data frozen by Begin and kept by a sweep.
 func identityOf(rec *persist.Record) persist.Record {
 	return persist.Record{
+		KeepRequest: rec.KeepRequest, Erased: rec.Erased,
 		ID: rec.ID, Generated: rec.Generated, Results: rec.Results, Origin: rec.Origin, Method: rec.Method, Target: rec.Target, KeptFields: rec.KeptFields,
 		Carrier: rec.Carrier, CarrierName: rec.CarrierName, WireKey: rec.WireKey, Profile: rec.Profile, ProfileVersion: rec.ProfileVersion,
 		Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe, Created: rec.Created, Protected: rec.Protected, Credentials: rec.Credentials, Pauses: rec.Pauses,
-		Business: rec.Business, AskFirst: rec.AskFirst, Facts: rec.Facts, Content: rec.Content, Scopes: rec.Scopes,
+		Business: rec.Business, AskFirst: rec.AskFirst, Facts: rec.Facts, Content: rec.Content, Scopes: rec.Scopes, DropAnswer: rec.DropAnswer,
 	}
 }
 
@@ -73,7 +101,9 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 		return persist.Record{}, nil, fmt.Errorf("%w: %q is sealed already", persist.ErrInvalid, rec.Key)
 	}
 	sealed = *rec
-	sealed.ID = s.StoredID(rec.ID)
+	if sealed.ID = s.StoredID(rec.ID); rec.Erased {
+		sealed.ID = rec.ID // it is one of the journal below
+	}
 	sealed.Method, sealed.Target = placeholder, ""
 	if !rec.ServerToken {
 		sealed.WireKey = sealed.Key
@@ -81,7 +111,7 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 	sealed.Carrier, sealed.CarrierName = persist.CarrierSealed, k.id
 	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields, sealed.Credentials, sealed.Trace = nil, nil, nil, nil, nil, ""
 	sealed.Profile, sealed.ProfileVersion, sealed.Recipe = "", "", ""
-	sealed.Business, sealed.AskFirst, sealed.Facts, sealed.Content, sealed.Scopes = false, false, "", "", nil
+	sealed.Business, sealed.AskFirst, sealed.Facts, sealed.Content, sealed.Scopes, sealed.DropAnswer = false, false, "", "", nil, nil
 	if b, err = k.newBox(sealed.ID, rec.Created); err != nil {
 		return persist.Record{}, nil, fmt.Errorf("persist/seal: key %q: %w", k.id, err)
 	}
@@ -101,13 +131,10 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 		history := b.seal(fieldHistory, encodeProgress(persist.Record{History: rec.History}))
 		sealed.History = []persist.Attempt{{Error: string(history)}}
 	}
-	if len(rec.Acts) > 0 {
-		acts := b.seal(fieldActs, encodeProgress(persist.Record{Acts: rec.Acts}))
-		sealed.Acts = []persist.Act{{Note: string(acts)}}
-	}
 	if rec.Answer != nil {
-		sealed.Answer = &persist.Answer{Status: rec.Answer.Status, At: rec.Answer.At, Body: b.seal(fieldAnswer, encodeProgress(persist.Record{Answer: rec.Answer}))}
+		sealed.Answer = &persist.Answer{Status: rec.Answer.Status, BodyDropped: rec.Answer.BodyDropped, At: rec.Answer.At, Body: b.seal(fieldAnswer, encodeProgress(persist.Record{Answer: rec.Answer}))}
 	}
+	sealed.Acts = []persist.Act{{Note: string(b.seal(fieldStanding, standing(rec, &sealed)))}}
 	return sealed, b, nil
 }
 
@@ -168,11 +195,11 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	if _, err := codec.DecodeIntent(plain, &was); err != nil {
 		return persist.Record{}, err
 	}
-	if stored := o.s.StoredID(was.ID); stored != o.id && stored.Account == o.id.Account {
+	if stored := o.s.StoredID(was.ID); !was.Erased && stored != o.id && stored.Account == o.id.Account {
 		return persist.Record{}, fmt.Errorf("%w: %q is the hash of a business key under another HashKey than the one that was given", persist.ErrSealed, o.id.Key)
 	}
 	same := was.Account == o.id.Account && was.Created.Equal(sealed.Created) && was.Window == sealed.Window
-	same = same && was.Origin == sealed.Origin && (was.Generated == sealed.Generated || was.Generated && sealed.Swept) && was.ServerToken == sealed.ServerToken && was.Protected == sealed.Protected && was.Pauses == sealed.Pauses && was.Results == sealed.Results
+	same = same && was.Origin == sealed.Origin && (was.Generated == sealed.Generated || was.Generated && sealed.Swept) && was.ServerToken == sealed.ServerToken && was.Protected == sealed.Protected && was.Pauses == sealed.Pauses && was.Results == sealed.Results && was.KeepRequest == sealed.KeepRequest && was.Erased == sealed.Erased
 	if !same || !bytes.Equal(o.box.key.index(was.Fingerprint), sealed.Fingerprint) {
 		return persist.Record{}, o.corrupt(fieldIdentity)
 	}
@@ -181,20 +208,30 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	rec.ID, rec.Method, rec.Target, rec.KeptFields = was.ID, was.Method, was.Target, was.KeptFields
 	rec.Carrier, rec.CarrierName, rec.WireKey, rec.Profile, rec.ProfileVersion = was.Carrier, was.CarrierName, was.WireKey, was.Profile, was.ProfileVersion
 	rec.Fingerprint, rec.Recipe, rec.Credentials = was.Fingerprint, was.Recipe, was.Credentials
-	rec.Business, rec.AskFirst, rec.Facts, rec.Content, rec.Scopes = was.Business, was.AskFirst, was.Facts, was.Content, was.Scopes
+	rec.Business, rec.AskFirst, rec.Facts, rec.Content, rec.Scopes, rec.DropAnswer = was.Business, was.AskFirst, was.Facts, was.Content, was.Scopes, was.DropAnswer
 	rec.Header, rec.Body, rec.Omitted, rec.Trace = nil, nil, nil, ""
 	return rec, nil
 }
 
-// request opens the request into rec.
+// request opens the request into rec: its head, and its body if it is there.
 func (o *opener) request(sealed, rec *persist.Record) error {
-	var was persist.Record
-	plain, err := o.open(fieldRequest, sealed.Body)
+	head, err := o.openIntent(fieldHead, []byte(sealed.Header.Get(headName)))
+	rec.Header, rec.Omitted, rec.Trace = head.Header, head.Omitted, head.Trace
+	if err != nil || sealed.RequestDropped {
+		return err
+	}
+	was, err := o.openIntent(fieldRequest, sealed.Body)
+	rec.Body = was.Body
+	return err
+}
+
+// openIntent opens a part made by encodeIntent.
+func (o *opener) openIntent(f field, part []byte) (was persist.Record, err error) {
+	plain, err := o.open(f, part)
 	if err == nil {
 		_, err = codec.DecodeIntent(plain, &was)
 	}
-	rec.Header, rec.Body, rec.Omitted, rec.Trace = was.Header, was.Body, was.Omitted, was.Trace
-	return err
+	return was, err
 }
 
 // progress opens the changes of the record since its Begin into rec.
@@ -231,13 +268,6 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 		}
 		rec.History = was.History
 	}
-	if len(sealed.Acts) > 0 {
-		was, err := o.openProgress(fieldActs, []byte(sealed.Acts[0].Note))
-		if err != nil {
-			return err
-		}
-		rec.Acts = was.Acts
-	}
 	if sealed.Answer != nil {
 		was, err := o.openProgress(fieldAnswer, sealed.Answer.Body)
 		if err != nil {
@@ -248,7 +278,7 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 		}
 		rec.Answer = was.Answer
 	}
-	return nil
+	return o.standing(sealed, rec)
 }
 
 // openProgress opens a part made by encodeProgress.

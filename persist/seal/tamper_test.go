@@ -63,7 +63,7 @@ func parts() []sealedPart {
 		{"replaces", func(r *persist.Record) []byte { return []byte(r.Replaces) }, func(r *persist.Record, b []byte) { r.Replaces = string(b) }},
 		{"replaced by", func(r *persist.Record) []byte { return []byte(r.ReplacedBy) }, func(r *persist.Record, b []byte) { r.ReplacedBy = string(b) }},
 		{"run", func(r *persist.Record) []byte { return []byte(r.RedriveRun) }, func(r *persist.Record, b []byte) { r.RedriveRun = string(b) }},
-		{"acts", func(r *persist.Record) []byte { return []byte(r.Acts[0].Note) }, func(r *persist.Record, b []byte) { r.Acts = []persist.Act{{Note: string(b)}} }},
+		{"standing", func(r *persist.Record) []byte { return []byte(r.Acts[0].Note) }, func(r *persist.Record, b []byte) { r.Acts = []persist.Act{{Note: string(b)}} }},
 		{"credential", func(r *persist.Record) []byte { return []byte(r.Credential) }, func(r *persist.Record, b []byte) { r.Credential = string(b) }},
 		{"region", func(r *persist.Record) []byte { return []byte(r.Region) }, func(r *persist.Record, b []byte) { r.Region = string(b) }},
 		{"note", func(r *persist.Record) []byte { return []byte(r.Note) }, func(r *persist.Record, b []byte) { r.Note = string(b) }},
@@ -120,9 +120,9 @@ func TestSealAndUnseal(t *testing.T) {
 // Every field of a record is known here as sealed or in clear: whoever adds one has to decide.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
-	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials Business AskFirst Facts Content Scopes Trace " + // sealed by Begin
+	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials Business AskFirst Facts Content Scopes DropAnswer Trace " + // sealed by Begin
 		"Token Replaces ReplacedBy RedriveRun Acts Credential Region Answer History Evidence Note " + // sealed by each change
-		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Told Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
+		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Told Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey KeepRequest RequestDropped Erased Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends Drives LeaseOwner LeaseUntil Effect Finished Swept Status " +
 		"SealedNeeds" // hidden by itself, so that equal needs look alike
 	var fields []string
@@ -213,8 +213,38 @@ func TestTamperedIndex(t *testing.T) {
 		"carrier of a token": func(r *persist.Record) { r.ServerToken, r.Token, r.WireKey = false, "", "k" },
 		"origin":             func(r *persist.Record) { r.Origin = "https://evil.example:443" },
 		"window":             func(r *persist.Record) { r.Window++ },
-		"answer's status":    func(r *persist.Record) { r.Answer.Status = 201 },
-		"request, as swept":  func(r *persist.Record) { r.Body = nil },
+		"state":              func(r *persist.Record) { r.State, r.HoldReason = persist.StatePending, "" },
+		"state, ended":       func(r *persist.Record) { r.State, r.HoldReason, r.Finished = persist.StateConfirmed, "", r.Created },
+		"effect": func(r *persist.Record) {
+			r.State, r.HoldReason, r.Effect, r.Finished = persist.StateSettled, "", persist.EffectAbsent, r.Created
+		},
+		"hold":                   func(r *persist.Record) { r.HoldReason = persist.HoldExpired },
+		"mark":                   func(r *persist.Record) { r.MaybeSent = false },
+		"number of attempts":     func(r *persist.Record) { r.Attempts-- },
+		"number of sends":        func(r *persist.Record) { r.Sends = 0 },
+		"first send":             func(r *persist.Record) { r.FirstSent = r.FirstSent.Add(1) },
+		"end":                    func(r *persist.Record) { r.Finished = r.Created },
+		"bound of a first send":  func(r *persist.Record) { r.SendBefore = r.Created },
+		"promise":                func(r *persist.Record) { r.Enqueued = true },
+		"caller":                 func(r *persist.Record) { r.PlainHTTP = true },
+		"caller that was told":   func(r *persist.Record) { r.Told = true },
+		"status without answer":  func(r *persist.Record) { r.Answer, r.Status = nil, 201 },
+		"answer, removed":        func(r *persist.Record) { r.Answer, r.Status = nil, r.Answer.Status },
+		"answer's time":          func(r *persist.Record) { r.Answer.At = r.Answer.At.Add(1) },
+		"evidence, removed":      func(r *persist.Record) { r.Evidence = nil },
+		"evidence's time":        func(r *persist.Record) { r.Evidence.At = r.Evidence.At.Add(1) },
+		"history, removed":       func(r *persist.Record) { r.History = nil },
+		"note, removed":          func(r *persist.Record) { r.Note = "" },
+		"predecessor, removed":   func(r *persist.Record) { r.Replaces = "" },
+		"successor, removed":     func(r *persist.Record) { r.ReplacedBy = "" },
+		"run, removed":           func(r *persist.Record) { r.RedriveRun = "" },
+		"credential, removed":    func(r *persist.Record) { r.Credential = "" },
+		"region, removed":        func(r *persist.Record) { r.Region = "" },
+		"acts, removed":          func(r *persist.Record) { r.Acts = nil },
+		"sweep of no end":        func(r *persist.Record) { r.Strip() },
+		"abandoned, other sends": func(r *persist.Record) { abandon(r); r.Sends = 0 },
+		"answer's status":        func(r *persist.Record) { r.Answer.Status = 201 },
+		"request, as swept":      func(r *persist.Record) { r.Body = nil },
 	} {
 		raw := sealed(t, s, full("k"))
 		if change(&raw); raw.Validate() != nil {
@@ -223,6 +253,75 @@ func TestTamperedIndex(t *testing.T) {
 		if _, err := s.Unseal(raw); !errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrSealed) {
 			t.Errorf("with another %s: %v; want ErrCorrupt", name, err)
 		}
+	}
+}
+
+// abandon ends a record as abandoned, as it can be ended without the keys.
+func abandon(r *persist.Record) {
+	r.State, r.HoldReason, r.Finished, r.Answer = persist.StateAbandoned, "", r.Created.Add(1), nil
+}
+
+// A part of an earlier version of the same record is not taken for that of this one, and an answer that comes back after a sweep is not
+// taken for the one that was swept.
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	s := sealers(t)["one key"]
+	first := full("k")
+	was := sealed(t, s, first)
+	for _, p := range parts() {
+		if p.name == "identity" || p.name == "request" {
+			continue // frozen by Begin
+		}
+		is := sealed(t, s, first)
+		p.set(&is, p.get(&was))
+		if _, err := s.Unseal(is); !errors.Is(err, persist.ErrCorrupt) {
+			t.Errorf("%s of an earlier version: %v; want ErrCorrupt", p.name, err)
+		}
+	}
+	ended := full("k")
+	ended.State, ended.HoldReason, ended.Effect, ended.Finished = persist.StateConfirmed, "", persist.EffectHappened, ended.Created.Add(1)
+	ended.Answer.Status = 201
+	raw, before := sealed(t, s, ended), sealed(t, s, ended)
+	raw.Strip()
+	if rec, err := s.Unseal(raw); err != nil || rec.Status != 201 || len(rec.Acts) != 1 || rec.Evidence == nil {
+		t.Errorf("swept: %+v, %v", rec, err)
+	}
+	for name, change := range map[string]func(*persist.Record){
+		"status":  func(r *persist.Record) { r.Status = 404 },
+		"effect":  func(r *persist.Record) { r.Effect = persist.EffectRefused },
+		"state":   func(r *persist.Record) { r.State, r.Effect = persist.StateSettled, persist.EffectAbsent },
+		"end":     func(r *persist.Record) { r.State, r.Effect = persist.StateAbandoned, "" },
+		"answer":  func(r *persist.Record) { r.Answer, r.Status = before.Answer, 0 },
+		"history": func(r *persist.Record) { r.History, r.Swept = before.History, false },
+	} {
+		forged := raw.Clone()
+		change(&forged)
+		if _, err := s.Unseal(forged); !errors.Is(err, persist.ErrCorrupt) {
+			t.Errorf("swept, with another %s: %v; want ErrCorrupt", name, err)
+		}
+	}
+}
+
+// Without the keys an operation can be abandoned, and is then read as such with them. That proves nothing of its effect.
+func TestAbandonedWithoutKeys(t *testing.T) {
+	t.Parallel()
+	s := sealers(t)["one key"]
+	raw := sealed(t, s, full("k"))
+	abandon(&raw)
+	rec, err := s.Unseal(raw)
+	if err != nil || rec.State != persist.StateAbandoned || rec.FinalEffect() != persist.EffectUnknown || rec.Sends != 2 || len(rec.Acts) != 1 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	raw.Strip()
+	if _, err := s.Unseal(raw); err != nil {
+		t.Errorf("swept: %v", err)
+	}
+	ended := full("k")
+	ended.State, ended.HoldReason, ended.Finished = persist.StateMismatched, "", ended.Created
+	raw = sealed(t, s, ended)
+	abandon(&raw)
+	if _, err := s.Unseal(raw); !errors.Is(err, persist.ErrCorrupt) {
+		t.Errorf("after another end: %v; want ErrCorrupt", err)
 	}
 }
 

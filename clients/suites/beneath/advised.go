@@ -9,40 +9,41 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Kind names the requests of an SDK that are operations with the Config of its row.
+// Kind is the choice of an SDK's requests that are operations under the Config of its row.
 type Kind string
 
 // The kinds.
 const (
-	// Keyed: requests that carry a key.
+	// Keyed: requests with a key.
 	Keyed Kind = "keyed"
 	// Written: each POST and PATCH, but for token requests, GraphQL queries and streams of events (oncehttp.Writes).
 	Written Kind = "written"
-	// InContext: the one request of a oncehttp.ContextWithKey.
+	// InContext: the single request under a context of oncehttp.ContextWithKey.
 	InContext Kind = "in context"
 )
 
-// Advice is a row of the table in docs/clients.md. A test holds the page to it.
+// Advice is a row of the table in docs/clients.md. A test compares the page with it.
 type Advice struct {
-	SDK     string // as the page names it
-	Suite   string // as the program suites names it; empty: no suite is run so
-	Config  func() oncehttp.Config
-	Lines   string // the SDK's, after the Config
+	SDK     string                 // its name on the page
+	Suite   string                 // its name in the program suites; empty: no suite runs with it
+	Config  func() oncehttp.Config // returns a new Config
+	Lines   string                 // the code for the SDK, after the Config
 	Kind    Kind
-	Below   string // of Written: the beginning of the paths of which it is true; empty: of all
-	Meaning string // of Kind, for this SDK
-	Retries string // of the SDK's own
+	Below   string // for Written: the prefix of the paths of operations; empty: all
+	Meaning string // the operations of Kind, for users of this SDK
+	Retries string // the setting for the SDK's own retries
 }
 
-// unkeyed is the Config for an API without keys.
+// unkeyed returns the Config for an API without keys.
 func unkeyed() oncehttp.Config {
 	return oncehttp.Config{Profile: profile.None(), Operation: oncehttp.Writes}
 }
 
-// named is the Config for an API without keys whose SDK sends again by itself: a call is named by its context.
+// named returns the Config for an API without keys and an SDK with retries of its own:
+// contexts name the operations.
 func named() oncehttp.Config { return oncehttp.Config{Profile: profile.None()} }
 
-// zero is the Config for an SDK whose requests are operations where they carry a key.
+// zero returns the Config for an SDK with keys on its operations.
 func zero() oncehttp.Config { return oncehttp.Config{} }
 
 // The usual texts.
@@ -53,7 +54,7 @@ const (
 	offForKeys = "none for such a call"
 )
 
-// Table returns the rows.
+// Table returns the rows, in the order of the page. Each call returns a new slice.
 func Table() []Advice {
 	return []Advice{
 		{"stripe-go", "stripe", stripe, "`stripe.BackendConfig{HTTPClient: client.StandardClient(), MaxNetworkRetries: stripe.Int64(0)}`",
@@ -101,6 +102,7 @@ func Table() []Advice {
 	}
 }
 
+// slack returns the Config for Slack: its chat methods are operations.
 func slack() oncehttp.Config {
 	chat := func(req *http.Request) bool { return oncehttp.Writes(req) && strings.Contains(req.URL.Path, "/chat.") }
 	return oncehttp.Config{Profile: profile.None(), Operation: chat}
@@ -121,7 +123,7 @@ func azure() oncehttp.Config {
 // IsZero reports whether the row advises the zero Config.
 func (a *Advice) IsZero() bool { return reflect.DeepEqual(a.Config(), oncehttp.Config{}) }
 
-// Advised returns the row of a suite, or nil.
+// Advised returns the row of a suite, a copy; nil if there is none.
 func Advised(suite string) *Advice {
 	for _, a := range Table() {
 		if a.Suite == suite && suite != "" {

@@ -1,4 +1,5 @@
-// Package beneath is linked into the test binaries of other people's SDKs, and puts a oncehttp.Transport beneath every http.Client in them.
+// Package beneath is linked into the test binaries of other SDKs. It puts a oncehttp.Transport
+// beneath every http.Client in them.
 package beneath
 
 import (
@@ -14,16 +15,19 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// Mode is the environment variable that names the Config: empty for none, Zero, or the name of an SDK for that of docs/clients.md.
+// Mode is the environment variable for the Config: empty for no oncehttp at all, Zero, or the
+// name of an SDK, for its Config in docs/clients.md.
 const Mode = "ONCEHTTP_BENEATH"
 
 // Zero names the zero Config.
 const Zero = "zero"
 
-// Count is the environment variable that names a file, which gets a byte for each operation.
+// Count is the environment variable for the path of a file, which gets a byte for each operation.
 const Count = "ONCEHTTP_COUNT"
 
-// Install sets a hook of net/http that is asked for the transport of a client each time it sends. The program suites adds the hook.
+// Install sets the hook of net/http for the transport of each request, if Mode is set, and
+// reports whether it did. hook must not be nil. It panics for an SDK without advice. Call it
+// before any request.
 func Install(hook *func(http.RoundTripper) http.RoundTripper) bool {
 	mode := os.Getenv(Mode)
 	if mode == "" {
@@ -42,17 +46,21 @@ func Install(hook *func(http.RoundTripper) http.RoundTripper) bool {
 	return true
 }
 
-// identity tells transports apart, also those of types that cannot be compared.
+// identity is the two words of an interface value. It tells transports apart, also those of
+// types that cannot be compared.
 type identity [2]uintptr
 
-// transports holds the Transport over each transport that a client of the process has.
+// transports holds the Transport over each transport that a client of the process has. It is
+// safe for concurrent use.
 type transports struct {
-	config func() oncehttp.Config
-	mu     sync.Mutex
+	config func() oncehttp.Config // a new Config for each Transport
+	mu     sync.Mutex             // guards over
 	over   map[identity]http.RoundTripper
 }
 
-// Over returns a Transport over base, with a journal of its own; always the same one.
+// Over returns the Transport over base, with a journal of its own; the same one for the same
+// base. nil and transports of oncehttp come back unchanged. It panics if the Config is
+// invalid.
 func (t *transports) Over(base http.RoundTripper) http.RoundTripper {
 	if base == nil || own(base) {
 		return base
@@ -74,7 +82,8 @@ func (t *transports) Over(base http.RoundTripper) http.RoundTripper {
 	return t.over[id]
 }
 
-// count adds a byte to the file of Count for an operation that is begun.
+// count adds a byte to the file of Count for an operation that begins. It panics if it cannot.
+// Processes and goroutines may call it at once.
 func count(_ context.Context, e oncehttp.Event) {
 	name := os.Getenv(Count)
 	if e.Kind != oncehttp.EventBegun || name == "" {
@@ -90,7 +99,8 @@ func count(_ context.Context, e oncehttp.Event) {
 	}
 }
 
-// own reports whether rt is a transport of oncehttp, whose loop sends through an http.Client itself.
+// own reports whether rt is a transport of oncehttp, which sends through an http.Client of its
+// own. rt must not be nil.
 func own(rt http.RoundTripper) bool {
 	typ := reflect.TypeOf(rt)
 	for typ.Kind() == reflect.Pointer {

@@ -8,12 +8,11 @@ import (
 	"net/http"
 )
 
-// billNumber: the number that the business gives its bills is the token; it comes
-// in the key's header here. The table is asked for it, and a bill that is there
-// is "already done".
+// billNumber: the business's own number of a bill is the token; here it comes in the key's
+// header. The design looks the number up, and answers "already done" if the bill is there.
 //
-// Repair: the number is UNIQUE, the row is inserted first and in the transaction
-// of the work, and a violation is answered with what the bill holds.
+// Repair: the number is UNIQUE. The row is inserted first, in the transaction of the work, and
+// a violation is answered from the stored bill.
 func billNumber(e *env) (handler, error) {
 	unique := ""
 	if e.repaired {
@@ -37,6 +36,8 @@ func billNumber(e *env) (handler, error) {
 	}, err
 }
 
+// readThenInsert is the design as taught: two requests at once both find no row, and both
+// work.
 func readThenInsert(c *call, db *sql.DB) (answer, error) {
 	ctx := c.Context()
 	var id int
@@ -55,6 +56,8 @@ func readThenInsert(c *call, db *sql.DB) (answer, error) {
 	return a, nil
 }
 
+// insertFirst is the repair. A failure of the work rolls the row back, so that the number may
+// be used again.
 func insertFirst(c *call, db *sql.DB) (a answer, err error) {
 	ctx := context.WithoutCancel(c.Context())
 	tx, err := db.BeginTx(ctx, nil)
@@ -85,6 +88,8 @@ func insertFirst(c *call, db *sql.DB) (a answer, err error) {
 	return a, tx.Commit()
 }
 
+// existingBill returns the answer to a request whose number is taken: the stored one, a
+// refusal of another bill, or a wait if the first was rolled back meanwhile.
 func existingBill(c *call, db *sql.DB) (a answer, err error) {
 	var hash, form string
 	err = db.QueryRowContext(c.Context(), "SELECT hash, answer FROM bill WHERE caller = ? AND number = ?", c.caller, c.key).Scan(&hash, &form)

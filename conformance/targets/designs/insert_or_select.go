@@ -9,14 +9,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// insertOrSelect: one statement inserts the key, or reads the row that is there.
-// Two at once: the second waits for the first's commit, inserts nothing, and reads
-// as of the beginning of its own statement, when the row was not there: it is
-// given no row at all, and takes that for a new key.
+// insertOrSelect: one statement inserts the key, or reads the existing row. Of two at once the
+// second waits for the commit of the first, inserts nothing, and reads the state at the start
+// of its own statement, without the row. It gets no row at all, and takes that for a new key.
 //
-// Repair: no row is no new key: only who has inserted works; the row is read in a
-// statement of its own. The request's hash is kept and compared, waiters are told
-// to wait in a header, and a key that failed may run again.
+// Repair: no row is not a new key: only the request that inserted works, and the row is read
+// in a statement of its own. The hash of the request is stored and compared, duplicates are
+// told to wait in a header, and a failed key may run again.
 func insertOrSelect(e *env) (handler, error) {
 	pool, err := e.postgres(`CREATE TABLE keys (key text PRIMARY KEY, hash text, status text NOT NULL, answer jsonb); ` + onceTable)
 	return func(c *call) answer {
@@ -39,6 +38,7 @@ const insertOrSelectText = `WITH made AS (
 SELECT status, answer, mine FROM made
 UNION ALL SELECT status, answer, false FROM keys WHERE key = $1`
 
+// insertedOrSelected is the design as taught.
 func insertedOrSelected(c *call, pool *pgxpool.Pool) (answer, error) {
 	ctx := c.Context()
 	var status string

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// lockInFinally: a key in Redis says that the operation is being worked on; it is
-// looked for, then set, and deleted when the work has ended.
+// lockInFinally: a key in Redis means that the operation is at work. The design looks for it,
+// then sets it, and deletes it after the work.
 //
-// Repair: the key is taken in one step, and what is deleted in the end becomes
-// the record of the answer.
+// Repair: the key is taken in one step, and becomes the record of the answer in place of the
+// deletion.
 func lockInFinally(e *env) (handler, error) {
 	s, err := e.redis()
 	return func(c *call) answer {

@@ -17,11 +17,12 @@ import (
 	"time"
 )
 
-// handler answers one call of an operation.
+// handler answers one call of an operation. It may be called several times at once, and may
+// panic for a crash.
 type handler func(*call) answer
 
-// designs are the servers by name. Each makes what it needs in the stores, and
-// names in close what has to be done at the end.
+// designs returns the servers by name. Each function opens its stores, whose data env.end
+// removes also after an error, and returns the handler.
 func designs() map[string]func(*env) (handler, error) {
 	return map[string]func(*env) (handler, error){
 		"lock-in-finally":   lockInFinally,   // A1
@@ -35,6 +36,8 @@ func designs() map[string]func(*env) (handler, error) {
 	}
 }
 
+// main serves the named design. Without a known name it lists the names and ends with status
+// 2.
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("designs: ")
@@ -50,6 +53,7 @@ func main() {
 	}
 }
 
+// run serves one design until a signal, and then removes its data from the stores.
 func run(build func(*env) (handler, error), repaired bool) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -79,7 +83,7 @@ func run(build func(*env) (handler, error), repaired bool) (err error) {
 	return nil
 }
 
-// discard takes the traces of the crashes that are asked for.
+// discard drops the traces of requested crashes.
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }

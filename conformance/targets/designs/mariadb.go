@@ -9,7 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mariadb opens MariaDB with a database of this process, and makes the table.
+// mariadb creates a database of this process with the table, and opens it. e.end removes it.
 func (e *env) mariadb(table string) (*sql.DB, error) {
 	admin, err := sql.Open("mysql", "root@tcp(127.0.0.1:3306)/test")
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *env) mariadb(table string) (*sql.DB, error) {
 	return db, err
 }
 
-// dropDatabase removes the database, and first ends what is still at work in it.
+// dropDatabase removes the database, after an end of all statements in it.
 func (e *env) dropDatabase() error {
 	admin, err := sql.Open("mysql", "root@tcp(127.0.0.1:3306)/test")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgres opens PostgreSQL with a schema of this process, and makes the tables.
+// postgres creates a schema of this process with the tables, and opens it. e.end removes it.
 func (e *env) postgres(tables string) (*pgxpool.Pool, error) {
 	ctx := context.Background()
 	const address = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"
@@ -45,10 +45,10 @@ const onceTable = `CREATE TABLE once (
 // errRolledBack ends a transaction whose answer says that nothing was done.
 var errRolledBack = errors.New("rolled back")
 
-// once is the repair that the designs over PostgreSQL share: the record of the
-// key is the first thing in the transaction of the business, and its answer the
-// last. A duplicate waits at the primary key until that transaction has ended.
-// What fails is rolled back with its record.
+// once is the repair of the designs over PostgreSQL. The record of the key is the first thing
+// in the transaction of the business, its answer the last. A duplicate waits at the primary
+// key until that transaction ends. A failure is rolled back together with its record. work
+// gets the transaction and must not end it.
 func once(c *call, pool *pgxpool.Pool, work func(pgx.Tx) (answer, error)) (a answer) {
 	ctx := c.Context()
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
@@ -79,7 +79,7 @@ func once(c *call, pool *pgxpool.Pool, work func(pgx.Tx) (answer, error)) (a ans
 	return a
 }
 
-// stored is what a duplicate is answered with; the record is there, and committed.
+// stored returns the answer to a duplicate. Its record must be committed.
 func stored(c *call, tx pgx.Tx) (a answer, err error) {
 	var hash string
 	var form []byte

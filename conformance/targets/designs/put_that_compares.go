@@ -7,11 +7,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// putThatCompares: a PUT changes something, and has effects (a log, a message, a
-// webhook), only where the data differ from what is stored. Keys are not read.
+// putThatCompares: a PUT has effects (a log, a message, a webhook) only if its data differ
+// from the stored data. Keys are not read.
 //
-// Repair: the key and its answer are recorded in the transaction of the change,
-// so that an old PUT that comes again is answered and not applied.
+// Repair: the key and its answer are recorded in the transaction of the change, so that an old
+// PUT that comes again is answered and not applied.
 func putThatCompares(e *env) (handler, error) {
 	pool, err := e.postgres("CREATE TABLE document (ref text PRIMARY KEY, data text NOT NULL, changed timestamptz NOT NULL DEFAULT now()); " + onceTable)
 	return func(c *call) answer {
@@ -35,6 +35,8 @@ func putThatCompares(e *env) (handler, error) {
 	}, err
 }
 
+// put applies a PUT in the caller's transaction, and returns its answer. After a failure
+// nothing is stored.
 func put(c *call, tx pgx.Tx) (answer, error) {
 	ctx := c.Context()
 	var data string

@@ -15,17 +15,16 @@ const (
 	failed     = 2
 )
 
-// lockTime is for how long the lock in front of the table is held at most.
+// lockTime bounds the lock in front of the table.
 const lockTime = 5 * time.Second
 
-// recordAndLock: a lock in Redis for five seconds, and behind it a table of
-// requests with their state. The header is X-Request-ID.
+// recordAndLock: a lock in Redis for five seconds, and behind it a table of requests with
+// their state. The header is X-Request-ID.
 //
-// Repair: the table's UNIQUE constraint is the lock, so that the one in Redis goes
-// (with it, two repeats of what is done could meet, and one was told to wait); the
-// hash is compared, the status is kept with the body, what failed may run again,
-// and a record that is in progress belongs to whoever made it only for as long as
-// the work may take.
+// Repair: the table's UNIQUE constraint is the lock, and the one in Redis goes: with it, one
+// of two repeats of a finished request was told to wait. The hash is compared, the status is
+// stored with the body, a failed request may run again, and a record at work belongs to its
+// maker only for the longest time of the work.
 func recordAndLock(e *env) (handler, error) {
 	s, err := e.redis()
 	if err != nil {
@@ -62,13 +61,16 @@ func recordAndLock(e *env) (handler, error) {
 	}, err
 }
 
-// recorded is one call and its record.
+// recorded is one call with its record.
 type recorded struct {
 	*call
 	db   *sql.DB
-	hash string
+	hash string // of the request; as taught, of the body alone
 }
 
+// run inserts the record, works, and stores the answer. For an existing record it returns the
+// answer from found, unless the request may run again. With the repair a crash leaves a failed
+// record.
 func (r *recorded) run(ctx context.Context) (answer, error) {
 	_, err := r.db.ExecContext(ctx, "INSERT INTO record (app_id, request_id, request_hash, status) VALUES (?, ?, ?, ?)", r.caller, r.key, r.hash, processing)
 	if duplicate(err) {
@@ -96,8 +98,8 @@ func (r *recorded) run(ctx context.Context) (answer, error) {
 	return a, err
 }
 
-// found is what a request that has a record is answered with, or again, where it
-// may run once more.
+// found returns the answer to a request with a record. If again is true there is none: the
+// record was failed or old, this request has taken it over, and must run.
 func (r *recorded) found(ctx context.Context) (a answer, again bool, err error) {
 	var hash, place string
 	var state, status int
@@ -129,10 +131,10 @@ func (r *recorded) found(ctx context.Context) (a answer, again bool, err error) 
 	case state == processing && !old:
 		return wait(), false, nil
 	}
-	took, err := r.db.ExecContext(ctx, "UPDATE record SET status = ?, updated = NOW(3) WHERE app_id = ? AND request_id = ? AND status = ?", processing, r.caller, r.key, state)
+	update, err := r.db.ExecContext(ctx, "UPDATE record SET status = ?, updated = NOW(3) WHERE app_id = ? AND request_id = ? AND status = ?", processing, r.caller, r.key, state)
 	if err != nil {
 		return a, false, err
 	}
-	n, err := took.RowsAffected()
+	n, err := update.RowsAffected()
 	return wait(), n == 1, err
 }

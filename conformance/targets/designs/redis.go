@@ -15,12 +15,14 @@ type redisStore struct {
 	prefix string
 }
 
+// redis opens Redis for this process. e.end removes its keys.
 func (e *env) redis() (*redisStore, error) {
 	s := &redisStore{Client: redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}), prefix: e.name + ":"}
 	e.closers = append(e.closers, s.clean)
 	return s, s.Ping(context.Background()).Err()
 }
 
+// clean deletes all keys of this process and closes the client.
 func (s *redisStore) clean() error {
 	ctx := context.Background()
 	for keys := s.Scan(ctx, 0, s.prefix+"*", 1000).Iterator(); keys.Next(ctx); {
@@ -31,25 +33,24 @@ func (s *redisStore) clean() error {
 	return s.Close()
 }
 
-// kept is what stands under a key while it is held, and afterwards.
+// kept is the value of a key during and after the work.
 type kept struct {
-	Owner  string  `json:"owner"` // who is at work; "" when it is done
-	Hash   string  `json:"hash"`
-	Answer *answer `json:"answer,omitempty"`
+	Owner  string  `json:"owner"`            // a token of the call at work; "": it has ended
+	Hash   string  `json:"hash"`             // of the request
+	Answer *answer `json:"answer,omitempty"` // nil: the call is at work
 }
 
-// once is the repair that the designs over Redis share. The key is taken in one
-// atomic step (SET NX) with a token of its own; the record holds what was asked,
-// and is replaced by the answer before that is sent; only its owner removes it,
-// and only where nothing was done: after a crash, a 429 or a 5xx.
+// once is the repair of the designs over Redis. SET NX takes the key for lease, with a token
+// of this call; the answer replaces the record before it is sent, and stays for keep. Only the
+// owner removes the record, after a crash, a 429 or a 5xx.
 func (s *redisStore) once(c *call, key string, lease, keep time.Duration) answer {
 	ctx := c.Context()
 	mine := kept{Owner: randomText(), Hash: c.hash()}
-	took, err := s.SetNX(ctx, key, text(mine), lease).Result()
+	mineNow, err := s.SetNX(ctx, key, text(mine), lease).Result()
 	if err != nil {
 		return problem(http.StatusServiceUnavailable, "the store of keys is out of reach")
 	}
-	if !took {
+	if !mineNow {
 		return s.existing(c, key, mine.Hash)
 	}
 	settled := false
@@ -66,9 +67,11 @@ func (s *redisStore) once(c *call, key string, lease, keep time.Duration) answer
 	return a
 }
 
-// removeOwn deletes a key only where it holds what this caller put there.
+// removeOwn deletes a key if it has the given value.
 const removeOwn = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
 
+// existing returns the answer to a request whose key is taken: the stored one, a refusal of
+// another request, or a wait.
 func (s *redisStore) existing(c *call, key, hash string) answer {
 	var found kept
 	record, err := s.Get(c.Context(), key).Bytes()
@@ -85,6 +88,7 @@ func (s *redisStore) existing(c *call, key, hash string) answer {
 	return replay(*found.Answer)
 }
 
+// text returns a record as JSON.
 func text(record kept) string {
 	form, _ := json.Marshal(record) // plain data
 	return string(form)

@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// env is what a design works with: its stores, and the effects of its business.
+// env is the environment of a design: its stores, and the effects of its business.
 type env struct {
-	repaired  bool
-	keyHeader string // in which the key comes
-	name      string // of this process, in every store
-	closers   []func() error
+	repaired  bool           // with the smallest repair
+	keyHeader string         // the header of the key
+	name      string         // unique to this process; the name of its database, schema or prefix
+	closers   []func() error // for end, in the order of creation
 
-	mu      sync.Mutex
-	total   int
-	effects map[string]int // by reference
+	mu      sync.Mutex     // guards total and effects
+	total   int            // of all effects, with those of failures and crashes
+	effects map[string]int // by reference; "" for failures and crashes
 }
 
 func newEnv(repaired bool) *env {
@@ -38,7 +38,7 @@ func randomText() string {
 	return hex.EncodeToString(b[:])
 }
 
-// end removes what the design has made, the last thing first.
+// end runs the closers, the last one first. All run, and their errors are joined.
 func (e *env) end() error {
 	var all []error
 	for i := len(e.closers) - 1; i >= 0; i-- {
@@ -47,7 +47,8 @@ func (e *env) end() error {
 	return errors.Join(all...)
 }
 
-// effect is what must happen once: it returns its number.
+// effect counts an effect and returns its number. It is the thing that must happen once. It is
+// safe for concurrent use.
 func (e *env) effect(ref string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,6 +57,7 @@ func (e *env) effect(ref string) int {
 	return e.total
 }
 
+// count answers with the effects of the reference in the query, and the total.
 func (e *env) count(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,50 +69,52 @@ func (e *env) count(w http.ResponseWriter, r *http.Request) {
 type call struct {
 	*http.Request
 	e      *env
-	key    string // of the header that the design reads; "" for none
-	caller string
+	key    string // "": the request has none
+	caller string // the Authorization field
 	body   []byte
-	ref    string
-	amount int
+	ref    string // the member reference of the body; "": none
+	amount int    // the member amount of the body
 }
 
-// hash is what tells two requests apart: method, path and body.
+// hash returns the SHA-256 of method, path and body, in hexadecimal digits.
 func (c *call) hash() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s\n%s", c.Method, c.URL.Path, c.body))
 	return hex.EncodeToString(sum[:])
 }
 
-// bodyHash is the body alone.
+// bodyHash returns the SHA-256 of the body alone.
 func (c *call) bodyHash() string {
 	sum := sha256.Sum256(c.body)
 	return hex.EncodeToString(sum[:])
 }
 
-// answer is what a call is answered with.
+// answer is the answer to a call.
 type answer struct {
 	Status int               `json:"status"`
 	Header map[string]string `json:"header,omitempty"`
 	Body   string            `json:"body"`
 }
 
+// problem returns an answer with problem details and this title.
 func problem(status int, text string) answer {
 	body, _ := json.Marshal(map[string]any{"title": text, "status": status}) // strings and numbers
 	return answer{Status: status, Header: map[string]string{"Content-Type": "application/problem+json"}, Body: string(body)}
 }
 
+// message returns an answer with a JSON message.
 func message(status int, text string) answer {
 	body, _ := json.Marshal(map[string]string{"message": text}) // strings
 	return answer{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Body: string(body)}
 }
 
-// wait tells a duplicate to come again.
+// wait returns the answer to a duplicate of a call at work.
 func wait() answer {
 	a := problem(http.StatusConflict, "a request with this key is being processed")
 	a.Header["Retry-After"] = "1"
 	return a
 }
 
-// replay is a stored answer with the mark of one.
+// replay returns a stored answer with the mark of a replay. It does not change a.
 func replay(a answer) answer {
 	header := map[string]string{"Idempotent-Replayed": "true"}
 	for name, value := range a.Header {
@@ -120,6 +124,7 @@ func replay(a answer) answer {
 	return a
 }
 
+// write sends the answer to a client.
 func (a answer) write(w http.ResponseWriter) {
 	for name, value := range a.Header {
 		w.Header().Set(name, value)
@@ -128,8 +133,8 @@ func (a answer) write(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, a.Body) // the client may have left
 }
 
-// work is the business: it takes as long, fails or crashes as the query says. A
-// failure and a crash have an effect that is counted in total alone.
+// work is the business. The query makes it slow (sleep, in ms), crash, or fail with a status.
+// A failure and a crash count an effect in the total alone.
 func (c *call) work() answer {
 	query := c.URL.Query()
 	if ms, err := strconv.Atoi(query.Get("sleep")); err == nil {
@@ -146,7 +151,7 @@ func (c *call) work() answer {
 	return c.done(c.e.effect(c.ref))
 }
 
-// done is the answer to work that was done.
+// done returns the answer to finished work, with the number of its effect.
 func (c *call) done(number int) answer {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(c.URL.Path, "/"), "/")
 	id := fmt.Sprintf("%s_%d", kind, number)
@@ -157,8 +162,8 @@ func (c *call) done(number int) answer {
 	}
 }
 
-// validKey is a part of every repair: one key header, and a key in it that every
-// store can hold.
+// validKey reports whether there is one key header, with a key that every store can hold. It
+// is a part of every repair.
 func validKey(keys []string) bool {
 	if len(keys) != 1 || keys[0] == "" || len(keys[0]) > 255 {
 		return false
@@ -166,7 +171,7 @@ func validKey(keys []string) bool {
 	return !strings.ContainsFunc(keys[0], func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// recovered answers 500 where the handler crashes, as frameworks do.
+// recovered calls handle and answers 500 after a panic, as frameworks do.
 func recovered(handle handler, c *call) (a answer) {
 	defer func() {
 		if recover() != nil {
@@ -178,7 +183,7 @@ func recovered(handle handler, c *call) (a answer) {
 
 const bodyBytesMax = 1 << 20
 
-// routes are the operations and the counter, which no design sees.
+// routes returns the operations of the design, and the counter of effects beside it.
 func (e *env) routes(handle handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /_effects", e.count)

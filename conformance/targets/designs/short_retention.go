@@ -10,11 +10,11 @@ import (
 // retention stands in for the 24 hours of the article.
 const retention = 3 * time.Second
 
-// shortRetention: everything is right but the time for which a key is kept, which
-// is shorter than the time for which a client tries again.
+// shortRetention: all is correct but the retention of keys, which is shorter than the time for
+// which clients retry.
 //
-// Repair: when the answer is dropped, it stays known that the key was used, for
-// longer than any client tries; such a key is refused.
+// Repair: after the answer is dropped, the server still knows that the key was used, for
+// longer than any client retries, and refuses it.
 func shortRetention(e *env) (handler, error) {
 	s, err := e.redis()
 	return func(c *call) answer {

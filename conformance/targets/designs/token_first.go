@@ -8,12 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tokenFirst: the client fetches a token, which is bound to it and to a kind of
-// business, and sends it with the operation; the server deletes it on first use.
-// The client's part is played here: one token is fetched for each key, and sent
-// with every request that carries the key.
+// tokenFirst: the client fetches a token, bound to caller and operation, and sends it with the
+// operation; the server deletes it on first use. The handler plays the client's part: it
+// fetches one token for each key, and uses it for every request with the key.
 //
-// Repair: a token that was used is kept, with the answer.
+// Repair: a used token is kept, with the answer.
 func tokenFirst(e *env) (handler, error) {
 	s, err := e.redis()
 	var mu sync.Mutex
@@ -53,9 +52,10 @@ func tokenFirst(e *env) (handler, error) {
 	}, err
 }
 
-// bound is what a token is good for.
+// bound returns the method, path and caller for which a token is valid.
 func bound(c *call) string { return c.Method + " " + c.URL.Path + " " + c.caller }
 
+// useToken is the repair: a token stays valid, and a repeat with it gets the stored answer.
 func (s *redisStore) useToken(c *call, key string) answer {
 	found, err := s.Get(c.Context(), key).Result()
 	switch {

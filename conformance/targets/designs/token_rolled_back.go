@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// provider is another company's API: it honours the keys that it is given.
+// provider is the API of another company, which honours keys. It is safe for concurrent use.
 type provider struct {
 	mu      sync.Mutex
 	charges map[string]int // number of the charge, by key
 }
 
-// charge has one effect for each key.
+// charge returns the number of the charge under a key, and has an effect if the key is new.
 func (p *provider) charge(c *call, key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,13 +30,12 @@ func (p *provider) charge(c *call, key string) int {
 	return number
 }
 
-// tokenRolledBack: the order and the key for the payment provider are made in one
-// transaction, and the provider is called inside it. Where that transaction fails
-// after the payment, the key is lost with the order, and the retry pays under a
-// new one.
+// tokenRolledBack: one transaction makes the order and the key for the payment provider, and
+// calls the provider. If it fails after the payment, the key is lost with the order, and the
+// retry pays under a new key.
 //
-// Repair: the order with its key is committed before the provider is called; the
-// retry finds it, and asks the provider with the same key.
+// Repair: the order with its key is committed before the call of the provider. The retry finds
+// it and asks with the same key.
 func tokenRolledBack(e *env) (handler, error) {
 	pool, err := e.postgres(`CREATE TABLE orders (
 		caller text NOT NULL, number text NOT NULL, hash text NOT NULL, pay_key text NOT NULL, charge int, PRIMARY KEY (caller, number))`)
@@ -56,6 +55,8 @@ func tokenRolledBack(e *env) (handler, error) {
 
 const insertOrder = "INSERT INTO orders (caller, number, hash, pay_key) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
 
+// order runs the transaction of one order: it makes or locks the row, and pays unless the row
+// has a charge.
 func order(c *call, pool *pgxpool.Pool, p *provider) (a answer) {
 	ctx := context.WithoutCancel(c.Context())
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
@@ -84,7 +85,9 @@ func order(c *call, pool *pgxpool.Pool, p *provider) (a answer) {
 	return a
 }
 
-// pay charges, and then may fail, as the query says.
+// pay charges the order within the caller's transaction, and sets a. The query makes it slow,
+// crash after the charge, or fail: below 500 before the charge, else after it. errRolledBack
+// means that a is right and the transaction must not commit.
 func pay(c *call, tx pgx.Tx, p *provider, payKey string, a *answer) error {
 	query := c.URL.Query()
 	if ms, err := strconv.Atoi(query.Get("sleep")); err == nil {

@@ -1,5 +1,5 @@
-// Command fiber is gofiber/fiber's own idempotency middleware behind the routes
-// that the conformance suite drives: a target, and not an example.
+// Command fiber serves gofiber/fiber's own idempotency middleware behind the routes of the
+// conformance suite. It is a target, and not an example.
 package main
 
 import (
@@ -18,13 +18,14 @@ import (
 	"github.com/gofiber/fiber/v3/middleware/recover"
 )
 
-// ledger counts effects by the reference in the body.
+// ledger counts effects by the reference in the body. It is safe for concurrent use.
 type ledger struct {
 	mu    sync.Mutex
-	total int
-	byRef map[string]int
+	total int            // with the effects of failures and crashes
+	byRef map[string]int // "" for those
 }
 
+// effect counts an effect and returns its number.
 func (l *ledger) effect(ref string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,6 +61,8 @@ func main() {
 	log.Fatal(app.Listener(listener, fiber.ListenConfig{DisableStartupMessage: true}))
 }
 
+// create returns the handler for operations of a kind. The query makes it slow (sleep, in ms),
+// crash, or fail with a status.
 func (l *ledger) create(kind string) fiber.Handler {
 	return func(c fiber.Ctx) error {
 		var body struct {

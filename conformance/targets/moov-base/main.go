@@ -1,5 +1,5 @@
-// Command moov-base is the idempotent package of moov-io/base, with its in-memory recorder, behind the routes that the
-// conformance suite drives: a target, and not an example.
+// Command moov-base serves the idempotent package of moov-io/base, with its in-memory recorder,
+// behind the routes of the conformance suite. It is a target, and not an example.
 package main
 
 import (
@@ -19,13 +19,14 @@ import (
 	"github.com/moov-io/base/idempotent/lru"
 )
 
-// ledger counts effects by the reference in the body.
+// ledger counts effects by the reference in the body. It is safe for concurrent use.
 type ledger struct {
 	mu    sync.Mutex
-	total int
-	byRef map[string]int
+	total int            // with the effects of failures and crashes
+	byRef map[string]int // "" for those
 }
 
+// effect counts an effect and returns its number.
 func (l *ledger) effect(ref string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,6 +69,8 @@ func main() {
 	log.Fatal(http.Serve(listener, mux))
 }
 
+// create returns the handler for operations of a kind. The query makes it slow (sleep, in ms),
+// crash, or fail with a status.
 func (l *ledger) create(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body struct {

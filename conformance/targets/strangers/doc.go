@@ -1,5 +1,5 @@
-// Package strangers has what servers of other hands share, by which the search of the conformance suite is measured. README.md
-// says what they do, and what may be wrong with them.
+// Package strangers has the common parts of servers by other authors, which measure the search of
+// the conformance suite. README.md describes their task and the faults of the broken ones.
 package strangers
 
 import "net/http"
@@ -8,20 +8,21 @@ import "net/http"
 type Server struct {
 	// Name is short and unique: "evicts-by-size".
 	Name string
-	// Wrong says what is wrong with it, in one sentence. Empty: it is right.
+	// Wrong is its fault, in one sentence. Empty: it is correct.
 	Wrong string
-	// New returns a fresh server.
+	// New returns a new server, without keys and effects.
 	New func() http.Handler
 }
 
-// Lock is a mutex that may be held while its holder sleeps in virtual time.
+// Lock is a mutex whose holder may sleep in virtual time (testing/synctest). Make it with
+// NewLock.
 type Lock chan struct{}
 
 // NewLock returns a lock that is free.
 func NewLock() Lock { return make(Lock, 1) }
 
-// Lock takes the lock, and waits until it is free.
+// Lock takes the lock; it blocks until the lock is free.
 func (l Lock) Lock() { l <- struct{}{} }
 
-// Unlock gives the lock back.
+// Unlock gives the lock back. It blocks for ever if the lock is free.
 func (l Lock) Unlock() { <-l }

@@ -10,21 +10,24 @@ import (
 	"time"
 )
 
-// Service is the service without keys: each request that arrives is executed.
+// Service is the service without keys: it executes each request that arrives. It is safe for
+// concurrent use; make it with NewService, and set the fields before the first request.
 type Service struct {
-	// Before is called just before an effect, Late how long after its answer the effect comes. Both may be left out.
+	// Before is called just before each effect. Nil: no call.
 	Before func(r *http.Request)
-	Late   time.Duration
+	// Late is the delay of an effect after its answer. Zero: none.
+	Late time.Duration
 
-	mu      sync.Mutex
-	made    int
-	effects map[string]int
+	mu      sync.Mutex     // guards the fields below
+	made    int            // operations so far
+	effects map[string]int // by reference
 }
 
 // NewService returns a service without effects.
 func NewService() *Service { return &Service{effects: map[string]int{}} }
 
-// ServeHTTP executes a request, or says how many effects a reference has had.
+// ServeHTTP executes a request, or answers GET /_effects?ref=REF with the number of effects of
+// a reference.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/_effects" {
 		s.mu.Lock()
@@ -44,7 +47,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// work is slow, fails and crashes as the query says, and else has one effect.
+// work executes one operation: one effect, unless the query asks for a crash or a failure.
+// sleep, in milliseconds, makes it slow.
 func (s *Service) work(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Reference string }
 	data, err := io.ReadAll(r.Body)
@@ -71,7 +75,7 @@ func (s *Service) work(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, fmt.Sprintf(`{"id":%q,"reference":%q,"status":"accepted"}`, id, body.Reference))
 }
 
-// effect counts one effect of a reference, and names it.
+// effect counts one effect of a reference, after Late, and returns its id at once.
 func (s *Service) effect(reference string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

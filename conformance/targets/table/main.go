@@ -1,8 +1,10 @@
-// Command table writes the tables of docs/conformance-results.md from the reports that conformance/targets/field keeps:
+// Command table writes the tables of docs/conformance-results.md from the reports of
+// conformance/targets/field:
 //
 //	go run ./conformance/targets/table REPORTS docs/conformance-results.md
 //
-// REPORTS holds TARGET.json of the cases, TARGET.search.json of the search, TARGET.version, and TARGET.missing for what could not be had.
+// REPORTS holds TARGET.json (the cases), TARGET.search.json (the search), TARGET.version, and
+// TARGET.missing, the reason, for a target that could not be run.
 package main
 
 import (
@@ -27,13 +29,13 @@ func main() {
 	}
 }
 
-// The marks in the page between which the tables stand.
+// The marks around the tables in the page.
 const (
 	beginMark = "<!-- The tables of conformance/targets/field begin here. -->\n"
 	endMark   = "<!-- The tables of conformance/targets/field end here. -->\n"
 )
 
-// update puts the tables into the page.
+// update replaces the tables in the page. The page must have both marks.
 func update(reports, page string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -51,7 +53,7 @@ func update(reports, page string) error {
 	return os.WriteFile(page, []byte(before+beginMark+tables+endMark+after), 0o644)
 }
 
-// tablesOf returns the tables of all reports in a directory.
+// tablesOf returns the tables of all reports in a directory, sorted by target.
 func tablesOf(dir string) (string, error) {
 	versions, err := filepath.Glob(filepath.Join(dir, "*.version"))
 	if err != nil {
@@ -82,7 +84,8 @@ func tablesOf(dir string) (string, error) {
 	return text, nil
 }
 
-// addRows adds a target's rows. A target may have no search.
+// addRows adds a target's rows. base is the path of its files without extension; the report of
+// the search may be missing.
 func addRows(cases, searches *strings.Builder, base, target, version string) error {
 	r, err := read(base + ".json")
 	if err != nil {
@@ -119,7 +122,8 @@ func read(name string) (*report.Report, error) {
 	return r, errors.Join(err, f.Close())
 }
 
-// failures lists the ids of what failed, safety and liveness in bold.
+// failures lists the ids of the failed cases, those of safety and liveness in bold; "none" if
+// there are none.
 func failures(r *report.Report) []string {
 	all := []string{}
 	for _, c := range r.Cases {
@@ -149,7 +153,7 @@ func shortest(r *report.Report) []string {
 	return all
 }
 
-// oneLine returns a text that fits a cell.
+// oneLine returns the text on one line, escaped for a cell of a table.
 func oneLine(text []byte) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(string(text)), " "), "|", `\|`)
 }

@@ -152,6 +152,7 @@ func client(t *testing.T, j persist.Journal, a *api) *oncehttp.Client {
 	t.Helper()
 	c, err := oncehttp.New(oncehttp.Config{
 		Journal: j, Origins: []string{a.URL}, Retry: oncehttp.Policy{MaxAttempts: 1}, KeepFields: []string{"/kept"}, Account: "account-canary",
+		KeepRequest: oncehttp.KeepRequestWithAnswer, // what is kept is looked for
 		Authorize: func(req *http.Request) error {
 			req.Header.Set("X-Api-Key", "credential-canary")
 			return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
@@ -264,8 +265,16 @@ func TestFreePages(t *testing.T) {
 	}
 }
 
-// TestClearRowAmongSealed: a row in clear in a sealed journal, of somebody who may INSERT or of a transaction that forgot to seal, is not sent by
-// a client with the keys. The same row in a journal in clear is.
+// unsealedFact calls do while the journal does not say that it is sealed.
+func unsealedFact(t *testing.T, db *sql.DB, schema string, do func()) {
+	t.Helper()
+	must(t, db, "UPDATE "+schema+".fact SET name = 'other' WHERE name = 'seal'")
+	do()
+	must(t, db, "UPDATE "+schema+".fact SET name = 'seal' WHERE name = 'other'")
+}
+
+// TestClearRowAmongSealed: a transaction that forgot to seal is refused. A row in clear of somebody who may INSERT is not sent by a client with
+// the keys. The same row in a journal in clear is.
 func TestClearRowAmongSealed(t *testing.T) {
 	t.Parallel()
 	onPostgres(t, func(t *testing.T, a *api, c *oncehttp.Client, db *sql.DB, table string, sealed bool) {
@@ -281,9 +290,24 @@ func TestClearRowAmongSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		schema, _, _ := strings.Cut(table, ".")
-		_, _, err = postgres.Options{Schema: schema}.BeginSQL(t.Context(), tx, rec)
-		if err = errors.Join(err, tx.Commit()); err != nil {
+		_, created, err := postgres.Options{Schema: schema}.BeginSQL(t.Context(), tx, rec)
+		if sealed == (err == nil) || sealed && !errors.Is(err, persist.ErrSealed) || created == sealed {
+			t.Errorf("sealed %t: begun %t, %v", sealed, created, err)
+		}
+		if err := tx.Commit(); err != nil { // the transaction goes on
 			t.Fatal(err)
+		}
+		if sealed { // as somebody who may INSERT does it
+			unsealedFact(t, db, schema, func() {
+				tx, err := db.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _, err = postgres.Options{Schema: schema}.BeginSQL(t.Context(), tx, rec)
+				if err = errors.Join(err, tx.Commit()); err != nil {
+					t.Fatal(err)
+				}
+			})
 		}
 		for range c.Resume(t.Context()) { // with an error for each that it does not send
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -278,6 +279,38 @@ func TestCallContext(t *testing.T) {
 				t.Errorf("%d sends, want the wait to go by the later deadline", w.Count())
 			}
 		})
+	})
+}
+
+// TestHugeAnswerOnce: with Policy.NeverAskAgain a body too large to keep flows to one waiter. The others, and later calls, are told that the operation is
+// decided and its answer gone; nothing is sent again.
+func TestHugeAnswerOnce(t *testing.T) {
+	t.Parallel()
+	journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: strings.Repeat("x", 5000), Delay: time.Second}}}
+		c, _ := clienttest.New(t, w, clienttest.On(j, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes, cfg.Retry.NeverAskAgain = 1000, true }))
+		var wg sync.WaitGroup
+		var whole, gone atomic.Int32
+		call := func() {
+			resp, err := c.DoKey(clienttest.Post(t, "{}"), "k")
+			if err == nil && len(clienttest.Read(t, resp)) == 5000 {
+				whole.Add(1)
+				return
+			}
+			var e *oncehttp.Error
+			if clienttest.ExactlyOne(t, err); !errors.Is(err, oncehttp.ErrFinal) || !errors.Is(err, oncehttp.ErrAnswerGone) || !errors.As(err, &e) || e.Answer == nil || e.Answer.Status != 201 {
+				t.Errorf("%v, want ErrAnswerGone with the status", err)
+			}
+			gone.Add(1)
+		}
+		for range 3 {
+			wg.Go(call)
+		}
+		wg.Wait()
+		call()
+		if w.Count() != 1 || whole.Load() != 1 || gone.Load() != 3 {
+			t.Errorf("%d sends, %d whole answers, %d told that it is gone; want 1, 1 and 3", w.Count(), whole.Load(), gone.Load())
+		}
 	})
 }
 

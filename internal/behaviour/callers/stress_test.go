@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -189,7 +190,7 @@ func (s *stress) answered(w ware, req *http.Request, resp *http.Response) (later
 		}
 	}
 	return func() {
-		if now := oncehttp.ResultOf(resp); now != result {
+		if now := oncehttp.ResultOf(resp); !reflect.DeepEqual(now, result) {
 			s.t.Errorf("%q: later the result is %+v, was %+v", w.id, now, result)
 		}
 		if err := ours(resp.Request.Header, w.id); err != nil {

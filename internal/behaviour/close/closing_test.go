@@ -248,6 +248,7 @@ func TestClosedStartsNothing(t *testing.T) {
 		_, errGet := c.Do(clienttest.Request(t, "GET", "https://api.example.com/", ""))
 		_, errTrip := c.Transport().RoundTrip(clienttest.Post(t, `{"other":1}`))
 		_, errPrepare := c.Prepare(clienttest.Post(t, "{}"), "new")
+		_, errCapture := c.Capture(t.Context(), "new", func(hc *http.Client) error { _, err := hc.Do(clienttest.Post(t, "{}")); return err })
 		_, errLookup := c.Lookup(t.Context(), "stands")
 		_, errRedrive := c.Redrive(t.Context(), "stands")
 		_, errUnsettle := c.Unsettle(t.Context(), "stands", "why")
@@ -256,10 +257,11 @@ func TestClosedStartsNothing(t *testing.T) {
 			unknown bool
 		}{
 			"Do": {errDo, false}, "a GET by Do": {errGet, false}, "RoundTrip": {errTrip, false}, "Prepare": {errPrepare, false}, "Lookup": {errLookup, true},
-			"Redrive": {errRedrive, true}, "Unsettle": {errUnsettle, true},
+			"Capture": {errCapture, true}, "Redrive": {errRedrive, true}, "Unsettle": {errUnsettle, true},
 			"Enqueue":         {c.Enqueue(clienttest.Post(t, "{}"), "new"), false},
 			"Enqueue, stands": {c.Enqueue(clienttest.Post(t, "{}"), "stands"), true},
 			"Settle":          {c.Settle(t.Context(), "stands", absent, oncehttp.AsSeen(rec)), true},
+			"Erase":           {c.Erase(t.Context(), "stands"), true},
 			"Abandon":         {c.Abandon(t.Context(), "stands"), true},
 			"Rekey":           {c.Rekey(t.Context(), "stands", "new", "why", oncehttp.AsSeen(rec)), true},
 			"Assign":          {c.Assign(t.Context(), "stands", oncehttp.AsSeen(rec)), true},

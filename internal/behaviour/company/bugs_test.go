@@ -58,7 +58,7 @@ func rules() []rule {
 			"return !c.restricted() || c.origins", "return c.restricted() || c.origins"},
 		{"who does not know the profile leaves it to others", []string{"Profile/another", "ProfileOf", "ProfileByHost"}, "internal/operation",
 			"	case !has.Profile:\n", "	case !has.Profile && has.Unknown != has.Unknown:\n"},
-		{"where others have credentials, nothing is sent without", []string{"Authorize"}, "internal/run",
+		{"where others have credentials, nothing is sent without", []string{"Authorize"}, "internal/authorized",
 			"		return read.set.Find(origin)\n", "		return \"\"\n"},
 		{"the time for a first send is the record's", []string{"EnqueueMaxAge"}, "internal/operation",
 			"return !o.SendBefore.IsZero() && now.After(o.SendBefore)", "return !o.SendBefore.IsZero() && now.Before(o.FirstSent)"},
@@ -78,8 +78,10 @@ var noRule = map[string]string{
 	"Observe":                "it is told, and decides nothing",
 	"Logger":                 "it is told, and decides nothing",
 	"KeepFields":             "they are not compared",
+	"DropAnswer":             "it is about what is kept of an answer; nothing is decided by a member that it names",
 	"MaxResponseHeaderBytes": "as MaxResponseBytes",
 	"ResumeWorkers":          "it is the client's own pace",
+	"KeepRequest":            "it is frozen in the record; nothing of another client's is read",
 	"OriginWorkers":          "it is the client's own pace",
 	"ClockSkew":              "it is a margin of who sends",
 	"Lease":                  "a lease is in the record until it ends",
@@ -98,6 +100,7 @@ var noRule = map[string]string{
 	"Retry.AnswerTimeout":    "as Retry.AttemptTimeout",
 	"Retry.MinDelay":         "it is a wait within one run",
 	"Retry.MaxRetryAfter":    "it ends a run; when the next begins is the server's word",
+	"Retry.NeverAskAgain":    "as MaxResponseBytes",
 	"Retry.AskFirst":         "with a key the second send is harmless, so that nothing shows whether it was asked before",
 }
 

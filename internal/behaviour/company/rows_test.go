@@ -327,6 +327,7 @@ func secretRows() map[string]row {
 		"SecretHeaders":    {both: carries, other: set(func(cfg *oncehttp.Config) { cfg.SecretHeaders = []string{"X-Tenant"} }), unanswered: true},
 		"SecretParameters": {both: carries, other: set(func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"n"} }), unanswered: true},
 		"KeepFields":       {one: set(func(cfg *oncehttp.Config) { cfg.KeepFields = []string{"/order"} })},
+		"DropAnswer":       {one: set(func(cfg *oncehttp.Config) { cfg.DropAnswer = []string{"/secret"} }), other: set(func(cfg *oncehttp.Config) { cfg.DropAnswer = []string{"/other"} })},
 	}
 }
 
@@ -342,6 +343,7 @@ func boundRows() map[string]row {
 		"EnqueueMaxAge":          {one: set(func(cfg *oncehttp.Config) { cfg.EnqueueMaxAge = 2 * time.Second }), expires: true, unanswered: true},
 		"KeepAnswer":             {one: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer = -1 }), other: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer = 100 * window }), unanswered: true},
 		"KeepKey":                {one: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer, cfg.KeepKey = window, -1 }), forgets: true, other: set(func(cfg *oncehttp.Config) { cfg.KeepKey = 100 * window }), unanswered: true},
+		"KeepRequest":            {one: set(func(cfg *oncehttp.Config) { cfg.KeepRequest = oncehttp.KeepRequestWithAnswer }), other: set(func(cfg *oncehttp.Config) { cfg.KeepRequest = oncehttp.DropRequestAfterEnd })},
 		"ClockSkew":              {one: set(func(cfg *oncehttp.Config) { cfg.ClockSkew = time.Second }), other: set(func(cfg *oncehttp.Config) { cfg.ClockSkew = 2 * time.Hour })},
 		"Lease":                  {one: set(func(cfg *oncehttp.Config) { cfg.Lease = 100 * time.Millisecond }), other: set(func(cfg *oncehttp.Config) { cfg.Lease = 10 * time.Minute }), lease: 10 * time.Minute},
 	}
@@ -370,7 +372,10 @@ func policyRows() map[string]row {
 		"Retry.MaxDelay":      {one: policy(func(p *oncehttp.Policy) { p.MaxDelay = 10 * time.Second }), other: policy(func(p *oncehttp.Policy) { p.MaxDelay = 8 * time.Hour })},
 		"Retry.MaxRetryAfter": {one: policy(func(p *oncehttp.Policy) { p.MaxRetryAfter = time.Second }), other: policy(func(p *oncehttp.Policy) { p.MaxRetryAfter = time.Hour })},
 		"Retry.MaxPause":      {one: policy(func(p *oncehttp.Policy) { p.MaxPause = time.Minute }), other: policy(func(p *oncehttp.Policy) { p.MaxDelay, p.MaxPause = 2*time.Hour, 8*time.Hour })},
-		"Retry.AskFirst":      {both: withProfile(func(p *profile.Profile) { p.Duplicate = duplicate }), one: policy(func(p *oncehttp.Policy) { p.AskFirst = true }), unanswered: true},
+		"Retry.NeverAskAgain": {
+			both: set(func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 5 }), one: policy(func(p *oncehttp.Policy) { p.NeverAskAgain = true }), unanswered: true,
+		},
+		"Retry.AskFirst": {both: withProfile(func(p *profile.Profile) { p.Duplicate = duplicate }), one: policy(func(p *oncehttp.Policy) { p.AskFirst = true }), unanswered: true},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -112,6 +113,12 @@ func calls() map[string][]scene {
 			{"made", nil, nil, func(s *stage) { _, err := s.c.Prepare(clienttest.Post(s.t, "{}"), "k"); s.must(err) }, ""},
 			{"no key", nil, nil, func(s *stage) { _, _ = s.c.Prepare(clienttest.Post(s.t, "{}"), "") }, "key refused"},
 		},
+		"Capture": {
+			{"captured", nil, nil, func(s *stage) {
+				_, err := s.c.Capture(s.t.Context(), "k", func(hc *http.Client) error { _, err := hc.Do(clienttest.Post(s.t, "{}")); return err })
+				s.must(err)
+			}, ""},
+		},
 		"Resume": {
 			{"due", []wiretest.Reply{paid}, nil, func(s *stage) {
 				s.must(s.c.Enqueue(clienttest.Post(s.t, "{}"), "k"))
@@ -204,6 +211,7 @@ func calls() map[string][]scene {
 				s.post("k")
 			}, "contradicted"},
 		},
+		"Erase":  {{"one", []wiretest.Reply{paid}, nil, func(s *stage) { s.earlier(); _ = s.c.Erase(s.t.Context(), "k") }, ""}},
 		"Lookup": {{"one", []wiretest.Reply{paid}, nil, func(s *stage) { s.earlier(); _, _ = s.c.Lookup(s.t.Context(), "k") }, ""}},
 		"Unfinished": {{"one", []wiretest.Reply{moved}, nil, func(s *stage) {
 			s.earlier()

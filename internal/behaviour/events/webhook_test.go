@@ -3,6 +3,7 @@ package events_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (s *stage) post(key string) {
 	scheme, _ := sign.WebhookOf("stripe")
 	h, err := oncehttp.Webhook(s.c, oncehttp.WebhookConfig{Secrets: [][]byte{[]byte("s")}})
 	s.must(err)
-	body := `{"type":"charge.succeeded","livemode":true,"request":{"idempotency_key":"` + key + `"},"data":{"object":{"status":"succeeded"}}}`
+	body := `{"type":"charge.succeeded","livemode":true,"created":` + strconv.FormatInt(time.Now().Unix(), 10) + `,"request":{"idempotency_key":"` + key + `"},"data":{"object":{"status":"succeeded"}}}`
 	req := httptest.NewRequestWithContext(s.t.Context(), http.MethodPost, "/", strings.NewReader(body))
 	req.Header = scheme.Sign([]byte("s"), "", time.Now(), []byte(body))
 	h.ServeHTTP(httptest.NewRecorder(), req)

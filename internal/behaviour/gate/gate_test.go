@@ -294,8 +294,8 @@ func TestWhoCannotBesideWhoCan(t *testing.T) {
 	}
 }
 
-// TestEndsWhatItCannotOpen: Settle and Abandon act on what stands in clear, by a client without the seal's key as by one with another; who has
-// it reads the end. Words that nobody could seal are refused, and nothing changes.
+// TestEndsWhatItCannotOpen: Abandon acts on what stands in clear, by a client without the seal's key as by one with another; who has it reads
+// the end. To settle takes the key, since the seal covers the effect. Words that nobody could seal are refused, and nothing changes.
 func TestEndsWhatItCannotOpen(t *testing.T) {
 	t.Parallel()
 	for _, keys := range []string{"", "b"} {
@@ -311,10 +311,10 @@ func TestEndsWhatItCannotOpen(t *testing.T) {
 					}
 				}
 				happened := oncehttp.Resolution{Effect: oncehttp.EffectHappened}
-				noted := happened
-				noted.Note = "seen in the books"
+				if err := cannot.Settle(t.Context(), "settled", happened); !errors.Is(err, persist.ErrSealed) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Errorf("Settle without the key: %v", err)
+				}
 				for what, err := range map[string]error{
-					"Settle":  cannot.Settle(t.Context(), "settled", noted),
 					"Abandon": cannot.Abandon(t.Context(), "abandoned", oncehttp.WithNote("no")),
 					"Undo":    cannot.Abandon(t.Context(), "abandoned", oncehttp.Undo()),
 				} {
@@ -327,7 +327,7 @@ func TestEndsWhatItCannotOpen(t *testing.T) {
 						t.Errorf("%s is %v", key, rec.State)
 					}
 				}
-				if err := errors.Join(cannot.Settle(t.Context(), "settled", happened), cannot.Abandon(t.Context(), "abandoned")); err != nil {
+				if err := errors.Join(able.Settle(t.Context(), "settled", happened), cannot.Abandon(t.Context(), "abandoned")); err != nil {
 					t.Error(err)
 				}
 				if s, a := clienttest.Lookup(t, able, "settled"), clienttest.Lookup(t, able, "abandoned"); s.State != persist.StateSettled || s.Effect != persist.EffectHappened || a.State != persist.StateAbandoned {
@@ -336,4 +336,85 @@ func TestEndsWhatItCannotOpen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestClearAmongSealed: an operation in clear in a sealed journal is passed over and reported. Every call that must know whether its key was
+// used, repeated or replaced is ErrOutcomeUnknown, and begins nothing. It can be abandoned, and then says the same.
+func TestClearAmongSealed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		below := memory.New()
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+		c := clienttest.Sealed(t, w, below, "a")
+		for _, key := range []oncehttp.Key{"sealed", "old"} {
+			clienttest.Must(t, c.Enqueue(clienttest.Post(t, "{}"), key))
+		}
+		clienttest.Absent(t, c, "old")
+		plain, _ := clienttest.New(t, w, nil)
+		for _, key := range []oncehttp.Key{"clear", oncehttp.Key("old").Generation(2)} { // also in the place of a next generation
+			rec, err := plain.Prepare(clienttest.Post(t, "{}"), key)
+			clienttest.Must(t, err)
+			if _, created, err := below.Begin(t.Context(), rec); err != nil || !created {
+				t.Fatal(created, err)
+			}
+		}
+		calls := map[string]func() error{
+			"Do":      func() error { _, err := c.DoKey(clienttest.Post(t, "{}"), "clear"); return err },
+			"Do, []":  func() error { _, err := c.DoKey(clienttest.Post(t, "[]"), "clear"); return err },
+			"Enqueue": func() error { return c.Enqueue(clienttest.Post(t, "{}"), "clear") },
+			"Lookup":  func() error { _, err := c.Lookup(t.Context(), "clear"); return err },
+			"Settle": func() error {
+				return c.Settle(t.Context(), "clear", oncehttp.Resolution{Effect: oncehttp.EffectHappened})
+			},
+			"Redrive": func() error { _, err := c.Redrive(t.Context(), "old"); return err },
+			"Rekey": func() error {
+				return c.Rekey(t.Context(), "old", "clear", "a test", oncehttp.AsSeen(clienttest.Lookup(t, c, "old")))
+			},
+		}
+		check := func(when string) {
+			for name, call := range calls {
+				if err := call(); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, persist.ErrSealed) {
+					t.Errorf("%s, %s: %v; want ErrOutcomeUnknown with ErrSealed", when, name, err)
+				}
+			}
+		}
+		check("pending")
+		met, failed := 0, 0
+		for rec, err := range c.Unfinished(t.Context()) {
+			if errors.Is(err, persist.ErrSealed) {
+				failed++
+			} else if err == nil && rec.Key == "sealed" {
+				met++
+			}
+		}
+		if met != 1 || failed != 2 {
+			t.Errorf("listed %d sealed, %d errors", met, failed)
+		}
+		failed = 0
+		for _, err := range c.Resume(t.Context()) {
+			if errors.Is(err, persist.ErrSealed) {
+				failed++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		if failed != 2 || w.Keys()["sealed"] != 1 || w.Count() != 1 {
+			t.Errorf("%d errors, sent %v", failed, w.Keys())
+		}
+		clienttest.Must(t, c.Abandon(t.Context(), "clear"))
+		if rec, err := below.Get(t.Context(), persist.ID{Key: "clear"}); err != nil || rec.State != persist.StateAbandoned || rec.Carrier == persist.CarrierSealed {
+			t.Errorf("%+v, %v", rec, err)
+		}
+		check("abandoned")
+		time.Sleep(time.Hour)
+		if n, err := c.Prune(t.Context(), oncehttp.Keeping{KeepAnswer: -1}); err != nil || n == 0 {
+			t.Error(n, err)
+		}
+		delete(calls, "Redrive") // of an operation whose request is swept: refused as such
+		delete(calls, "Rekey")
+		check("swept")
+		if w.Count() != 1 {
+			t.Errorf("%d sends", w.Count())
+		}
+	})
 }

@@ -111,6 +111,16 @@ var operatorsAsks = map[string]ask{
 		_, err := c.client.Prepare(payment(ctx), key)
 		return err
 	}},
+	"Client.Capture": {keyed: true, do: func(c *cell, ctx context.Context, key oncehttp.Key) error {
+		_, err := c.client.Capture(ctx, key, func(hc *http.Client) error {
+			resp, err := hc.Do(payment(ctx))
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			return err
+		})
+		return err
+	}},
 	"Client.Lookup": {keyed: true, joins: true, do: func(c *cell, ctx context.Context, key oncehttp.Key) error {
 		_, err := c.client.Lookup(ctx, key)
 		return err
@@ -132,6 +142,9 @@ var operatorsAsks = map[string]ask{
 	"Client.Unsettle": {keyed: true, acts: true, joins: true, do: func(c *cell, ctx context.Context, key oncehttp.Key) error {
 		_, err := c.client.Unsettle(ctx, key, "a test")
 		return err
+	}},
+	"Client.Erase": {keyed: true, acts: true, joins: true, do: func(c *cell, ctx context.Context, key oncehttp.Key) error {
+		return c.client.Erase(ctx, key)
 	}},
 	"Client.Assign": {keyed: true, acts: true, joins: true, do: func(c *cell, ctx context.Context, key oncehttp.Key) error {
 		return c.client.Assign(oncehttp.ContextWithAccount(ctx, "alice"), key)
@@ -165,6 +178,7 @@ var noAsks = map[string]string{
 	"Error.":             "reads a value",
 	"Key.":               "makes a value",
 	"Outcome.":           "makes a text",
+	"RequestKeeping.":    "makes a text",
 	"Scope.":             "makes a value",
 	"Source.":            "makes a text",
 }

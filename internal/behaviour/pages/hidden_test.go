@@ -179,6 +179,23 @@ func TestGraphQLIsHeldByShape(t *testing.T) {
 	}
 }
 
+// TestGraphQLElsewhere: a failure of a GraphQL API at any path is held, with a cause that says so; the same answer of a plain API is a success.
+func TestGraphQLElsewhere(t *testing.T) {
+	t.Parallel()
+	for body, held := range map[string]bool{`{"query":"{ pay }"}`: true, `{"query":"query Pay { pay(id: 1) { id } }","variables":{}}`: true, `{"query":"blue shoes"}`: false, `{"id":"1"}`: false} {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 200, Body: `{"errors":[{"message":"no funds"}],"data":null}`}}}
+		c, _ := clienttest.New(t, w, nil)
+		_, err := c.DoKey(clienttest.Post(t, body), "k")
+		rec := clienttest.Lookup(t, c, "k")
+		if held != (rec.State == persist.StateHeld && rec.HoldReason == persist.HoldUnclear && errors.Is(err, oncehttp.ErrHeld)) || !held && (rec.State != persist.StateConfirmed || err != nil) {
+			t.Errorf("%s: %v (%s), %v", body, rec.State, rec.HoldReason, err)
+		}
+		if held && !strings.Contains(err.Error(), "answered 200 with errors and no data, as a GraphQL API says that it failed") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // TestVerdictsAreFrozen: a client whose profile of that name has no verdicts takes no 200 for a success of an operation that was begun
 // under some.
 func TestVerdictsAreFrozen(t *testing.T) {

@@ -62,7 +62,7 @@ func TestAKeyIsPutIn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 201, Body: "{}"}}}
 				j := memory.New()
-				c, _ := clienttest.New(t, w, clienttest.On(j, r.carrier, inserting))
+				c, _ := clienttest.New(t, w, clienttest.On(j, r.carrier, inserting, func(cfg *oncehttp.Config) { cfg.KeepRequest = oncehttp.KeepRequestWithAnswer }))
 				clienttest.Do(t, c, posted(t, r.url, r.kind, r.body), key)
 				for i, s := range w.All() {
 					if s.Body != r.sentBody || !strings.HasSuffix(s.URL, r.target) {

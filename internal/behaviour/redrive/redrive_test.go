@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
@@ -216,4 +217,25 @@ func oneOfMany(t *testing.T, j persist.Journal, clients []*oncehttp.Client, key 
 	if int(began.Load()) != replaced {
 		t.Errorf("%s: %d say that they began something, and %d replace it", key, began.Load(), replaced)
 	}
+}
+
+// TestRedriveWhileSending: a refused operation is not begun once more while a process that lost its lease may be sending it: the refusal may be that of a wrong route, and
+// the late send may take the right one.
+func TestRedriveWhileSending(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, j := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 404}}}, nil)
+		rec := enqueued(t, c, "k")
+		rec.DesertedUntil = time.Now().Add(time.Minute)
+		if _, err := j.Amend(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+		if next, err := c.Redrive(t.Context(), "k"); next != "" || !errors.Is(err, oncehttp.ErrInFlight) {
+			t.Errorf("%q, %v, want ErrInFlight", next, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if next, err := c.Redrive(t.Context(), "k"); next != "k:gen=2" || err != nil {
+			t.Errorf("later: %q, %v", next, err)
+		}
+	})
 }

@@ -86,6 +86,48 @@ func TestUntold(t *testing.T) {
 	}
 }
 
+// TestRedriveResult: the results of an operation and of its redriven one reach one row by the key of the first try. A function that finds no row, and
+// says so with an error, is called again.
+func TestRedriveResult(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rows := map[oncehttp.Key]persist.Effect{"idemp:order:o1": ""}
+		w := &wiretest.Wire{Replies: []wiretest.Reply{refused, {Status: 201, Body: `{}`}}}
+		byKey := false
+		c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
+			cfg.OnResult = func(_ context.Context, rec persist.Record) error {
+				key := oncehttp.Key(rec.Key)
+				if !byKey {
+					key, _ = key.FirstGeneration()
+				}
+				if _, found := rows[key]; !found {
+					return errors.New("no row")
+				}
+				rows[key] = rec.FinalEffect()
+				return nil
+			}
+		})
+		enqueued(t, c, "idemp:order:o1")
+		delivers(t, c)
+		if rows["idemp:order:o1"] != persist.EffectRefused {
+			t.Fatalf("rows %v, want refused", rows)
+		}
+		next, err := c.Redrive(t.Context(), "idemp:order:o1")
+		clienttest.Must(t, err)
+		byKey = true
+		delivers(t, c)
+		if rec := clienttest.Lookup(t, c, next); rows["idemp:order:o1"] != persist.EffectRefused || rec.OwedFrom.IsZero() {
+			t.Fatalf("rows %v, owed from %v, want it owed", rows, rec.OwedFrom)
+		}
+		byKey = false
+		time.Sleep(time.Hour)
+		delivers(t, c)
+		if rec := clienttest.Lookup(t, c, next); rows["idemp:order:o1"] != persist.EffectHappened || !rec.OwedFrom.IsZero() {
+			t.Errorf("rows %v, owed from %v, want happened and delivered", rows, rec.OwedFrom)
+		}
+	})
+}
+
 // delivers runs for a while: Run hands results to OnResult.
 func delivers(t *testing.T, c *oncehttp.Client) {
 	t.Helper()

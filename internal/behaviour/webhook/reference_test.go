@@ -26,17 +26,21 @@ type api struct {
 	request                  func(order string) string
 	event                    func(order string) string // signed by post
 	references               []oncehttp.WebhookReference
+	merchant                 string
 }
+
+// now is the present time as in an event.
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 func apis() []api {
 	return []api{
 		{
-			name: "square", secret: secret, path: "/v2/payments", keep: "/reference_id",
+			name: "square", secret: secret, merchant: "M", path: "/v2/payments", keep: "/reference_id",
 			request: func(order string) string {
 				return fmt.Sprintf(`{"idempotency_key":"k%s","source_id":"cnon","amount_money":{"amount":100,"currency":"EUR"},"reference_id":%q}`, order, order)
 			},
 			event: func(order string) string {
-				return fmt.Sprintf(`{"merchant_id":"M","type":"payment.updated","event_id":"e1","data":{"object":{"payment":{"status":"COMPLETED","reference_id":%q,"amount_money":{"amount":100,"currency":"EUR"}}}}}`, order)
+				return fmt.Sprintf(`{"merchant_id":"M","type":"payment.updated","event_id":"e1","created_at":"`+now()+`","data":{"object":{"payment":{"status":"COMPLETED","reference_id":%q,"amount_money":{"amount":100,"currency":"EUR"}}}}}`, order)
 			},
 		},
 		{
@@ -45,7 +49,7 @@ func apis() []api {
 				return fmt.Sprintf(`{"amount":{"value":1130,"currency":"EUR"},"reference":%q,"merchantAccount":"Shop"}`, order)
 			},
 			event: func(order string) string {
-				return fmt.Sprintf(`{"live":"true","notificationItems":[{"NotificationRequestItem":{"eventCode":"AUTHORISATION","success":"true","pspReference":"791","merchantAccountCode":"Shop",`+
+				return fmt.Sprintf(`{"live":"true","notificationItems":[{"NotificationRequestItem":{"eventCode":"AUTHORISATION","eventDate":"`+now()+`","success":"true","pspReference":"791","merchantAccountCode":"Shop",`+
 					`"merchantReference":%q,"amount":{"value":1130,"currency":"EUR"},"additionalData":{"hmacSignature":"SIGNATURE"}}}]}`, order)
 			},
 		},
@@ -55,7 +59,7 @@ func apis() []api {
 				return fmt.Sprintf(`{"payments":{"amount":100,"currency":"GBP","metadata":{"order":%q},"links":{"mandate":"MD1"}}}`, order)
 			},
 			event: func(order string) string {
-				return fmt.Sprintf(`{"events":[{"id":"EV0","resource_type":"mandates","action":"created"},{"id":"EV1","resource_type":"payments","action":"created","resource_metadata":{"order":%q},"links":{"payment":"PM1"}}]}`, order)
+				return fmt.Sprintf(`{"events":[{"id":"EV0","resource_type":"mandates","action":"created"},{"id":"EV1","resource_type":"payments","action":"created","created_at":"`+now()+`","resource_metadata":{"order":%q},"links":{"payment":"PM1"}}]}`, order)
 			},
 			references: []oncehttp.WebhookReference{{Event: "/resource_metadata/order", Request: "/payments/metadata/order"}},
 		},
@@ -89,7 +93,7 @@ func (a *api) client(t *testing.T, change func(*oncehttp.Config)) (*oncehttp.Cli
 			change(cfg)
 		}
 	})
-	h, err := oncehttp.Webhook(c, oncehttp.WebhookConfig{Secrets: [][]byte{[]byte(a.secret)}, URL: address, References: a.references})
+	h, err := oncehttp.Webhook(c, oncehttp.WebhookConfig{Secrets: [][]byte{[]byte(a.secret)}, URL: address, References: a.references, Account: a.merchant})
 	clienttest.Must(t, err)
 	return c, events, h
 }

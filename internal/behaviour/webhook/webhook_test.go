@@ -61,8 +61,8 @@ func charge(t *testing.T) *http.Request {
 
 // charged returns Stripe's event of a charge that the key named.
 func charged(key string) string {
-	return fmt.Sprintf(`{"id":"evt_1","object":"event","type":"charge.succeeded","livemode":true,"created":1,`+
-		`"request":{"id":"req_1","idempotency_key":%q},"data":{"object":{"id":"ch_1","object":"charge","status":"succeeded","amount":100,"currency":"eur","metadata":{"order":"o1"}}}}`, key)
+	return fmt.Sprintf(`{"id":"evt_1","object":"event","type":"charge.succeeded","livemode":true,"created":%d,`+
+		`"request":{"id":"req_1","idempotency_key":%q},"data":{"object":{"id":"ch_1","object":"charge","status":"succeeded","amount":100,"currency":"eur","metadata":{"order":"o1"}}}}`, time.Now().Unix(), key)
 }
 
 // post sends an event with a good signature, and returns the status of the answer.

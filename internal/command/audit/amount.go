@@ -3,6 +3,8 @@ package audit
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/command/results"
@@ -50,6 +52,14 @@ func (u *units) same(ours, theirs results.Decimal, currency string) bool {
 	return ours.Equals(&theirs)
 }
 
+// inMajor returns an amount in major units if the sides have different ones, so that the totals of both can be compared.
+func (u *units) inMajor(amount results.Decimal, unit, currency string) results.Decimal {
+	if u.ours != u.theirs && unit == UnitMinor {
+		amount.Scale += results.MinorDigits(currency)
+	}
+	return amount
+}
+
 // money is the amount of an operation by our side.
 type money struct {
 	amount   results.Decimal
@@ -66,17 +76,35 @@ type knownMoney struct {
 func (m *money) String() string { return strings.TrimSpace(m.amount.String() + " " + m.currency) }
 
 // moneyOf returns the amount of an operation; why is the reason if it is not known. If the request has no currency, and none is
-// asked for, the export's currency is taken as correct.
+// asked for, the export's currency is taken as correct. An export without a currency is not compared by it.
 func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
 	if k := a.known; k != nil && k.of == rec.ID {
 		return k.money, k.why
 	}
 	defer func() { a.known = &knownMoney{of: rec.ID, money: m, why: why} }()
 	m.amount, m.currency, why = results.MoneyIn(rec, a.flags.amount, cmp.Or(a.flags.ourCurrency, results.DefaultCurrency), a.flags.ourCurrency != "")
-	if a.flags.currency == "" {
-		m.currency = ""
-	}
 	return m, why
+}
+
+// currencyColumn returns the column of a row with the currency: that of --currency, else the one whose name is a usual one.
+// With --currency as an empty text there is none.
+func (f *auditFlags) currencyColumn(row map[string]string) (string, error) {
+	if f.amount == "" || f.hasCurrency || f.currency != "" {
+		return f.currency, nil
+	}
+	var found []string
+	for _, column := range slices.Sorted(maps.Keys(row)) {
+		if slices.Contains([]string{"currency", "currency code", "currency_code", "ccy", "curr"}, strings.ToLower(column)) && column != f.match && column != f.typeCol {
+			found = append(found, column)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("columns %s may have the currency: say --currency COLUMN", strings.Join(words.Quoted(found), ", "))
 }
 
 // total adds an operation to our totals.
@@ -88,15 +116,45 @@ func (a *audit) total(rec *persist.Record) {
 	if m, why := a.moneyOf(rec); why != "" {
 		a.totals.AddWithout(c)
 	} else {
-		a.totals.Add(c, m.currency, &m.amount)
+		amount := a.flags.units.inMajor(m.amount, a.flags.units.ours, m.currency)
+		a.totals.Add(c, m.currency, &amount)
 	}
 }
 
-// agrees reports whether a row has this money.
-func (a *audit) agrees(m *money, r *exportRow) bool {
-	if a.flags.currency != "" && m.currency != "" && !strings.EqualFold(m.currency, r.Currency) {
+// agree reports whether a row has this money, by these units.
+func (u *units) agree(m *money, r *exportRow) bool {
+	if r.Currency != "" && m.currency != "" && !strings.EqualFold(m.currency, r.Currency) {
 		return false
 	}
 	theirs, err := results.ParseDecimal(r.Amount)
-	return err == nil && a.flags.units.same(m.amount, theirs, r.Currency)
+	return err == nil && u.same(m.amount, theirs, cmp.Or(r.Currency, m.currency))
+}
+
+// scale counts the compared operations whose amounts would agree by other units than the given ones.
+type scale struct{ compared, minorThere, minorHere int }
+
+// add counts an operation. agree reports whether it agrees with its rows by some units.
+func (s *scale) add(agree func(units) bool) {
+	s.compared++
+	if agree(units{theirs: UnitMinor, ours: UnitMajor}) {
+		s.minorThere++
+	}
+	if agree(units{theirs: UnitMajor, ours: UnitMinor}) {
+		s.minorHere++
+	}
+}
+
+// hint returns a line with the units by which all compared amounts agree; "" if there are none. differing is the number of
+// amounts that differ by the given units.
+func (s *scale) hint(differing int) string {
+	const text = "units: every compared amount agrees with cents %s and major units %s: say --unit %s --our-unit %s"
+	switch {
+	case differing == 0:
+		return ""
+	case s.minorThere == s.compared:
+		return fmt.Sprintf(text, "there", "here", UnitMinor, UnitMajor)
+	case s.minorHere == s.compared:
+		return fmt.Sprintf(text, "here", "there", UnitMajor, UnitMinor)
+	}
+	return ""
 }

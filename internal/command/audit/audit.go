@@ -48,6 +48,7 @@ type auditFlags struct {
 	json      bool
 
 	ourCurrency string
+	hasCurrency bool // --currency is given, maybe as an empty text
 }
 
 // Command returns the command oncehttp audit.
@@ -66,7 +67,9 @@ It lists
   twice          more than one row for one operation
   amount         the amounts or currencies differ
   settle         done there, and unknown here; with the command that says so
-  conflict       done there, and declined, rejected or absent here
+  conflict       done there, and declined, rejected or absent here; not where another
+                 operation of the same reference, such as the next generation, is done
+  failed         a row that says failed, refunded or the like, without --where
   foreign        a row of no operation here
   not-auditable  what would be compared is not known any more; it says why
   edge           missing or foreign, but within --edge of --since or --until
@@ -75,9 +78,12 @@ What is unresolved here and absent there is always listed. Only rows that --wher
 selects count as done: of one column any of its values, of several columns all.
 Without --where an export may hold payments that failed, so that no command to settle
 is printed; --all-rows says that each row is of something done. No command is printed
-either where more than one row, another amount or another currency is there.
+either where more than one row, another amount or another currency is there, nor by a
+row whose status, state, outcome or result says failed: it is a finding, and in no
+total, until --where names that column.
 
-With --amount, totals of our operations by class and of the export's rows follow.
+With --amount, totals of our operations by class and of the export's rows follow, in
+major units where the sides have different ones.
 Amounts are decimals. --unit and --our-unit say which side has cents. With --currency
 they must be of one currency, ours being at --our-currency. --decimal says how the
 export writes 1.234,50; without it a number that may be read in two ways is a fault.
@@ -95,6 +101,7 @@ found (edges aside); 2 the call or an export is wrong.`,
       --reference /order_id --time created --since 2026-01-01T00:00:00Z --until 2026-03-01T00:00:00Z`,
 		Args: settings.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.hasCurrency = cmd.Flags().Changed("currency")
 			f.HasAccount = cmd.Flags().Changed("account")
 			return f.run(cmd.Context(), s)
 		},
@@ -115,7 +122,7 @@ func (f *auditFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.amountCol, "amount-column", "amount", "the export's column with the amount")
 	fs.StringVar(&f.units.theirs, "unit", "", "of the export's amounts: minor (cents) or major; ours are then minor unless --our-unit says otherwise (default: as ours)")
 	fs.StringVar(&f.units.ours, "our-unit", "", "of the amounts in our requests: minor or major (default: as the export's, or minor with --unit)")
-	fs.StringVar(&f.currency, "currency", "", "the export's column with the currency, which must be ours (default: two decimals, and not compared)")
+	fs.StringVar(&f.currency, "currency", "", "the export's column with the currency, which must be ours; an empty text compares none (default: currency, currency_code, ccy or curr, if the export has one)")
 	fs.StringVar(&f.ourCurrency, "our-currency", "", "with --currency: JSON pointer to the currency in our requests (default: "+results.DefaultCurrency+", where they have it)")
 	fs.StringVar(&f.decimal, "decimal", "", "the character before the decimals of the export's amounts, . or , (default: a point, and no groups of digits)")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV export, one character or TAB (default: as its header shows)")
@@ -142,6 +149,8 @@ type audit struct {
 	counts   map[string]int
 	checked  int
 	totals   results.Totals // of our operations
+	prefixes prefixes
+	scale    scale
 }
 
 // Finding is one difference.
@@ -158,6 +167,9 @@ type Finding struct {
 // NotAuditable is the finding of an operation with too few known facts.
 const NotAuditable = "not-auditable"
 
+// Failed is the finding of a row that nobody has excluded, and that says itself that it is of nothing done.
+const Failed = "failed"
+
 func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	a := &audit{flags: f, counts: map[string]int{}}
 	if err := f.check(a); err != nil {
@@ -171,6 +183,15 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	if len(f.declined) == 0 {
+		var texts []string
+		if a.declines, texts, err = session.KnownDeclines(ctx, ses); err != nil {
+			return terminal.JoinExit(err, ses.Close())
+		}
+		if len(texts) > 0 {
+			terminal.Say(s.Err, "%s", session.DeclinedBy(texts))
+		}
+	}
 	a.arg = at.Arg
 	a.theirs, err = indexExports(ctx, f, at.Folder(), func(note string) { terminal.Say(s.Err, "%s", note) })
 	if err != nil {
@@ -178,18 +199,21 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	}
 	defer a.theirs.close()
 	a.print = func(x Finding) error { return f.print(s.Out, x) }
-	err = a.ours(ctx, ses)
+	a.prefixes.ours = func(key string) bool {
+		_, err := ses.Journal.Get(ctx, persist.ID{Account: persist.Account(f.Account), Key: key})
+		return err == nil
+	}
+	err = a.markDone(ctx, ses)
+	if err == nil {
+		err = a.ours(ctx, ses)
+	}
 	if err == nil {
 		err = a.theirs.each(a.foreign)
 	}
 	if err != nil {
 		return terminal.JoinExit(err, ses.Close())
 	}
-	terminal.Say(s.Err, "%s", a.summary())
-	a.totals.Name, a.theirs.totals.Name = f.amount+" here", f.amountCol+" there"
-	for _, text := range append(a.totals.Lines("operation"), a.theirs.totals.Sums("row")...) {
-		terminal.Say(s.Err, "%s", text)
-	}
+	a.conclude(s.Err)
 	found := 0
 	for kind, n := range a.counts {
 		if kind != "edge" {
@@ -315,34 +339,4 @@ func (f *auditFlags) print(w io.Writer, x Finding) error {
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
-}
-
-// summary returns the counts of the comparison. It claims nothing beyond the export.
-func (a *audit) summary() string {
-	var parts []string
-	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", "foreign", NotAuditable, "edge"} {
-		if n := a.counts[kind]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
-		}
-	}
-	if len(parts) == 0 {
-		parts = []string{"nothing found"}
-	}
-	return fmt.Sprintf("%s here against %s there: %s; evidence as of the export",
-		words.Count(a.checked, "operation"), words.Count(a.theirs.rows, "row"), strings.Join(parts, ", "))
-}
-
-func (a *audit) found(x Finding) error {
-	a.counts[x.Finding]++
-	return a.print(x)
-}
-
-// ours compares every operation of the journal.
-func (a *audit) ours(ctx context.Context, ses *session.Session) error {
-	q := a.flags.Query()
-	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		a.checked++
-		a.total(rec)
-		return a.compare(rec)
-	})
 }

@@ -1,22 +1,71 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// ours compares every operation of the journal.
+func (a *audit) ours(ctx context.Context, ses *session.Session) error {
+	q := a.flags.Query()
+	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		a.checked++
+		a.total(rec)
+		return a.compare(rec)
+	})
+}
+
+// markDone marks the rows of every operation done here, where several operations may have one reference: the generations of a key have, and
+// they are not read in an order that would tell it in time.
+func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
+	if a.flags.reference == "" {
+		return nil // a key has one operation
+	}
+	q := a.flags.Query()
+	q.States = []persist.State{persist.StateConfirmed, persist.StateSettled}
+	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		if res := a.declines.ResultOfRecord(rec); !isDone(res) {
+			return nil
+		}
+		if reference, why := a.referenceOf(rec); why == "" {
+			a.theirs.markDone(reference)
+		}
+		return nil
+	})
+}
+
+// isDone reports whether an operation with this result, and not in doubt, has happened.
+func isDone(res results.Result) bool {
+	return res == results.Done || res == results.Accepted || res == results.Duplicate
+}
+
+func (a *audit) found(x Finding) error {
+	switch {
+	case a.flags.reference != "":
+	case x.Finding == "missing" || x.Finding == "unresolved":
+		a.prefixes.absent(x.Key, a.theirs.knows)
+	case x.Finding == "foreign":
+		a.prefixes.foreign(x.Reference)
+	}
+	a.counts[x.Finding]++
+	return a.print(x)
+}
+
 // compare compares one operation with its rows.
 func (a *audit) compare(rec *persist.Record) error {
 	res := a.declines.ResultOfRecord(rec)
 	inDoubt := res == results.Unknown || rec.State == persist.StateHeld
-	done := !inDoubt && (res == results.Done || res == results.Accepted || res == results.Duplicate)
+	done := !inDoubt && isDone(res)
 	x := Finding{Key: rec.Key, Here: string(res)}
 	reference, why := a.referenceOf(rec)
 	if why != "" {
@@ -32,6 +81,16 @@ func (a *audit) compare(rec *persist.Record) error {
 	if err != nil {
 		return err
 	}
+	taken := len(rows)
+	rows, failed := partFailed(rows)
+	if done || inDoubt {
+		if err := a.failed(x, failed); err != nil {
+			return err
+		}
+	}
+	if others = append(others, failed...); taken > 0 && len(rows) == 0 && !inDoubt {
+		return nil // done here, and all its rows are listed; or neither side has it as done
+	}
 	switch {
 	case inDoubt && len(rows) == 0:
 		return a.unresolved(rec, x, others)
@@ -39,6 +98,8 @@ func (a *audit) compare(rec *persist.Record) error {
 		return a.missing(rec, x, done, others)
 	case inDoubt:
 		return a.settle(rec, x, rows)
+	case !done && a.theirs.done.has(rows[0].number):
+		return nil // the rows are those of another operation with this reference
 	}
 	x.There = rows[0].where()
 	switch {
@@ -47,7 +108,7 @@ func (a *audit) compare(rec *persist.Record) error {
 	case !a.spend(rows):
 		x.Finding, x.Why = "missing", "its row is that of another operation here"
 	case a.twice(rows):
-		x.Finding, x.There = "twice", fmt.Sprintf("%s and %s", rows[0].where(), rows[1].where())
+		x.Finding, x.There = "twice", a.bothRows(rows)
 	default:
 		return a.amounts(rec, rows, x)
 	}
@@ -108,13 +169,13 @@ func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
 		return "the row may be of a payment that failed; say --where, or --all-rows"
 	case len(rows) > 1:
 		return "there is more than one row"
-	case a.theirs.spent.has(rows[0].number):
+	case a.theirs.spent.has(rows[0].number), a.theirs.done.has(rows[0].number):
 		return "the row is that of another operation here"
 	case a.flags.amount == "":
 		return ""
 	}
 	m, why := a.moneyOf(rec)
-	if why == "" && !a.agrees(&m, &rows[0].exportRow) {
+	if why == "" && !a.flags.units.agree(&m, &rows[0].exportRow) {
 		why = "the amounts differ: " + m.String() + " here, " + rows[0].money() + " there"
 	}
 	return why
@@ -175,6 +236,15 @@ func (a *audit) twice(rows []indexedRow) bool {
 	return false
 }
 
+// bothRows names the first two rows of an operation, with their amounts where these differ.
+func (a *audit) bothRows(rows []indexedRow) string {
+	first, second := &rows[0].exportRow, &rows[1].exportRow
+	if a.flags.amount == "" || first.money() == second.money() {
+		return fmt.Sprintf("%s and %s", first.where(), second.where())
+	}
+	return fmt.Sprintf("%s in %s and %s in %s", first.money(), first.where(), second.money(), second.where())
+}
+
 // amounts compares the requested amount with those of the rows; one row of a type
 // has to agree.
 func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error {
@@ -185,13 +255,38 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	if why != "" {
 		return a.blind(x, why)
 	}
-	for _, r := range rows {
-		if a.agrees(&m, &r.exportRow) {
-			return nil
-		}
+	agree := func(u units) bool {
+		return slices.ContainsFunc(rows, func(r indexedRow) bool { return u.agree(&m, &r.exportRow) })
+	}
+	a.scale.add(agree)
+	if agree(a.flags.units) {
+		return nil
 	}
 	x.Finding, x.Here, x.There = "amount", m.String(), rows[0].money()+" in "+rows[0].where()
 	return a.found(x)
+}
+
+// partFailed parts the rows counted as done from those that say failed.
+func partFailed(rows []indexedRow) (done, failed []indexedRow) {
+	for _, r := range rows {
+		if r.Failed != "" {
+			failed = append(failed, r)
+		} else {
+			done = append(done, r)
+		}
+	}
+	return done, failed
+}
+
+// failed reports the rows of an operation that say failed.
+func (a *audit) failed(x Finding, rows []indexedRow) error {
+	for _, r := range rows {
+		x.Finding, x.There, x.Why = Failed, r.where(), "the row says that it is of nothing done"
+		if err := a.found(x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // foreign reports a row not taken by any operation.
@@ -200,6 +295,10 @@ func (a *audit) foreign(r exportRow) error {
 		return nil
 	}
 	x := Finding{Finding: "foreign", Reference: r.Match, There: r.where()}
+	if r.Failed != "" {
+		x.Finding, x.Why = Failed, "the row says that it is of nothing done"
+		return a.found(x)
+	}
 	if a.nearEdge(r.At) {
 		x.Finding, x.Here = "edge", "foreign"
 	}

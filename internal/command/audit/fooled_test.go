@@ -64,7 +64,8 @@ func TestAuditSettlesOnlyWhatIsDone(t *testing.T) {
 		args            []string
 		kind, next, why string
 	}{
-		"nothing says which rows are done": {"2,1.00,EUR,failed\n", nil, "settle", "", "the row may be of a payment that failed; say --where, or --all-rows"},
+		"nothing says which rows are done": {"2,1.00,EUR,ok\n", nil, "settle", "", "the row may be of a payment that failed; say --where, or --all-rows"},
+		"its row says failed":              {"2,1.00,EUR,failed\n", []string{"--all-rows"}, "failed", "", "the row says that it is of nothing done"},
 		"it failed":                        {"2,1.00,EUR,failed\n", where, "unresolved", "oncehttp journal resume idemp:o:2 --journal " + j, ""},
 		"it is done":                       {"2,1.00,EUR,ok\n", where, "settle", command, ""},
 		"all rows are done":                {"2,1.00,EUR,\n", []string{"--all-rows"}, "settle", command, ""},
@@ -116,7 +117,7 @@ func TestAuditReadsWhatSpreadsheetsWrite(t *testing.T) {
 	_, got := findings(t, terminal.ExitOK, append(base, "--against", export, "--decimal", ",")...)
 	want := export + ": its lines end in CR alone\n" + export + ": its columns are parted by semicolons, as the header shows (--delimiter says otherwise)\n" +
 		"2 operations here against 2 rows there: nothing found; evidence as of the export\n" +
-		"total /amount here EUR: 123550 in 2 operations = 123550 in 2 done\ntotal amount there EUR: 1235.50 in 2 rows\n"
+		"total /amount here EUR: 1235.50 in 2 operations = 1235.50 in 2 done\ntotal amount there EUR: 1235.50 in 2 rows\n"
 	if got.Err != want {
 		t.Errorf("stderr %q, want %q", got.Err, want)
 	}

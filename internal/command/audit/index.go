@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -29,12 +30,13 @@ type exportRow struct {
 	Currency string
 	Type     string
 	At       time.Time
-	Not      string // the result of unselected; "" in a row counted as done
+	Not      string // the result of unselected; "" in a row that --where selects
+	Failed   string // the result of saysFailed; "" in a row counted as done
 }
 
 func (r *exportRow) where() string {
-	if r.Not != "" {
-		return fmt.Sprintf("%s row %d (%s)", r.File, r.Row, r.Not)
+	if not := cmp.Or(r.Not, r.Failed); not != "" {
+		return fmt.Sprintf("%s row %d (%s)", r.File, r.Row, not)
 	}
 	return fmt.Sprintf("%s row %d", r.File, r.Row)
 }
@@ -43,7 +45,7 @@ func (r *exportRow) where() string {
 func (r *exportRow) money() string { return strings.TrimSpace(r.Amount + " " + r.Currency) }
 
 // exportIndex holds the rows of all exports in a temporary file, by their cells in
-// the column --match. Memory grows with the exports by two bits a row only.
+// the column --match. Memory grows with the exports by three bits a row only.
 type exportIndex struct {
 	db    *bbolt.DB
 	path  string
@@ -51,9 +53,12 @@ type exportIndex struct {
 	all   int       // rows of any kind
 	look  *bbolt.Tx // of take; nil: none has begun
 	taken rowSet    // the rows of an operation
-	spent rowSet    // the rows of an operation done here
+	spent rowSet    // the rows of an operation done here, and compared already
+	done  rowSet    // the rows of any operation done here, by markDone
 
 	totals results.Totals // of the rows counted as done
+
+	failed map[string]int // rows by the cell that says failed
 }
 
 // rowSet is a set of rows by their numbers.
@@ -136,7 +141,7 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 		_ = faults.Add(err)
 		return nil // the other exports may have faults, too
 	}
-	for _, note := range in.Notes(f.comma) {
+	for _, note := range append(in.Notes(f.comma), f.notes(name, rows.columns)...) {
 		say(note)
 	}
 	spell := func(text string) (results.Decimal, error) { return results.LocalDecimal(text, f.decimal) }
@@ -193,8 +198,12 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 			return fail(flag.column, fmt.Errorf("named by %s, is not there", flag.flag))
 		}
 	}
+	currency, err := f.currencyColumn(row)
+	if err != nil {
+		return fail("", err)
+	}
 	r := exportRow{
-		File: name, Row: number.row, Match: cell(f.match), Currency: strings.ToUpper(cell(f.currency)), Type: cell(f.typeCol), Not: f.unselected(cell),
+		File: name, Row: number.row, Match: cell(f.match), Currency: strings.ToUpper(cell(currency)), Type: cell(f.typeCol), Not: f.unselected(cell),
 	}
 	if err := input.CheckText(r.Match); err != nil {
 		return fail(f.match, err)
@@ -203,13 +212,27 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 		return fail(f.match, fmt.Errorf("is longer than %d bytes", matchBytesMax))
 	}
 	x.all++
-	if r.Not == "" { // otherwise neither amount nor time is compared
+	if r.Not == "" {
+		r.Failed = f.saysFailed(row)
+	}
+	switch {
+	case r.Not != "": // neither amount nor time is compared
+	case r.Failed != "": // the time alone is compared
+		if x.failed == nil {
+			x.failed = map[string]int{}
+		}
+		x.failed[r.Failed]++
+		if err := f.readTime(&r, cell); err != nil {
+			return fail(f.timeCol, err)
+		}
+	default:
 		x.rows++
-		if column, err := f.read(&r, cell, spell); err != nil {
+		if column, err := f.read(&r, currency, cell, spell); err != nil {
 			return fail(column, err)
 		}
 		if f.amount != "" {
 			amount, _ := results.ParseDecimal(r.Amount) // read has spelled it
+			amount = f.units.inMajor(amount, f.units.theirs, r.Currency)
 			x.totals.Add(results.Class(results.Done), r.Currency, &amount)
 		}
 	}
@@ -222,7 +245,7 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 }
 
 // read reads the amount and the time of a row counted as done. An error is of column.
-func (f *auditFlags) read(r *exportRow, cell func(string) string, spell func(string) (results.Decimal, error)) (column string, err error) {
+func (f *auditFlags) read(r *exportRow, currency string, cell func(string) string, spell func(string) (results.Decimal, error)) (column string, err error) {
 	if f.amount != "" {
 		amount, err := spell(cell(f.amountCol))
 		switch {
@@ -230,20 +253,39 @@ func (f *auditFlags) read(r *exportRow, cell func(string) string, spell func(str
 			return f.amountCol, fmt.Errorf("%q is no amount", words.Clip(cell(f.amountCol)))
 		case err != nil:
 			return f.amountCol, fmt.Errorf("%q %w", words.Clip(cell(f.amountCol)), err)
-		case f.currency != "" && !results.IsCurrency(r.Currency):
-			return f.currency, fmt.Errorf("%q is no currency of three letters", words.Clip(r.Currency))
+		case currency != "" && !results.IsCurrency(r.Currency):
+			return currency, fmt.Errorf("%q is no currency of three letters", words.Clip(r.Currency))
 		}
 		r.Amount = amount.String()
 	}
-	if f.timeCol != "" {
-		if r.At, err = parseExportTime(cell(f.timeCol)); err != nil {
-			return f.timeCol, err
-		}
-	}
-	return "", nil
+	return f.timeCol, f.readTime(r, cell)
 }
 
-// take returns the matching rows: those counted as done, and the others. It marks
+// readTime reads the time of a row.
+func (f *auditFlags) readTime(r *exportRow, cell func(string) string) (err error) {
+	if f.timeCol != "" {
+		r.At, err = parseExportTime(cell(f.timeCol))
+	}
+	return err
+}
+
+// knows reports whether there is a row with this match.
+func (x *exportIndex) knows(match string) bool {
+	prefix := append([]byte(match), 0)
+	k, _ := x.look.Bucket(rowsBucket).Cursor().Seek(prefix)
+	return bytes.HasPrefix(k, prefix)
+}
+
+// markDone marks the matching rows as those of an operation done here.
+func (x *exportIndex) markDone(match string) {
+	prefix := append([]byte(strings.TrimSpace(match)), 0)
+	c := x.look.Bucket(rowsBucket).Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		x.done.add(binary.BigEndian.Uint64(k[len(prefix):]))
+	}
+}
+
+// take returns the matching rows: those that --where selects, and the others. It marks
 // all of them as an operation's.
 func (x *exportIndex) take(match string) (done, others []indexedRow, err error) {
 	match = strings.TrimSpace(match)
@@ -270,7 +312,7 @@ type indexedRow struct {
 	number uint64
 }
 
-// each calls do for every row counted as done and not taken.
+// each calls do for every row that --where selects and no operation took.
 func (x *exportIndex) each(do func(exportRow) error) error {
 	return x.look.Bucket(rowsBucket).ForEach(func(k, v []byte) error {
 		if x.taken.has(binary.BigEndian.Uint64(k[bytes.IndexByte(k, 0)+1:])) {

@@ -45,6 +45,7 @@ type batchFlags struct {
 	delimiter  string
 	orderedBy  string
 	keepFields []string
+	drop       bool // the request, once it is done
 	maxErrors  int
 	failFast   bool
 	dry        bool
@@ -92,27 +93,32 @@ not let begin.
 --sum adds up a column, exactly, by the currencies of --currency. The total stands
 in --dry-run and in the summary, where each row is in one class and the classes add
 up: done, accepted, duplicate, declined, invalid, rejected, mismatch, held, pending
-(the same command goes on), unknown (nothing goes on) and unsent. --expect-rows and
---expect-sum refuse another file before anything is sent.
+(the same command goes on), unknown (nothing goes on) and untried (this run did not
+come to it; an earlier one may have ended it). --expect-rows and --expect-sum refuse
+another file before anything is sent. A file with a header and no rows is refused,
+too, unless --expect-rows 0 says that it is right.
 
 Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending within the time
-for which the API knows the keys, sends nothing that is confirmed (but for an answer
-over 1 MiB, which is not kept and is asked for under its key), and prints the recorded
-answers. On a journal that lies
+for which the API knows the keys, sends nothing that is confirmed, and prints the
+recorded answers; one over 1 MiB is not kept. On a journal that lies
 on a server several batches share the rows of a file. A file whose requests, byte for
 byte, stand in another journal beside it, such as a renamed copy, asks before it gets
 a journal of its own; where nobody can be asked, it wants --new-journal.
 
 Rows that may be a mistake are warned about, with their lines, before anything is
-sent: one that may be the total of others, keys that differ only in capitals or
-blanks, and rows that differ only in the amount (of --sum, or "amount"), where that is
-part of the key. --strict refuses such a file.
+sent: one that may be the total of others, an amount (of --sum, or "amount") that is
+negative, zero or written as 1e3, keys that differ only in capitals or blanks, and rows
+that differ only in the amount, where that is part of the key. So is a --sum over
+several currencies without --currency, and a file whose first rows were begun before
+under other keys, in this journal or in one beside it; at a terminal that is asked
+about, and --new-journal takes it as meant. --strict refuses such files.
 
 A line of JSON is printed for each row once its answer is durable: in the order
 of the rows, except that rows which take long come later. Its "result" says what
 came of the row for the business (oncehttp help results); a declined card is
-"declined" there, whatever its status. The body is shown up to 1 MiB. The first
+"declined" there, whatever its status. The body is shown up to 1 MiB; a longer one, in
+which --declined was not looked for, leaves the row unknown. The first
 Ctrl-C ends after the attempts on the wire, the second kills (which loses
 nothing either).
 
@@ -162,15 +168,16 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.form, "form", false, "send rows as application/x-www-form-urlencoded (default: as the profile says)")
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
-	fs.IntVar(&f.generation, "generation", 1, "which try this is, 1 is the first: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
+	fs.IntVar(&f.generation, "generation", 1, "which try of the rows this is: 2 sends, under new keys, those whose first try was refused for certain (a final 4xx, or settled as absent), and no other; 3 those whose second was")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
 	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
 	session.BindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")
+	session.BindDropRequest(fs, &f.drop)
 	f.sums.bind(fs)
-	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing")
-	fs.BoolVar(&f.strict, "strict", false, "refuse a file with rows that are warned about: one that may be a total, keys that differ only in capitals or blanks, rows that differ only in the amount")
+	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 for a copy")
+	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, keys that differ only in capitals or blanks, rows that differ only in the amount")
 	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows stand in another one beside it")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
@@ -231,7 +238,11 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		return err
 	}
 	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar}
-	if err := f.checkCopy(ctx, b, at); err != nil {
+	err = f.checkCopy(ctx, b, at)
+	if err == nil {
+		err = f.checkOtherKeys(ctx, b, at)
+	}
+	if err != nil {
 		bar.finish()
 		return err
 	}
@@ -252,6 +263,9 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 	}
 	b.session = ses
 	if err := f.sameHeader(ctx, ses, b.survey.origin); err != nil {
+		return errors.Join(err, ses.Close())
+	}
+	if err := f.KeepDeclines(ctx, ses, func(text string) { b.note("%s", text) }); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	out, closeOut, err := f.openLines(b.streams.Out)
@@ -293,11 +307,12 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err != nil {
 		return fail(fmt.Errorf("--key %w", err))
 	}
+	cfg.KeepRequest = session.KeepRequest(f.drop)
 	if cfg.KeepFields, err = f.keptFields(t.fields); err != nil {
 		return fail(err)
 	}
 	needs := input.RowNeeds{Fields: t.fields, OfKey: len(t.fields), Numbers: f.numbers}
-	target, err := parseURLTemplate(f.url, &needs.Fields)
+	target, err := parseURLTemplate(f.url, &needs)
 	if err != nil {
 		return fail(fmt.Errorf("--url: %w", err))
 	}
@@ -310,14 +325,16 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	}
 	p := &plan{method: f.method, target: target, header: header, profile: cfg.Profile, key: t, generation: f.generation, orderedBy: -1}
 	if f.orderedBy != "" {
-		p.orderedBy = needs.Index(f.orderedBy)
+		p.orderedBy = needs.Index(f.orderedBy, "--ordered-by")
 	}
 	if err := f.setBody(&needs, header, cfg.Profile); err != nil {
 		return fail(err)
 	}
+	sayDoubled(&needs, stderr)
 	if err := f.sums.set(p, &needs); err != nil {
 		return fail(err)
 	}
+	needs.CSVFault = f.sums.checkDecimal(&needs)
 	p.needs, p.look = needs, f.look(t.fields)
 	return p, cfg, nil
 }
@@ -326,7 +343,10 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 // their only difference if the amount is part of the key.
 func (f *batchFlags) look(keyFields []string) input.Look {
 	amount := cmp.Or(f.sums.column, "amount")
-	look := input.Look{Totals: true}
+	look := input.Look{Totals: true, Amount: strings.TrimPrefix(amount, "/")}
+	if f.sums.currency == "" {
+		look.Currency = "currency"
+	}
 	if slices.Contains(keyFields, amount) {
 		look.Apart = strings.TrimPrefix(amount, "/")
 	}

@@ -3,11 +3,13 @@ package batch
 import (
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -40,6 +42,17 @@ func (f *batchFlags) setBody(needs *input.RowNeeds, header http.Header, p *profi
 		}
 	}
 	return f.setType(header, p)
+}
+
+// sayDoubled warns of names in two braces in --body.
+func sayDoubled(needs *input.RowNeeds, stderr io.Writer) {
+	if needs.Body == nil {
+		return
+	}
+	for _, name := range needs.Body.Doubled() {
+		name = words.Clip(name)
+		terminal.Say(stderr, "warning: --body has \"{{%s}}\", which is sent as the text {%s}; the column is \"{%s}\"", name, name, name)
+	}
 }
 
 // setType sets the Content-Type of the rows if there is none. It refuses a header naming a form for JSON rows, or

@@ -15,6 +15,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // A file renamed after a run has another default journal. The new journal is empty: all the file's rows would be
@@ -24,6 +25,7 @@ const (
 	journalSuffix = ".oncehttp.db"
 	copyJournals  = 20 // asked at most, the newest first
 	copyRows      = 8
+	copyRecords   = 2000 // read at most in one journal for requests under other keys, the oldest first
 )
 
 // checkCopy asks before a file gets a journal of its own, if its rows are in another one beside it. A dry run only
@@ -48,11 +50,91 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 			b.in.Name, row, words.ShellQuote(path))
 		if f.dry {
 			terminal.Say(b.streams.Err, "%s", warning)
+			b.refused = true
 			return nil
 		}
 		return b.streams.ConfirmBy("--new-journal", false, warning)
 	}
 	return nil
+}
+
+// checkOtherKeys warns, before anything is sent, if the requests of the first rows were begun under other keys: in the journal of the batch, or, for a
+// journal of the file's own, in one beside it. A person at a terminal is asked, and --strict refuses. The keys say that they are other operations, such
+// as those of another month.
+func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Place) error {
+	if f.newJournal || f.generation > 1 || b.survey.rows == 0 {
+		return nil
+	}
+	rows, err := firstRows(b)
+	if err != nil {
+		return err
+	}
+	places := []string{f.Journal}
+	if at.IsFile() && f.ownJournal {
+		places = append(places, journalsBeside(at.Path)...)
+	}
+	for _, text := range places {
+		key := f.otherKeyIn(ctx, b, text, rows)
+		if key == "" {
+			continue
+		}
+		which := words.Count(len(rows), "row")
+		if b.survey.rows > len(rows) {
+			which = fmt.Sprintf("the first %s, and perhaps of others,", which)
+		}
+		warning := fmt.Sprintf("%s: the requests of %s were begun before under other keys, such as %q in %s: under these they are sent once more",
+			b.in.Name, which, key, words.ShellQuote(text))
+		switch asks := terminal.IsTerminal(b.streams.In) && terminal.IsTerminal(b.streams.Err); {
+		case f.strict:
+			return fmt.Errorf("%s; nothing was sent, because of --strict", warning)
+		case asks && !f.dry:
+			return b.streams.ConfirmBy("--new-journal", false, warning)
+		}
+		terminal.Say(b.streams.Err, "%s", warning)
+		return nil
+	}
+	return nil
+}
+
+// otherKeyIn returns the key of one of these rows' requests in a journal if all of them stand there, under keys that are not theirs; "" if they do not, or if the
+// journal cannot be read. It reads copyRecords records at most: the first rows of a file are the first records of its journal.
+func (f *batchFlags) otherKeyIn(ctx context.Context, b *batch, text string, rows []input.Row) (key string) {
+	at, err := place.ParseSealed(place.FromFlag, text, f.SealKey)
+	if err != nil {
+		return ""
+	}
+	ses, err := openExisting(at)
+	if err != nil || ses == nil {
+		return ""
+	}
+	defer ses.Close()                                    // only read from
+	own, missing := map[string]bool{}, map[string]bool{} // keys, and fingerprints
+	for i := range rows {
+		rec, err := b.prepared(ctx, &rows[i], b.plan.generation)
+		if err != nil {
+			return ""
+		}
+		own[rec.Key], missing[string(rec.Fingerprint)] = true, true
+	}
+	read := 0
+	for rec, err := range ses.Journal.List(ctx, persist.Query{Account: b.survey.account}) {
+		if read++; err != nil && !persist.OfOneRecord(err) || read > copyRecords {
+			return ""
+		}
+		switch {
+		case err != nil:
+			continue
+		case own[rec.Key]: // the file was run under these keys
+			return ""
+		case !missing[string(rec.Fingerprint)] || rec.Recipe != b.survey.recipe:
+			continue
+		}
+		delete(missing, string(rec.Fingerprint))
+		if key = rec.Key; len(missing) == 0 {
+			return key
+		}
+	}
+	return ""
 }
 
 // firstRows returns the first rows of the input, at most copyRows.

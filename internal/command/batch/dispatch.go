@@ -50,7 +50,7 @@ func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan job) {
 	j := job{seq: r.at, row: r.Row, of: r.of}
 	if r.recorded != nil && r.standing == r.mark.request {
-		if r.of != r.Number {
+		if named := b.nameNext(ctx, &r.Row, r.recorded); named || r.of != r.Number {
 			j.sign(r.recorded)
 			r.text = r.recorded.Marshal()
 		}
@@ -103,7 +103,7 @@ type eachReader interface {
 // recall makes the line of a row if its whole answer is in the journal: the same line as from Do, without the cost
 // of a call. Do judges any other record under the key, and notes that somebody was told of a refusal. The printer makes the answer durable before it prints it.
 func (b *batch) recall(r *readRow, rec *persist.Record) {
-	if rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported || rec.Recipe != b.survey.recipe || operation.NotesTold(rec) {
+	if rec.Recipe != b.survey.recipe || !operation.MayRecall(rec) {
 		return
 	}
 	l := b.flags.Declines.Confirmed(rec)

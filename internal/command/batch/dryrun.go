@@ -111,6 +111,12 @@ func (d *dryRun) run(ctx context.Context) error {
 		}
 	}
 	d.conclude()
+	switch {
+	case d.refused:
+		return terminal.ExitWith(terminal.ExitUsage)
+	case d.classes[results.ClassChanged] > 0:
+		return terminal.ExitWith(terminal.ExitRefused)
+	}
 	return nil
 }
 
@@ -199,6 +205,9 @@ func (d *dryRun) conclude() {
 	text := fmt.Sprintf("%s: %s: %s; %d would be sent", d.in.Name, words.Count(d.survey.rows, "row"), strings.Join(parts, ", "), d.shown)
 	if d.later > 0 {
 		text += fmt.Sprintf(", %d of them not before %s or later", d.later, d.until.UTC().Format(time.RFC3339))
+	}
+	if d.refused {
+		text += " with --new-journal, and none without"
 	}
 	terminal.Say(d.streams.Err, "%s; nothing was sent", text)
 	for _, text := range d.totals.Lines("row") {

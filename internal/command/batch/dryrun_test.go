@@ -44,7 +44,7 @@ func TestDryRunUsesTheJournal(t *testing.T) {
 	file, args, s := standingRows(t)
 	commandtest.WriteFile(t, file, "id,amount,note\n1,10.00,a\n2,10.00,b\n3,10.00,c\n4,10.00,d\n5,10.01,x\n6,1.00,f\n6,1.00,f\n")
 	before, sends := commandtest.Tree(t, strings.TrimSuffix(file, "/in.csv")), s.Sends.Load()
-	got := commandtest.Run(t, append(args, "--dry-run")...).Want(t, terminal.ExitOK)
+	got := commandtest.Run(t, append(args, "--dry-run")...).Want(t, terminal.ExitRefused)
 	journal := file + ".oncehttp.db"
 	want := strings.Join([]string{
 		file + `: row 5 (line 6): the key "idemp:o:5" is confirmed with other content: amount, note`,

@@ -40,3 +40,28 @@ func TestBatchWaitsAsTold(t *testing.T) {
 		t.Errorf("%d sends in all, want 2", busy.Sends.Load())
 	}
 }
+
+// TestBatchSaysOfRecordedRows: a row that an earlier run ended has that run's attempts, also where its answer was pruned; and the summary names
+// when the first of the waiting rows is due.
+func TestBatchSaysOfRecordedRows(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Idempotency-Key"), "o:2") {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n2\n")
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}"}
+	commandtest.Run(t, batch...).Want(t, terminal.ExitUnknown)
+	commandtest.Run(t, "journal", "prune", "--keep-answer", "-1s", "--journal", file+".oncehttp.db", "--yes").Want(t, terminal.ExitOK)
+	again := commandtest.Run(t, batch...).Want(t, terminal.ExitUnknown)
+	if l := again.Lines(t)[0]; l.Attempts != 1 || l.Sends != 1 || l.Source != "journal" {
+		t.Errorf("line %+v, want the attempt of the earlier run", l)
+	}
+	if !strings.Contains(again.Err, "1 unknown (not due): the first is due at 20") || !strings.Contains(again.Err, "--max-retry-after") {
+		t.Errorf("it says %q", again.Err)
+	}
+}

@@ -136,6 +136,9 @@ type besideWriter struct {
 	w io.Writer
 }
 
+// Beneath implements terminal.Over.
+func (b besideWriter) Beneath() io.Writer { return b.w }
+
 // Write takes the line away, and writes text.
 func (b besideWriter) Write(text []byte) (int, error) {
 	b.p.mu.Lock()
@@ -152,6 +155,9 @@ func (b besideWriter) Write(text []byte) (int, error) {
 
 // lateWriter writes to a Writer set later.
 type lateWriter struct{ io.Writer }
+
+// Beneath implements terminal.Over.
+func (w *lateWriter) Beneath() io.Writer { return w.Writer }
 
 func (p *progress) add(l *results.Line) {
 	p.mu.Lock()

@@ -37,6 +37,7 @@ type batch struct {
 
 	// unfinished: the journal held operations of an earlier run. They may have to wait before they are sent again.
 	unfinished bool
+	refused    bool // a run would be refused: the file is a copy
 
 	mu     sync.Mutex
 	later  []job // rows being sent by another process
@@ -124,6 +125,7 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		}
 		b.bar.start()
 		l := do(ctx, &j)
+		b.nameNext(ctx, &j.row, &l)
 		j.sign(&l)
 		b.breaker.end(&l)
 		if !j.late && b.putOff(&j, &l) {
@@ -133,12 +135,39 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 	}
 }
 
-// sign writes the row's number into its line. A repeated row becomes a duplicate of the first one.
+// sign writes the row's number into its line. A repeated row becomes a duplicate of the first one if that was done; else it has the same
+// result.
 func (j *job) sign(l *results.Line) {
 	l.Row = j.row.Number
-	if j.of != j.row.Number {
-		l.Result, l.OfRow = results.Duplicate, j.of
+	if j.of == j.row.Number {
+		return
 	}
+	l.OfRow = j.of
+	if l.Result == results.Done || l.Result == results.Accepted {
+		l.Result = results.Duplicate
+	}
+}
+
+// nameNext adds the result of the next generation to the line of a row that was refused or meant another request, if that generation was begun. It
+// reports whether the line has changed.
+func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) bool {
+	switch {
+	case l.Error == nil:
+		return false
+	case l.Result == results.Declined, l.Result == results.Invalid, l.Result == results.Mismatch, l.Result == results.Rejected && l.Error.Code == "settled":
+	default:
+		return false
+	}
+	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation+1))
+	if err != nil {
+		return false // there is none; other errors of the journal are met elsewhere
+	}
+	l.Next = b.flags.Declines.ResultOfRecord(&rec)
+	if rec.State == persist.StatePending {
+		l.Next = results.Result(results.ClassPending)
+	}
+	l.Error.Message += fmt.Sprintf("; generation %d of it is %s", b.plan.generation+1, l.Next)
+	return true
 }
 
 // report counts the result of a row, and hands its line to the printer.
@@ -198,7 +227,7 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 		}
 	}
 	return results.Line{
-		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), Exit: terminal.ExitUnknown, GoesOn: true,
+		Key: rec.Key, Result: results.Unknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), Exit: terminal.ExitUnknown, GoesOn: true, Due: rec.NextAttempt,
 		Error: &results.LineError{Code: "not_due", Message: "the next attempt is not due before " + rec.NextAttempt.UTC().Format(time.RFC3339)},
 	}, true
 }
@@ -220,6 +249,12 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	}
 	text := session.Lesson(b.plan.profile, err)
 	l := results.Failed(key, err)
+	b.flags.Declines.Unseen(&l)
+	if l.Source == results.SourceName(oncehttp.SourceJournal) { // the record has the attempts of the call that ended it
+		if rec, err := b.lookup(ctx, key); err == nil {
+			l.Attempts, l.Sends = rec.Attempts, rec.Sends
+		}
+	}
 	if text != "" && l.Error != nil {
 		l.Error.Message, l.Unread = l.Error.Message+"; "+text, true
 	}
@@ -278,14 +313,19 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 	}, true
 }
 
+// prepared returns the record of a generation of a row, as a run would begin it.
+func (b *batch) prepared(ctx context.Context, r *input.Row, generation int) (persist.Record, error) {
+	req, err := b.plan.request(ctx, r)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
+}
+
 // differs names the differences between the row and the record of one of its generations. These are members of the
 // body, the URL or a header named by the key. It returns "" if they are the same request.
 func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *persist.Record) (string, error) {
-	req, err := b.plan.request(ctx, r)
-	if err != nil {
-		return "", err
-	}
-	prepared, err := b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
+	prepared, err := b.prepared(ctx, r, generation)
 	if err != nil || request.Same(&prepared, rec) {
 		return "", err
 	}

@@ -68,11 +68,19 @@ func (f *batchSums) set(p *plan, needs *input.RowNeeds) error {
 	if _, err := f.expected(); err != nil {
 		return err
 	}
-	p.sum = needs.Index(f.column)
+	p.sum = needs.Index(f.column, "--sum")
 	if f.currency != "" {
-		p.currency = needs.Index(f.currency)
+		p.currency = needs.Index(f.currency, "--currency")
 	}
 	return nil
+}
+
+// checkDecimal returns an error about --decimal if no column is read as a number: the cells would be sent as they stand.
+func (f *batchSums) checkDecimal(needs *input.RowNeeds) error {
+	if f.decimal == "" || f.column != "" || len(needs.Numbers) > 0 || needs.Body != nil && needs.Body.HasNumbers() {
+		return nil
+	}
+	return errors.New("--decimal says how numbers are written, and no column is one: name it with --number or --sum, or as {column:number} in --body")
 }
 
 // keeps is the pointer to the amount in a row's request, by which the journal knows it when the request is pruned; "" where
@@ -110,12 +118,7 @@ func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 
 // amount returns the row's amount and its currency. An error is about column.
 func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column string, err error) {
-	if text := strings.TrimSpace(r.Fields[p.sum]); r.Cells {
-		amount, err = results.LocalDecimal(text, p.needs.Spelling.Mark())
-	} else {
-		amount, err = results.ParseDecimal(text)
-	}
-	if err != nil {
+	if amount, err = p.amountIn(r.Fields[p.sum], r.Cells); err != nil {
 		return amount, "", p.needs.Fields[p.sum], fmt.Errorf("%q %w; --sum adds it up", words.Clip(r.Fields[p.sum]), err)
 	}
 	if p.currency >= 0 {
@@ -125,6 +128,14 @@ func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column st
 		}
 	}
 	return amount, currency, "", nil
+}
+
+// amountIn reads an amount, of a cell as --decimal says.
+func (p *plan) amountIn(text string, cell bool) (results.Decimal, error) {
+	if text = strings.TrimSpace(text); cell {
+		return results.LocalDecimal(text, p.needs.Spelling.Mark())
+	}
+	return results.ParseDecimal(text)
 }
 
 // checkAmount reads the amount of a row in the survey.
@@ -153,6 +164,9 @@ func (p *plan) count(t *results.Totals, c results.Class, r *input.Row) {
 // check refuses an input in conflict with --expect-rows or --expect-sum.
 func (f *batchSums) check(file string, sv *survey) error {
 	var faults []string
+	if sv.rows == 0 && f.expectRows != 0 {
+		return &input.RowError{File: file, Err: errors.New("has a header and no rows: there is nothing to send; where that is right, say --expect-rows 0")}
+	}
 	if f.expectRows >= 0 && sv.rows != f.expectRows {
 		faults = append(faults, fmt.Sprintf("has %s, and --expect-rows says %d", words.Count(sv.rows, "row"), f.expectRows))
 	}

@@ -96,7 +96,7 @@ func sumsOf(t *testing.T, lines []results.Line, amounts []int, currencies []stri
 	}
 	for row := range amounts {
 		if !printed[row+1] {
-			add(row, "unsent")
+			add(row, "untried")
 		}
 	}
 	return sums
@@ -286,7 +286,7 @@ func TestBatchExpects(t *testing.T) {
 		"no number":         {[]string{"--sum", "amount", "--expect-sum", "1,5"}, `--expect-sum "1,5": is no decimal number`},
 		"no currency":       {[]string{"--sum", "amount", "--currency", "cur", "--expect-sum", "1"}, `--expect-sum "1": want 1234.50 or, with --currency, EUR=1234.50`},
 		"no amount":         {[]string{"--sum", "cur"}, `FILE: row 1 (line 2), column "cur": "EUR" is no decimal number; --sum adds it up` + "\noncehttp: " + `FILE: row 3 (line 4), column "cur": "USD" is no decimal number; --sum adds it up` + "\noncehttp: FILE: 2 faults; nothing was sent"},
-		"no column":         {[]string{"--sum", "net"}, `FILE: column "net": named by --url, --ordered-by, --sum or --currency, is not there; the columns are "id", "amount", "cur"`},
+		"no column":         {[]string{"--sum", "net"}, `FILE: column "net": named by --sum, is not there; the columns are "id", "amount", "cur"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,7 @@ func (s *survey) read(ctx context.Context, in *input.File, p *plan, seen func(in
 			s.account, s.origin, s.recipe = r.account, r.origin, r.recipe
 			if p.sum >= 0 {
 				above := s.totals.All(r.currency)
-				s.suspects.addsUp(r, above.Rows, &above.Sum)
+				s.suspects.addsUp(r, &r.amount, above.Rows, &above.Sum)
 				s.totals.Add(results.ClassUnsent, r.currency, &r.amount)
 			}
 			err = cmp.Or(s.remember(r, marks), s.suspects.see(r, p))

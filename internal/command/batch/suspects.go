@@ -12,10 +12,11 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
-// suspects are rows that can be sent, but may be mistakes in the file. They are a row with the sum of others, keys
-// that differ only in capitals or blanks, and rows that differ only in the amount.
+// suspects are rows that can be sent, but may be mistakes in the file. They are a row with the sum of others, an amount
+// that is negative, zero or in powers of ten, keys that differ only in capitals or blanks, and rows that differ only in the amount.
 type suspects struct {
 	list []suspect // the first suspectsMax, in the order of their discovery
 	more int       // others
@@ -24,6 +25,13 @@ type suspects struct {
 	rests sorter // by everything but the amount, if the amount is part of the key
 
 	total suspect // the last row, if its amount is the sum of all rows above; row 0: it is not
+
+	// Without --sum.
+	rows int
+	sum  results.Decimal // of the amounts of all rows
+	odd  bool            // an amount was no number
+
+	currencies []string // of a --sum without --currency: the first two
 }
 
 // suspect is a row, and the reason for the suspicion.
@@ -43,15 +51,16 @@ func (s *suspects) add(found suspect) {
 }
 
 // addsUp compares the amount of a row with the sum of all rows above.
-func (s *suspects) addsUp(r *readRow, above int, sum *results.Decimal) {
+func (s *suspects) addsUp(r *readRow, amount *results.Decimal, above int, sum *results.Decimal) {
 	s.total = suspect{}
-	if zero := (results.Decimal{}); above > 1 && r.amount.Equals(sum) && !r.amount.Equals(&zero) {
+	if above > 1 && amount.Equals(sum) && amount.Sign() != 0 {
 		s.total = suspect{r.Number, r.Line, "is the last, and its amount is the sum of all rows above: it may be their total, and would be sent as one more"}
 	}
 }
 
 // see takes a row in its turn.
 func (s *suspects) see(r *readRow, p *plan) error {
+	s.amount(r, p)
 	if r.Total != "" {
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("says %q: it may be the total of others, and would be sent as one more", r.Total)})
 		s.total = suspect{}
@@ -65,6 +74,36 @@ func (s *suspects) see(r *readRow, p *plan) error {
 	}
 	e.key = short(folded(r.Fields[:p.needs.OfKey]))
 	return s.alike.add(e)
+}
+
+// amount looks at the amount of a row: that of --sum, or else the column or member "amount".
+func (s *suspects) amount(r *readRow, p *plan) {
+	text, d := r.Amount, r.amount
+	if p.sum >= 0 {
+		text = r.Fields[p.sum]
+		if n := len(s.currencies); p.currency < 0 && r.Row.Currency != "" && n < 2 && (n == 0 || s.currencies[0] != r.Row.Currency) {
+			s.currencies = append(s.currencies, r.Row.Currency)
+		}
+	} else {
+		var err error
+		if d, err = p.amountIn(text, r.Cells); err != nil {
+			s.odd = true
+			return
+		}
+		if !s.odd {
+			s.addsUp(r, &d, s.rows, &s.sum)
+			s.rows++
+			s.sum.Add(&d)
+		}
+	}
+	switch {
+	case strings.ContainsAny(text, "eE"):
+		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %q, which is %s: a spreadsheet writes so, and may have lost digits", words.Clip(text), d.String())})
+	case d.Sign() < 0:
+		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %s, which is negative, and would be sent as it is", words.Clip(text))})
+	case d.Sign() == 0:
+		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %s, which is zero, and would be sent as it is", words.Clip(text))})
+	}
 }
 
 // folded spells the fields of a key without capitals, and without blanks around and between words.
@@ -115,6 +154,14 @@ func (s *suspects) tell(file string, strict bool, stderr io.Writer) error {
 	}
 	if s.more > 0 && !strict {
 		terminal.Say(stderr, "warning: %s: %d more rows may be mistakes", file, s.more)
+	}
+	if len(s.currencies) > 1 {
+		err := &input.RowError{File: file, Err: fmt.Errorf("--sum would add up %s and %s; say --currency currency", words.Clip(s.currencies[0]), words.Clip(s.currencies[1])), More: true}
+		if strict {
+			_ = faults.Add(err)
+		} else {
+			terminal.Say(stderr, "warning: %v", err)
+		}
 	}
 	return faults.Err(file)
 }

@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -21,7 +22,25 @@ func TestSuspects(t *testing.T) {
 		"a row says that it is a total": {
 			"id,note,amount\n1,\"a\nb\",10.00\n2,c,20.00\n3,Total:,30.00\n", ofID, "", []string{`row 3 (line 5): says "Total:"`},
 		},
-		"a word in a text is no total": {"id,note,amount\n1,the total of it,10.00\n2,Totally,20.00\n", ofID, "", nil},
+		"a total in other words": {
+			"id,note,amount\n1,c,10.00\n2,Total EUR,20.00\n3,Sum (2 rows),30.00\n4,Total 2026: 3,1.00\n", ofID, "",
+			[]string{`row 2 (line 3): says "Total EUR"`, `row 3 (line 4): says "Sum (2 rows)"`, `row 4 (line 5): says "Total 2026: 3"`},
+		},
+		"amounts of --sum": {
+			"id,amount\n1,-10.00\n2,0.00\n3,1e3\n4,12.50\n", ofID, "amount",
+			[]string{"row 1 (line 2): has the amount -10.00, which is negative", "row 2 (line 3): has the amount 0.00, which is zero", `row 3 (line 4): has the amount "1e3", which is 1000: a spreadsheet`},
+		},
+		"amounts without --sum": {
+			"id,amount\n1,-10\n2,0\n3,1.5E+2\n4,12.50\n5,none\n", ofID, "",
+			[]string{"row 1 (line 2): has the amount -10, which is negative", "row 2 (line 3): has the amount 0, which is zero", `row 3 (line 4): has the amount "1.5E+2", which is 150`},
+		},
+		"amounts of NDJSON": {
+			"{\"id\":1,\"amount\":-5}\n{\"id\":2,\"amount\":1e3}\n{\"id\":3,\"amount\":{\"value\":0}}\n", ofID, "",
+			[]string{"row 1: has the amount -5", `row 2: has the amount "1e3"`},
+		},
+		"another column is no amount":               {"id,balance\n1,-10\n2,0\n", ofID, "", nil},
+		"the last amount is the sum, without --sum": {"id,amount\n1,10.00\n2,20.5\n3,30.50\n", ofID, "", []string{`row 3 (line 4): is the last, and its amount is the sum of all rows above`}},
+		"a word in a text is no total":              {"id,note,amount\n1,the total of it,10.00\n2,Totally,20.00\n", ofID, "", nil},
 		"the last amount is the sum": {
 			"id,amount\n1,10.00\n2,20.5\n3,30.50\n", ofID, "amount", []string{"row 3 (line 4): is the last, and its amount is the sum of all rows above"},
 		},
@@ -64,6 +83,79 @@ func TestSuspects(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoRows: a file with a header alone is refused in one line, unless --expect-rows 0 says that it is right.
+func TestNoRows(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) {})
+	for _, rows := range []string{"id,amount\n", "id,amount", "id;amount\r\n\r\n"} {
+		file := commandtest.WriteFile(t, "in.csv", rows)
+		args := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--sum", "amount", "--quiet"}
+		for _, more := range [][]string{nil, {"--dry-run"}, {"--strict"}, {"--expect-sum", "0"}, {"--expect-rows", "1"}} {
+			commandtest.Run(t, append(args, more...)...).Usage(t, "oncehttp: "+file+": has a header and no rows: there is nothing to send; where that is right, say --expect-rows 0")
+		}
+		if _, err := os.Stat(file + ".oncehttp.db"); err == nil {
+			t.Error("a journal was made")
+		}
+		commandtest.Run(t, append(args, "--expect-rows", "0")...).Want(t, terminal.ExitOK)
+	}
+}
+
+// TestSeveralCurrencies: sums over several currencies are warned about, where nobody has named the column with them.
+func TestSeveralCurrencies(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) {})
+	file := commandtest.WriteFile(t, "in.csv", "id,amount,currency\n1,5,EUR\n2,7,EUR\n3,8,USD\n")
+	args := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--sum", "amount"}
+	text := file + ": --sum would add up EUR and USD; say --currency currency\n"
+	commandtest.Run(t, append(args, "--strict")...).Usage(t, "oncehttp: "+strings.TrimSuffix(text, "\n"))
+	if got := commandtest.Run(t, append(args, "--dry-run")...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, "warning: "+text) {
+		t.Errorf("stderr %q", got.Err)
+	}
+	if got := commandtest.Run(t, append(args, "--currency", "currency", "--strict")...).Want(t, terminal.ExitOK); strings.Contains(got.Err, "warning") {
+		t.Errorf("stderr %q", got.Err)
+	}
+}
+
+// TestDoubledBraces: a column in two braces, as other tools write it, is text, and that is said.
+func TestDoubledBraces(t *testing.T) {
+	t.Parallel()
+	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
+	for body, want := range map[string]string{
+		`{"a":"{{id}}"}`:              `warning: --body has "{{id}}", which is sent as the text {id}; the column is "{id}"` + "\n",
+		`{"a":"{id}"}`:                "",
+		`{"a":"{{ id }}"}`:            "", // as GraphQL
+		`{"a":"{{ pay(id: {id}) }}"}`: "",
+	} {
+		got := commandtest.Run(t, "batch", file, "--url", "http://127.0.0.1:1/", "--key", "o:{id}", "--body", body, "--dry-run").Want(t, terminal.ExitOK).Err
+		if strings.Contains(got, "warning") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: stderr %q", body, got)
+		}
+	}
+}
+
+// TestColumnMistyped: the fault names the flag that has the column, and the column that is most likely meant.
+func TestColumnMistyped(t *testing.T) {
+	t.Parallel()
+	file := commandtest.WriteFile(t, "in.csv", "id,amount,currency\n1,5,EUR\n")
+	const columns = `; the columns are "id", "amount", "currency"`
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--sum", "amuont"}, `column "amuont": named by --sum, is not there (is it "amount"?)` + columns},
+		{[]string{"--sum", "amount", "--currency", "Curency"}, `column "Curency": named by --currency, is not there (is it "currency"?)` + columns},
+		{[]string{"--ordered-by", "user"}, `column "user": named by --ordered-by, is not there` + columns},
+		{[]string{"--number", "amout"}, `column "amout": named by --number, is not there (is it "amount"?)` + columns},
+		{[]string{"--url", "http://127.0.0.1:1/{ids}"}, `column "ids": named by --url, is not there (is it "id"?)` + columns},
+		{[]string{"--key", "o:{ID}"}, `column "ID": named by --key, is not there (is it "id"?)` + columns},
+	} {
+		args := append([]string{"batch", file, "--url", "http://127.0.0.1:1/", "--key", "o:{id}"}, c.args...)
+		commandtest.Run(t, args...).Usage(t, "oncehttp: "+file+": "+c.want)
+	}
+	commandtest.Run(t, "batch", file, "--url", "http://127.0.0.1:1/", "--key", "o:{id}", "--decimal", ",").Usage(t,
+		"oncehttp: "+file+": --decimal says how numbers are written, and no column is one: name it with --number or --sum, or as {column:number} in --body")
 }
 
 // says fails the test unless stderr has these findings of the file, in this order, and no other.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
+	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 )
 
@@ -24,8 +24,8 @@ type urlPart struct {
 	query   bool
 }
 
-// parseURLTemplate reads --url. It appends the fields named there to fields, except those already in it.
-func parseURLTemplate(text string, fields *[]string) (urlTemplate, error) {
+// parseURLTemplate reads --url. It adds the fields named there to the needs.
+func parseURLTemplate(text string, needs *input.RowNeeds) (urlTemplate, error) {
 	var t urlTemplate
 	if !strings.ContainsAny(text, "{}") {
 		u, err := session.ParseTarget(text)
@@ -46,18 +46,13 @@ func parseURLTemplate(text string, fields *[]string) (urlTemplate, error) {
 		if !closed || name == "" || strings.Contains(name, "{") {
 			return t, errors.New(`want {field}, the name of a column or member, in braces`)
 		}
-		i := slices.Index(*fields, name)
-		if i < 0 {
-			i = len(*fields)
-			*fields = append(*fields, name)
-		}
-		t.parts = append(t.parts, urlPart{field: i, query: query})
+		t.parts = append(t.parts, urlPart{field: needs.Index(name, "--url"), query: query})
 		rest = next
 	}
 	if head := t.parts[0].literal; strings.Count(head, "/") < 3 {
 		return t, errors.New("{field} may stand in the path and in the query only")
 	}
-	_, err := t.fill(make([]string, len(*fields)))
+	_, err := t.fill(make([]string, len(needs.Fields)))
 	return t, err
 }
 

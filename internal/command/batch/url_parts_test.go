@@ -3,16 +3,18 @@ package batch
 import (
 	"strings"
 	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/input"
 )
 
 // {field} in --url is filled from the row, encoded for its place, and can lead
 // nowhere else.
 func TestURLTemplate(t *testing.T) {
 	t.Parallel()
-	fields := []string{"id"}
-	u, err := parseURLTemplate("http://h/v1/{id}/capture?ref={ref}&x=1", &fields)
-	if err != nil || strings.Join(fields, ",") != "id,ref" {
-		t.Fatalf("%v, fields %q", err, fields)
+	needs := input.RowNeeds{Fields: []string{"id"}}
+	u, err := parseURLTemplate("http://h/v1/{id}/capture?ref={ref}&x=1", &needs)
+	if err != nil || strings.Join(needs.Fields, ",") != "id,ref" {
+		t.Fatalf("%v, fields %q", err, needs.Fields)
 	}
 	got, err := u.fill([]string{"a/b c", "x&y=z"})
 	if err != nil || got.String() != "http://h/v1/a%2Fb%20c/capture?ref=x%26y%3Dz&x=1" {
@@ -24,7 +26,7 @@ func TestURLTemplate(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"http://{host}/x", "http://h{id}/", "http://h/{}", "http://h/{a", "http://h/a}", "http://h/{a{b}}", "{id}", "ftp://h/{id}"} {
-		if _, err := parseURLTemplate(bad, new([]string)); err == nil {
+		if _, err := parseURLTemplate(bad, new(input.RowNeeds)); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
 	}

@@ -101,8 +101,10 @@ func (c *csvRows) noColumn(flag, name string) error {
 		known[i] = fmt.Sprintf("%q", n)
 	}
 	hint := ""
-	if words.IsPointer(name) {
+	if near := words.Nearest(name, c.names); words.IsPointer(name) {
 		hint = " (a JSON pointer is for NDJSON)"
+	} else if near != "" {
+		hint = fmt.Sprintf(" (is it %q?)", near)
 	}
 	return &RowError{File: c.file, Column: name, Err: fmt.Errorf("named by %s, is not there%s; the columns are %s", flag, hint, strings.Join(known, ", "))}
 }
@@ -177,7 +179,19 @@ func spellNumber(numbers Spelling, cell string) (string, error) {
 	return text, nil
 }
 
-func notANumber(cell string) error { return fmt.Errorf("%q is not a JSON number", words.Clip(cell)) }
+// notANumber returns the error for a cell, with the flag that may read it.
+func notANumber(cell string) error {
+	hint := ""
+	if digits := strings.Trim(cell, "0123456789.,'’-"); digits == "" && strings.ContainsAny(cell, "0123456789") {
+		switch {
+		case strings.Contains(cell, ",") && strings.LastIndex(cell, ",") > strings.LastIndex(cell, "."):
+			hint = "; --decimal , reads 1.234,50"
+		case strings.ContainsAny(cell, ",'’"):
+			hint = "; --decimal . reads 1,234.50 and 1'234.50"
+		}
+	}
+	return fmt.Errorf("%q is not a JSON number%s", words.Clip(cell), hint)
+}
 
 func CSVLine(err error) int {
 	if pe := (*csv.ParseError)(nil); errors.As(err, &pe) {

@@ -11,8 +11,10 @@ import (
 
 // Look selects additional facts to find out about rows, for warnings.
 type Look struct {
-	Totals bool   // Row.Total is set
-	Apart  string // a column or member: Row.Rest is set, and leaves it out
+	Totals   bool   // Row.Total is set
+	Apart    string // a column or member: Row.Rest is set, and leaves it out
+	Amount   string // a column or member: Row.Amount is set
+	Currency string // a column or member: Row.Currency is set
 }
 
 // totalWords returns the names of rows with sums of other rows.
@@ -23,10 +25,22 @@ func totalWords() []string {
 	}
 }
 
-// isTotal reports whether a cell calls its row a sum of others.
+// isTotal reports whether a cell calls its row a sum of others: by one of the words alone, or with a number, a currency or more in
+// brackets or behind a colon.
 func isTotal(cell string) bool {
-	const bytesMax = 24
-	return len(cell) <= bytesMax && slices.Contains(totalWords(), strings.ToLower(strings.TrimRight(strings.TrimSpace(cell), ": ")))
+	const bytesMax = 40
+	if len(cell) > bytesMax {
+		return false
+	}
+	text, _, _ := strings.Cut(strings.TrimSpace(cell), ":")
+	if at := strings.IndexAny(text, "([=0123456789"); at >= 0 {
+		text = text[:at]
+	}
+	text = strings.TrimRight(text, " -")
+	if words := strings.Fields(text); len(words) > 1 && slices.Contains([]string{"EUR", "USD", "GBP", "CHF", "amount", "Amount", "AMOUNT"}, words[len(words)-1]) {
+		text = strings.Join(words[:len(words)-1], " ")
+	}
+	return slices.Contains(totalWords(), strings.ToLower(text))
 }
 
 // looker looks at the cells of one row.
@@ -40,6 +54,13 @@ type looker struct {
 func (l *looker) cell(name, text string) {
 	if l.look.Totals && l.row.Total == "" && isTotal(text) {
 		l.row.Total = strings.Clone(strings.TrimSpace(text))
+	}
+	switch name {
+	case "":
+	case l.look.Amount:
+		l.row.Amount = strings.Clone(text)
+	case l.look.Currency:
+		l.row.Currency = strings.Clone(text)
 	}
 	if l.look.Apart == "" || name == l.look.Apart {
 		return

@@ -32,6 +32,8 @@ type Row struct {
 	Cells bool
 	// Total is the cell calling the row a sum of others; "": there is no such cell. See Look.
 	Total string
+	// Amount and Currency are the cells of two fields. See Look.
+	Amount, Currency string
 	// Rest is a hash of the row without one field. See Look.
 	Rest [16]byte
 }
@@ -45,6 +47,7 @@ type RowReader interface {
 // RowNeeds are the needs of every row.
 type RowNeeds struct {
 	Fields    []string      // must be there and not empty: those of the key, then others
+	flags     []string      // that name the fields, beside those of the key; see Index
 	OfKey     int           // number of those of the key
 	Numbers   []string      // CSV columns to write as JSON numbers
 	Body      *bodyTemplate // of CSV rows; nil: an object of the columns
@@ -52,6 +55,7 @@ type RowNeeds struct {
 	Look      Look
 	Spelling  Spelling // of numbers in CSV rows; nil: as JSON spells them
 	Delimiter rune     // between the columns; 0: as the header shows, see DelimiterOf
+	CSVFault  error    // in the flags, if the rows are CSV; nil: none
 }
 
 // Spelling reads the numbers of cells.
@@ -69,15 +73,15 @@ func (n *RowNeeds) why(field int) string {
 	if field < n.OfKey {
 		return "the key needs it"
 	}
-	return "--url, --ordered-by, --sum or --currency needs it"
+	return n.flag(field) + " needs it"
 }
 
 // flag returns the flag naming the field with this index.
 func (n *RowNeeds) flag(field int) string {
-	if field < n.OfKey {
-		return "--key"
+	if field < len(n.flags) && n.flags[field] != "" {
+		return n.flags[field]
 	}
-	return "--url, --ordered-by, --sum or --currency"
+	return "--key"
 }
 
 // csvOnly returns a given flag without meaning for NDJSON; "" if there is none.
@@ -144,6 +148,9 @@ func NewRows(file string, r io.Reader, needs RowNeeds) (RowReader, error) {
 		}
 		return &NDJSONRows{File: file, In: in, needs: needs}, nil
 	}
+	if needs.CSVFault != nil {
+		return fail("%w", needs.CSVFault)
+	}
 	if needs.Delimiter == 0 {
 		needs.Delimiter = DelimiterOf(first)
 	}
@@ -200,12 +207,14 @@ func CheckText(s string) error {
 
 var errRowTooLong = fmt.Errorf("is longer than %d bytes", RowBytesMax)
 
-// Index returns the index of a field in Fields. It adds the field if it is not there.
-func (n *RowNeeds) Index(field string) int {
+// Index returns the index of a field in Fields. It adds the field, named by this flag, if it is not there.
+func (n *RowNeeds) Index(field, flag string) int {
 	i := slices.Index(n.Fields, field)
 	if i < 0 {
 		i = len(n.Fields)
 		n.Fields = append(n.Fields, field)
+		n.flags = append(n.flags, make([]string, i+1-len(n.flags))...)
+		n.flags[i] = flag
 	}
 	return i
 }

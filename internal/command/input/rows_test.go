@@ -105,7 +105,7 @@ func TestRowErrors(t *testing.T) {
 		{"array", `[{"user":"u"}]`, user, "in: is a JSON array; want CSV with a header row, or one JSON object a line"},
 		{"csv: NUL late", "user,x\nu1,a\n" + strings.Repeat("u,b\n", 2000) + "u2,\x00\n", user, `in: row 2002 (line 2003), column "x": holds a NUL byte`},
 		{"csv: not UTF-8 late", "user,x\n" + strings.Repeat("u,b\n", 2000) + "\xff,c\n", user, `in: row 2001 (line 2002), column "user": is not UTF-8 text`},
-		{"csv: unknown field", "usr,order\nu,1\n", user, `in: column "user": named by --key, is not there; the columns are "usr", "order"`},
+		{"csv: unknown field", "usr,order\nu,1\n", user, `in: column "user": named by --key, is not there (is it "usr"?); the columns are "usr", "order"`},
 		{"csv: unknown number", "user,order\nu,1\n", input.RowNeeds{Fields: []string{"user"}, Numbers: []string{"amount"}, OfKey: 9}, `in: column "amount": named by --number, is not there; the columns are "user", "order"`},
 		{"csv: too few fields", "user,x\nu1,1\nu2\n", user, "in: row 2 (line 3): has another number of fields than the header"},
 		{"csv: too many fields", "user,x\nu1,1,2\n", user, "in: row 1 (line 2): has another number of fields than the header"},

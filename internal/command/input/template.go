@@ -18,6 +18,7 @@ type bodyTemplate struct {
 	parts   []bodyPart
 	columns []string // the columns named, in order, each once
 	numbers Spelling // nil: numbers stand as JSON spells them
+	doubled []string // the names in two braces, which are text
 }
 
 // bodyPart is a literal or, with a kind, a column.
@@ -117,6 +118,9 @@ func (p *bodyParser) stepInString(c byte) error {
 			return errors.New("a column cannot stand in the name of a member, only in its value")
 		}
 	case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+		if name, _, closed := strings.Cut(rest[2:], "}}"); c == '{' && closed && name != "" && !strings.ContainsAny(name, "{}\" \t\r\n\\") {
+			p.doubled = append(p.doubled, name)
+		}
 		p.literal = append(p.literal, c)
 		p.skip("xx")
 	case c == '{':
@@ -182,6 +186,14 @@ func (t *bodyTemplate) Use(numbers Spelling, column string) error {
 		}
 	}
 	return nil
+}
+
+// Doubled returns the names in two braces, as other tools write a column. Here they are text in one brace.
+func (t *bodyTemplate) Doubled() []string { return t.doubled }
+
+// HasNumbers reports whether a column is read as a number.
+func (t *bodyTemplate) HasNumbers() bool {
+	return slices.ContainsFunc(t.parts, func(p bodyPart) bool { return p.kind == cellNumber || p.kind == cellMinor })
 }
 
 // columnIndex returns the index of a column in columns. It adds the column if it is not there.

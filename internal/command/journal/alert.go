@@ -19,31 +19,36 @@ import (
 
 // alertFlags say when a look at a journal ends with terminal.ExitFindings, for cron and monitoring.
 type alertFlags struct {
-	over    time.Duration
-	overSet func() bool
-	held    int // fail if more are held; -1: never
-	pending int
-	quiet   bool
+	over     time.Duration
+	overSet  func() bool
+	held     int // fail if more are held; -1: never
+	pending  int
+	rejected int
+	quiet    bool
 }
 
 // bind binds the flags shared by stuck and stats. counts adds those of stats alone.
 func (f *alertFlags) bind(fs *pflag.FlagSet, counts bool) {
-	f.held, f.pending = -1, -1
-	settings.BindAge(fs, &f.over, "fail-over", "end with status 6 where something is pending or held for longer than this; 0s: where anything is")
+	f.held, f.pending, f.rejected = -1, -1, -1
+	settings.BindAge(fs, &f.over, "fail-over", "end with status 6 where something is pending or held for longer than this, or was rejected and not done since; 0s: where anything is")
 	f.overSet = func() bool { return fs.Changed("fail-over") }
 	if counts {
 		fs.IntVar(&f.held, "fail-held", -1, "end with status 6 where more than so many operations are held (-1: never)")
 		fs.IntVar(&f.pending, "fail-pending", -1, "end with status 6 where more than so many operations are pending (-1: never)")
+		fs.IntVar(&f.rejected, "fail-rejected", -1, "end with status 6 where more than so many operations were rejected and not done since (-1: never)")
 	}
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but what --fail-… finds, on stderr")
 }
 
 func (f *alertFlags) check() error {
-	if f.held < -1 || f.pending < -1 {
-		return errors.New("--fail-held and --fail-pending must not be negative")
+	if min(f.held, f.pending, f.rejected) < -1 {
+		return errors.New("--fail-held, --fail-pending and --fail-rejected must not be negative")
 	}
 	return nil
 }
+
+// wantsRejected reports whether a finding depends on what was rejected.
+func (f *alertFlags) wantsRejected() bool { return f.overSet() || f.rejected >= 0 }
 
 // alert counts the operations not done.
 type alert struct {
@@ -54,6 +59,10 @@ type alert struct {
 	over    int // not done for too long
 	oldest  time.Duration
 	unsent  *persist.Record // the oldest that is due, that nobody has, and that was never sent
+
+	// Of those forgotten without effect, and not done since.
+	rejected     int
+	rejectedOver int // for too long
 }
 
 // add counts an operation, if it is not done.
@@ -66,7 +75,7 @@ func (a *alert) add(rec *persist.Record) {
 	default:
 		return
 	}
-	if view.IsDueUnsent(rec, a.now) && (a.unsent == nil || rec.Created.Before(a.unsent.Created)) {
+	if rec.LeaseOwner == "" && view.IsDueUnsent(rec, a.now) && (a.unsent == nil || rec.Created.Before(a.unsent.Created)) {
 		unsent := rec.Clone()
 		a.unsent = &unsent
 	}
@@ -100,6 +109,12 @@ func (a *alert) conclude(journal string) error {
 	}
 	if f := a.flags; f.pending >= 0 && a.pending > f.pending {
 		found = append(found, fmt.Sprintf("%s pending, and --fail-pending is %d", words.Was(a.pending), f.pending))
+	}
+	switch f := a.flags; {
+	case f.rejected >= 0 && a.rejected > f.rejected:
+		found = append(found, fmt.Sprintf("%s rejected and not done since, and --fail-rejected is %d; oncehttp journal stuck --rejected lists them", words.Was(a.rejected), f.rejected))
+	case a.rejectedOver > 0:
+		found = append(found, fmt.Sprintf("%s rejected and not done since, begun more than %s ago; oncehttp journal stuck --rejected lists them", words.Was(a.rejectedOver), view.Roughly(f.over)))
 	}
 	if len(found) == 0 {
 		return nil

@@ -46,7 +46,7 @@ func TestFailOver(t *testing.T) {
 			}
 		}
 	}
-	commandtest.Run(t, "journal", "stats", "--journal", j, "--fail-held", "-2").Usage(t, "oncehttp: --fail-held and --fail-pending must not be negative")
+	commandtest.Run(t, "journal", "stats", "--journal", j, "--fail-held", "-2").Usage(t, "oncehttp: --fail-held, --fail-pending and --fail-rejected must not be negative")
 }
 
 // The file is sound, whole, and readable by the collector; a bad place is said.
@@ -61,7 +61,7 @@ func TestStatsPrometheus(t *testing.T) {
 	file := commandtest.WriteFile(t, dir+"/in.csv", "id,amount,currency\n1,0.10,EUR\n2,0.20,EUR\n")
 	commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}", "--workers", "1").Want(t, terminal.ExitUnknown)
 	j, name := file+".oncehttp.db", filepath.Join(dir, "oncehttp.prom")
-	commandtest.WriteFile(t, name, "an older one")
+	commandtest.WriteFile(t, name, "# HELP oncehttp_journal_operations an older one\n")
 	args := []string{"journal", "stats", "--journal", j, "--sum", "/amount", "--currency", "/currency", "--quiet", "--prometheus"}
 	commandtest.Run(t, append(args, name)...).Want(t, terminal.ExitOK)
 	text, err := os.ReadFile(name)

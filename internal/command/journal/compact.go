@@ -18,6 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
+	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
 func compactCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
@@ -105,18 +106,27 @@ func copyJournal(ctx context.Context, ses *session.Session, name string) (int, e
 	if err != nil {
 		return 0, errors.Join(err, file.Close())
 	}
-	n := 0
+	n, hidesKeys := 0, ses.Place.Sealer != nil && inClear(ses) && ses.Place.Sealer.StoredID(persist.ID{Key: "key"}).Key != "key"
 	if err := copyFacts(ctx, ses, copied); err != nil {
 		return 0, errors.Join(place.JournalError(ses.Place.Name, err), copied.Close())
 	}
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
 		n++
+		if rec.Erased && hidesKeys {
+			return fmt.Errorf("%s is erased: its key is gone, so that no hash under %s can be made of it; leave that line out of the keys, or wait until the operation is forgotten (journal prune --keep-key)", words.Clip(rec.Key), seal.HashKeyID)
+		}
 		return copyRecord(ctx, copied, rec)
 	})
 	if closing := copied.Close(); err == nil && closing != nil {
 		err = place.JournalError(ses.Place.Name, closing)
 	}
 	return n, err
+}
+
+// inClear reports whether the journal of a session is read as it is, without keys.
+func inClear(ses *session.Session) bool {
+	_, clear := persist.As[*bolt.Journal](ses.Journal)
+	return clear
 }
 
 // copyFacts writes the facts about the journal as a whole to the new one. With --seal-key the new one is sealed, even if the old

@@ -103,21 +103,23 @@ func (f *resumeFlags) wouldText(rec persist.Record, hasHeaders bool, now time.Ti
 	if sending := view.SendingText(&rec, now); sending != "" {
 		return "wait: " + sending
 	}
-	if f.restored && rec.HoldReason == persist.HoldRestored {
-		rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
+	op := operation.OpOf(&rec, 0)
+	if f.restored {
+		op, _ = op.Released()
 	}
-	switch {
-	case rec.State == persist.StateHeld:
+	switch op.Prospect(now) {
+	case operation.WaitsForWord:
 		return "wait until it is settled"
-	case rec.NextAttempt.After(now):
-		return "wait until " + rec.NextAttempt.UTC().Format(time.RFC3339)
-	case rec.Evidence != nil:
+	case operation.WaitsForTime:
+		return "wait until " + op.NextAttempt.UTC().Format(time.RFC3339)
+	case operation.WillBeProven:
 		return "settle it: an event of the API proves that it happened"
-	case rec.MaybeSent && operation.WindowOver(now.Sub(rec.FirstSent), rec.Window):
+	case operation.WillExpire:
 		return "hold it: the server may have forgotten the key"
-	case !rec.SendBefore.IsZero() && !rec.MaybeSent && now.After(rec.SendBefore):
+	case operation.WillBeLate:
 		return "hold it: its time for a first send is over"
-	case len(rec.Omitted) > 0 && !hasHeaders:
+	}
+	if len(rec.Omitted) > 0 && !hasHeaders {
 		return "fail: it needs " + strings.Join(rec.Omitted, ", ") + " (-H)"
 	}
 	return "send"

@@ -56,8 +56,11 @@ bodies in base64. No credentials are in a journal.`,
 			if err := f.CheckOut(name); err != nil {
 				return err
 			}
+			if err := terminal.SpareOthers("--out", name, "{"); err != nil {
+				return err
+			}
 			return f.WithReader(func(ses *session.Session) error {
-				out, closeOut, err := terminal.OpenOut(name, s.Out)
+				out, closeOut, err := terminal.OpenOut(name, s.Out) // a damaged record is an error, and the others are written
 				if err != nil {
 					return err
 				}

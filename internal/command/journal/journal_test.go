@@ -128,7 +128,7 @@ func TestJournalPrune(t *testing.T) {
 		t.Errorf("stdout %q", got.Out)
 	}
 	for _, l := range commandtest.Run(t, batch...).Want(t, terminal.ExitOK).Lines(t) {
-		if l.Result != results.Done || l.Source != "journal" || l.Sends != 0 || l.Error != nil || l.Body != nil {
+		if l.Result != results.Done || l.Source != "journal" || l.Sends != 1 || l.Error != nil || l.Body != nil {
 			t.Errorf("%+v", l)
 		}
 	}

@@ -34,6 +34,27 @@ type listFlags struct {
 	// columns are those of --columns, fields those of them with values of the requests.
 	columns []string
 	fields  []*field
+	// rejected: what was rejected and forgotten is listed, and no operation of the journal.
+	rejected bool
+}
+
+const rejectedUsage = "list what was tried without effect by batch and send, and forgotten: "
+
+// listKnown lists what is selected, with the declines of the journal, and names beside it what was rejected.
+func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel selection, c clock, s terminal.Streams) error {
+	if _, err := sel.know(ctx, ses); err != nil {
+		return err
+	}
+	write, err := l.writer(s.Out, c, sel.declines)
+	if err != nil {
+		return err
+	}
+	if err := l.list(ctx, ses, sel, write); err != nil {
+		return err
+	}
+	all, err := rejected(ses, sel, c.now, s.Err)
+	sayRejected(all, c.now, s.Err)
+	return err
 }
 
 func listCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
@@ -47,7 +68,10 @@ alone what has moved since.
 KEY may be a pattern: * and ? stand for characters; "idemp:" may be left out, and
 what is percent-encoded may be written as it is. Bodies and query strings are
 not shown, but for what --columns names of the requests. SENT says whether anything
-was handed to the network: no, yes, or maybe where a process died. --sort needs --limit, and puts the greatest first.`,
+was handed to the network: no, yes, or maybe where a process died. --sort needs --limit, and puts the greatest first.
+
+An operation that was rejected is none: nothing happened, and the journal forgot it. batch
+and send keep what was tried of it, for 30 days and up to 8 MB: --rejected lists that.`,
 		Example: `  oncehttp journal list --journal payments.db
   oncehttp journal list 'idemp:order:u1:*' --journal payments.db --result declined --format csv
   oncehttp journal list --journal payments.db --columns key,state,age,amount,supplier`,
@@ -58,11 +82,18 @@ was handed to the network: no, yes, or maybe where a process died. --sort needs 
 			if err != nil {
 				return err
 			}
-			write, err := l.writer(s.Out, clock{now: now, relative: terminal.IsTerminal(s.Out)}, sel.declines)
-			if err != nil {
+			c := clock{now: now, relative: terminal.IsTerminal(s.Out)}
+			if l.rejected {
+				if err := l.checkRejected(); err != nil {
+					return err
+				}
+				return f.WithReader(func(ses *session.Session) error { return l.listRejected(ses, sel, c, s) })
+			}
+			if _, err := l.writer(io.Discard, c, nil); err != nil {
 				return err
 			}
-			if err := f.WithReader(func(ses *session.Session) error { return l.list(cmd.Context(), ses, sel, write) }); err != nil {
+			l.fields = nil
+			if err := f.WithReader(func(ses *session.Session) error { return l.listKnown(cmd.Context(), ses, sel, c, s) }); err != nil {
 				return err
 			}
 			l.sayAbsent(s.Err)
@@ -75,6 +106,7 @@ was handed to the network: no, yes, or maybe where a process died. --sort needs 
 	fs.BoolVar(&l.json, "json", false, "the same as --format ndjson")
 	fs.IntVar(&l.limit, "limit", 0, "at most so many (0: all)")
 	fs.StringSliceVar(&l.columns, "columns", nil, columnsUsage)
+	fs.BoolVar(&l.rejected, "rejected", false, rejectedUsage+"oldest first")
 	fs.StringVar(&l.sort, "sort", "", "with --limit: created, finished, attempts or sends, the greatest first")
 	return cmd
 }

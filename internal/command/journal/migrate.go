@@ -42,8 +42,13 @@ The URL may stand here or in --journal. See oncehttp help journals.`,
 			case show:
 				return e.Print(s.Out, at.URL)
 			}
+			upToDate := at.IsMigrated(cmd.Context())
 			if err := at.Migrate(cmd.Context()); err != nil {
 				return err
+			}
+			if upToDate {
+				terminal.Say(s.Out, "up to date: %s", at.Name)
+				return nil
 			}
 			terminal.Say(s.Out, "migrated: %s", at.Name)
 			return nil

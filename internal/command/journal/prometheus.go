@@ -1,38 +1,23 @@
 package journal
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/command/gauges"
 	"github.com/oncehttp/oncehttp/internal/command/results"
-	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
 // The text format of Prometheus, for the textfile collector of node_exporter: one gauge for each question.
 
 // writePrometheus puts the stats into a file, whole or not at all: a collector may read it at any time.
 func (st *Stats) writePrometheus(name, journal string) error {
-	fail := func(err error) error { return fmt.Errorf("--prometheus %s: %w", name, words.Pathless(err)) }
-	f, err := os.CreateTemp(filepath.Dir(name), ".oncehttp-*.tmp") // a collector reads *.prom
-	if err != nil {
-		return fail(err)
-	}
-	_, err = io.WriteString(f, st.prometheus(journal))
-	err = cmp.Or(err, f.Chmod(0o644), f.Sync()) // the collector is another user
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fail(err)
-	}
-	return nil
+	return terminal.WriteWhole("--prometheus", name, 0o644, func(w io.Writer) error { // a collector is another user
+		_, err := io.WriteString(w, st.prometheus(journal))
+		return err
+	})
 }
 
 // prometheus spells the stats.
@@ -56,6 +41,7 @@ func (st *Stats) prometheus(journal string) string {
 	for _, r := range results.All() {
 		add(`result="`+string(r)+`"`, fmt.Sprint(st.Results[r]))
 	}
+	gauge("rejected", "Operations that were rejected, forgotten, and not done since.")("", fmt.Sprint(st.Rejected))
 	if st.FileBytes > 0 {
 		gauge("file_bytes", "Size of the journal's file.")("", fmt.Sprint(st.FileBytes))
 	}

@@ -45,10 +45,11 @@ mistake, such as the 404 of a wrong route. Each record names the other (journal 
 
 With --status it takes every operation refused with that status that ended since WHEN and
 before the run began, and whose end nobody was told: it was begun by Enqueue, or in a
-transaction, and ended under Resume, Run or work. What a call was told, or Config.OnResult,
-may have been begun once more by the program, under another key; a generated key is
-nobody's to begin again. Those are counted and left alone: name each KEY with --told, once
-you know that nobody has. KEY may also be settled as absent.
+transaction, and ended under Resume, Run or work. If a call or Config.OnResult was told
+of an end, or if the key was generated, the program may have begun the operation once
+more by itself, under another key. Those are counted and left alone. Once you know that
+it has not, name their KEYs with --told; KEY - reads them from stdin, one a line. An
+operation that was settled as absent can be named, too.
 
 It first prints totals by status, and with --sum the sums, and asks, or wants --yes.
 --dry-run ends there. The run has an id, printed first, which is in each new record. If it
@@ -56,8 +57,9 @@ is broken off, the same command with --run ID goes on with the rest. Nothing is 
 and what was refused anew since the run began is left alone.
 
 Refused is what another operation replaces already, what took effect, and what is mismatched
-or abandoned. Exit status: 0 all were begun; 1 some were refused; 3 something is unknown, or
-the run was broken off.`,
+or abandoned. Exit status: 0 all were begun; 1 some were refused, or only those stand that
+are left alone since a program may have been told; 3 something is unknown, or the run was
+broken off.`,
 		Example: `  oncehttp journal redrive --status 404 --since 2h --dry-run --sum /amount --journal p.db
   oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'wrong route' --journal p.db
   oncehttp journal redrive idemp:order:u1:o7 --told --reason 'they agree' --journal p.db`,
@@ -83,7 +85,7 @@ the run was broken off.`,
 	fs.StringArrayVar(&r.where, "where", nil, "with --status: POINTER=VALUE of the requests, such as /currency=EUR; may be repeated")
 	fs.StringVar(&r.origin, "origin", "", "with --status: only what goes to this server")
 	fs.StringVar(&r.run, "run", "", "with --status: go on with the run of this id")
-	fs.BoolVar(&r.told, "told", false, "with KEY: also what callers were told, or may have been, and generated keys")
+	fs.BoolVar(&r.told, "told", false, "with KEY: redrive it although the program may know of its end: you say that it has not begun it again")
 	fs.BoolVar(&r.dry, "dry-run", false, "with --status: print the totals, and begin nothing")
 	fs.IntVar(&r.workers, "workers", 16, "with --status: operations at once")
 	fs.StringVar(&r.profile, "profile", profile.Draft07().Name, "the profile file that operations were begun with; built-in ones are known")

@@ -127,8 +127,11 @@ func TestRedriveBulk(t *testing.T) {
 	if !strings.Contains(got.Out, "left alone: 2 operations begun by this run already\n") || !strings.HasSuffix(got.Out, "redriven: 1 operation of 1\n") {
 		t.Error(got.Out)
 	}
+	redrive("--status", "404", "--reason", "r", "--yes").Want(t, terminal.ExitRefused).WantErr(t, "nothing was begun: 2 ends may have been told to a program")
 	redrive("done", "--reason", "r").WantErr(t, "a caller may have been told of its end, and have begun it once more; if nobody has, say --told")
-	redrive("done", "asked", "--told", "--reason", "they agree").Want(t, terminal.ExitOK)
+	if got := commandtest.RunWith(t, "done\nasked\n", "journal", "redrive", "-", "--told", "--reason", "they agree", "--journal", at).Want(t, terminal.ExitOK); !strings.Contains(got.Out, "redriven") {
+		t.Error(got.Out)
+	}
 	if out := commandtest.Run(t, "journal", "show", "e1", "--journal", at).Out; !strings.Contains(out, "replaced  by e1:gen=2\n") {
 		t.Error(out)
 	}

@@ -38,6 +38,7 @@ type redriving struct {
 	begun   int
 	unknown int
 	refused int
+	left    int // ends that may have been told, of the selected operations
 }
 
 // fate is what becomes of a selected operation in this run.
@@ -105,7 +106,12 @@ func (r *redriving) do(ctx context.Context) error {
 	for _, line := range text {
 		terminal.Say(r.s.Out, "%s", line)
 	}
-	if r.dry || taken == 0 {
+	switch {
+	case r.dry:
+		return nil
+	case taken == 0 && r.left > 0:
+		return &terminal.ExitError{Status: terminal.ExitRefused, Err: fmt.Errorf("nothing was begun: %s may have been told to a program; name their keys with --told, or give them to it one a line: oncehttp journal redrive - --told", words.Count(r.left, "end"))}
+	case taken == 0:
 		return nil
 	}
 	if err := r.s.Confirm(r.yes, fmt.Sprintf("%s would be begun once more", words.Count(taken, "operation"))); err != nil {
@@ -155,6 +161,7 @@ func (r *redriving) count(ctx context.Context) (taken int, text []string, err er
 			text = append(text, "  "+line)
 		}
 	}
+	r.left = fates[fateTold]
 	if fates[fateTaken] == 0 {
 		text = append(text, "nothing to redrive")
 	}
@@ -180,7 +187,7 @@ func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) er
 func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
 	switch {
 	case rec.ReplacedBy != "":
-		next, err := r.ses.Journal.Get(ctx, persist.ID{Account: rec.Account, Key: rec.ReplacedBy})
+		next, err := successorOf(ctx, r.ses.Journal, rec)
 		switch {
 		case errors.Is(err, persist.ErrNotFound) && rec.ReplacedBy == request.NextGeneration(rec.Key):
 		case errors.Is(err, persist.ErrNotFound):
@@ -196,7 +203,7 @@ func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, erro
 	switch {
 	case maybeTold(rec):
 		return fateTold, nil
-	case rec.Swept:
+	case rec.RequestGone():
 		return fateNoBytes, nil
 	}
 	return fateTaken, nil

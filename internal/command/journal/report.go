@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/oncehttp/oncehttp/internal/command/forgotten"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -37,9 +39,9 @@ func reportCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 		Use:   "report [KEY]... --out FILE.html",
 		Short: "Write a page that shows how the operations stand",
 		Long: `Write one page of HTML, which needs nothing else: totals, the ages of what is not
-done, and a table of operations with filters and their attempts, the worst first.
-It shows 2,000 operations at the most, and says so. Bodies, headers and query
-strings are not in it.`,
+done, and a table of operations with filters, their attempts and commands to copy, the
+worst first. It shows 2,000 operations at the most, and says so. Printed, it has what is
+filtered then, with the attempts. Bodies, headers and query strings are not in it.`,
 		Example: `  oncehttp journal report --journal payments.db --out payments.html
   oncehttp journal report --journal payments.db --state pending,held --out stuck.html`,
 		Args: cobra.ArbitraryArgs,
@@ -58,20 +60,25 @@ strings are not in it.`,
 			if err := terminal.CheckFolder(name); err != nil {
 				return err
 			}
-			if err := f.CheckOut(name); err != nil {
+			if err := cmp.Or(f.CheckOut(name), terminal.SpareOthers("--out", name, "<!doctype html>")); err != nil {
 				return err
 			}
 			return f.WithReader(func(ses *session.Session) error {
+				if _, err := sel.know(cmd.Context(), ses); err != nil {
+					return err
+				}
 				page, err := readPage(cmd.Context(), ses, sel, &sums, now)
+				if err == nil {
+					page.addCommands(ses.Place.Arg, f.SealKey)
+					var all []forgotten.Operation
+					all, err = notDoneSince(cmd.Context(), ses, sel, now, s.Err)
+					page.Stats.Rejected = len(all)
+				}
 				if err != nil {
 					return err
 				}
 				page.Filter = filterText(cmd.Flags(), args)
-				out, closeOut, err := terminal.OpenOut(name, s.Out)
-				if err != nil {
-					return err
-				}
-				err = errors.Join(page.write(out), closeOut())
+				err = terminal.WriteWhole("--out", name, 0o600, page.write)
 				if err == nil {
 					terminal.Say(s.Out, "wrote %s: %s", name, words.Count(page.Stats.Operations, "operation"))
 				}
@@ -99,6 +106,7 @@ func filterText(fs *pflag.FlagSet, keys []string) string {
 // reportPage is the content of the page.
 type reportPage struct {
 	Journal string
+	Place   string // the journal as messages name it
 	Filter  string // the flags selecting the operations; "": none
 	Now     time.Time
 	Stats   *Stats
@@ -111,7 +119,8 @@ type reportPage struct {
 
 type resultCount struct {
 	Result results.Result
-	N      int
+	N      int // all of the selection
+	Shown  int // those on the page
 }
 
 // ageBar is one bar of the histogram; Percent is of the longest.
@@ -127,6 +136,10 @@ type reportRow struct {
 	Result                                                     results.Result
 	Created, Next                                              string
 	History                                                    []historyBar
+	Commands                                                   []string
+
+	seen    string // KEY@SEEN
+	account string // of --account
 }
 
 // historyBar is one attempt, placed on the time from the first to the last.
@@ -146,10 +159,10 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 	if err != nil {
 		return nil, err
 	}
-	p := &reportPage{Journal: filepath.Base(ses.Place.Name), Now: now.UTC(), Stats: st, Left: st.Operations - len(rows), Totals: st.totals.Lines("operation")}
+	p := &reportPage{Journal: filepath.Base(ses.Place.Name), Place: ses.Place.Name, Now: now.UTC(), Stats: st, Left: st.Operations - len(rows), Totals: st.totals.Lines("operation")}
 	for _, r := range results.All() {
 		if n := st.Results[r]; n > 0 {
-			p.Results = append(p.Results, resultCount{r, n})
+			p.Results = append(p.Results, resultCount{Result: r, N: n})
 		}
 	}
 	most := max(1, slices.Max(st.Ages[:]))
@@ -160,10 +173,52 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 		}
 		p.Ages = append(p.Ages, ageBar{label, n, 100 * n / most})
 	}
+	see := ses.Seeing(ctx)
 	for i := range rows {
-		p.Rows = append(p.Rows, rowOf(&rows[i], sel.declines))
+		see.Set(&rows[i])
+		p.add(rowOf(&rows[i], sel.declines))
 	}
 	return p, nil
+}
+
+// add puts an operation on the page.
+func (p *reportPage) add(r reportRow) {
+	p.Rows = append(p.Rows, r)
+	for i := range p.Results {
+		if p.Results[i].Result == r.Result {
+			p.Results[i].Shown++
+		}
+	}
+}
+
+// addCommands gives each row the commands for it. What settles an operation is bound to what the page shows of it.
+func (p *reportPage) addCommands(journal, sealKey string) {
+	rest := " --journal " + words.ShellQuote(journal)
+	if sealKey != "" {
+		rest += " --seal-key " + words.ShellQuote(sealKey)
+	}
+	for i := range p.Rows {
+		r, whose := &p.Rows[i], ""
+		if r.account != "" {
+			whose = " --account " + words.ShellQuote(r.account)
+		}
+		add := func(command, key, flag string) {
+			key = " " + words.ShellQuote(key)
+			if strings.HasPrefix(r.Key, "-") { // it is no flag
+				r.Commands = append(r.Commands, "oncehttp journal "+command+flag+whose+rest+" --"+key)
+				return
+			}
+			r.Commands = append(r.Commands, "oncehttp journal "+command+key+flag+whose+rest)
+		}
+		add("show", r.Key, "")
+		switch {
+		case strings.HasPrefix(r.State, persist.StateHeld.String()):
+			add("settle", r.seen, " --happened")
+			add("settle", r.seen, " --absent")
+		case r.State == persist.StatePending.String():
+			add("resume", r.Key, " --dry-run")
+		}
+	}
 }
 
 // worseThan puts first the operations for an operator to settle: held, then unknown. Then
@@ -182,6 +237,7 @@ func worseThan(d results.Declines, a, b *persist.Record) int {
 func rowOf(rec *persist.Record, d results.Declines) reportRow {
 	c := clock{}
 	r := reportRow{
+		seen: session.SeenKey(rec), account: words.AccountName(rec.Account),
 		Key: rec.Key, Account: rec.ScopedAccount(), State: view.StateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: attemptsText(rec),
 		Request: rec.Method + " " + rec.Origin + words.PathOf(rec.Target), Note: rec.Note, Result: d.ResultOfRecord(rec), Created: c.when(rec.Created, "-"),
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -42,8 +43,9 @@ line is printed). After that, each operation that is held is released by
 Where the server hands out the keys, one that is released may go out under another
 token: there nothing but the audit keeps it from a second effect.
 
-A time later than the backup's makes the journal trust keys for too long; where it
-is not known, say an earlier one. The same command again goes on after a kill, and
+A time later than the backup's makes the journal trust keys for too long, and one
+before the journal's own latest time is refused. Where the backup's time is not known,
+leave --taken out, and say the latest time that the error names. The same command again goes on after a kill, and
 changes nothing that is done.`,
 		Example: `  oncehttp journal restored --journal @journal.url --taken 2026-01-31T02:00:00Z
   oncehttp journal restored payments.db --taken 2026-01-31T02:00:00Z`,
@@ -210,40 +212,17 @@ func newestIn(ctx context.Context, ses *session.Session, leases *leases) (newest
 	return newest, err
 }
 
-// holdRestored marks an unfinished record as maybe sent and holds it. It reports whether it
-// changed anything. If a release would not end a hold, the record keeps the reason of that hold.
+// holdRestored changes an unfinished record as operation.Restored decides, and ends its lease. It reports whether it changed anything.
 func holdRestored(rec *persist.Record, taken time.Time) bool {
-	if rec.State.Final() {
+	before := operation.OpOf(rec, 0)
+	held := before.Restored(taken)
+	if held == before && (rec.State.Final() || rec.LeaseOwner == "") {
 		return false
 	}
-	next := *rec
-	if next.FirstSent.IsZero() || next.FirstSent.After(taken) {
-		next.FirstSent = taken
-	}
-	overdue := next.HoldReason == persist.HoldExpired && !next.MaybeSent
-	if next.State == persist.StatePending || next.HoldReason == persist.HoldCaller || overdue {
-		next.State, next.HoldReason = persist.StateHeld, persist.HoldRestored
-	}
-	holdRestoredRekey(&next)
-	if next.MaybeSent = next.KeyOnWire() != ""; !next.MaybeSent { // the server's token comes only now
-		next.FirstSent = rec.FirstSent
-	}
-	next.LeaseOwner, next.LeaseUntil = "", time.Time{}
-	same := next.State == rec.State && next.HoldReason == rec.HoldReason && next.MaybeSent == rec.MaybeSent &&
-		next.FirstSent.Equal(rec.FirstSent) && next.NextAttempt.Equal(rec.NextAttempt) && rec.LeaseOwner == ""
-	*rec = next
-	return !same
-}
-
-// holdRestoredRekey changes a record held by a Rekey. The Rekey may have gone on since the backup. So its lookup waits anew, and
-// the result of the lookup must not send an operation if it may have gone on under another key.
-func holdRestoredRekey(rec *persist.Record) {
-	if rec.HoldReason == persist.HoldRekey || rec.HoldReason == persist.HoldRekeyHeld {
-		rec.NextAttempt = time.Time{}
-	}
-	if begun := rec.Replaces != "" && !rec.Enqueued; rec.HoldReason == persist.HoldRekey && !begun {
-		rec.HoldReason = persist.HoldRekeyHeld
-	}
+	rec.State, rec.HoldReason, rec.NextAttempt = held.State, held.Hold, held.NextAttempt
+	rec.MaybeSent, rec.FirstSent = held.MaybeSent, held.FirstSent
+	rec.TakeLease("", time.Time{}) // a lost owner may still send: that stays known
+	return true
 }
 
 // release makes records held as restored pending again: all of them, or those of keys. The
@@ -251,10 +230,11 @@ func holdRestoredRekey(rec *persist.Record) {
 func release(ctx context.Context, ses *session.Session, q persist.Query, keys []string) error {
 	q.States = []persist.State{persist.StateHeld}
 	_, err := changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
-		if rec.HoldReason != persist.HoldRestored || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
+		op, released := operation.OpOf(rec, 0).Released()
+		if !released || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
 			return false, nil
 		}
-		rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
+		rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
 		return true, nil
 	})
 	return err

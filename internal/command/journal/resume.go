@@ -109,6 +109,9 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg once
 	if cfg, err = f.directed(ctx, ses, cfg, header); err != nil {
 		return err
 	}
+	if err := f.client.KeepDeclines(ctx, ses, func(text string) { terminal.Say(s.Err, "%s", text) }); err != nil {
+		return err
+	}
 	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
 	cfg.Journal, cfg.ResumeWorkers = ses.Journal, f.workers
 	c, err := oncehttp.New(cfg)

@@ -81,6 +81,14 @@ func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) 
 	return s, nil
 }
 
+// know takes the declines of the journal's earlier runs, unless --declined was given, and returns their texts.
+func (s *selection) know(ctx context.Context, ses *session.Session) (texts []string, err error) {
+	if len(s.declines) == 0 {
+		s.declines, texts, err = session.KnownDeclines(ctx, ses)
+	}
+	return texts, err
+}
+
 // parseSince reads a duration, days included, or a time; "" is the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if d, err := settings.ParseAge(text); err == nil {

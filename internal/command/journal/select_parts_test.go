@@ -72,7 +72,7 @@ func TestShowDrawsTheHistory(t *testing.T) {
 		},
 	}
 	var b bytes.Buffer
-	if err := showText(&b, &rec, view.Parts{}, clock{}); err != nil {
+	if err := showText(&b, &rec, view.Parts{}, clock{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := `k

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -12,12 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -31,19 +34,42 @@ func showCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 credentials are in a journal. The query string, the headers and the bodies are
 shown with --body only. Where several accounts have an operation of this key, all
 are shown. Of KEY "idemp:" may be left out, and what is percent-encoded may be
-written as it is.`,
+written as it is; if no key is this one, all are shown that end so after a colon. What
+was rejected, so that nothing happened and the journal forgot it, is shown, too: see journal list --rejected.`,
 		Example: `  oncehttp journal show idemp:order:u1:o7 --journal payments.db
   oncehttp journal show idemp:order:u1:o7 --journal payments.db --body --json`,
 		Args: settings.WantArgs(1, 1, "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := clock{now: time.Now(), relative: terminal.IsTerminal(s.Out)}
 			return f.WithReader(func(ses *session.Session) error {
-				return show(cmd.Context(), f, ses, args[0], func(rec *persist.Record) error {
+				known, _, err := session.KnownDeclines(cmd.Context(), ses)
+				if err != nil {
+					return err
+				}
+				err = show(cmd.Context(), f, ses, args[0], func(rec *persist.Record) error {
 					if asJSON {
 						return showJSON(s.Out, rec, parts)
 					}
-					return showText(s.Out, rec, parts, c)
+					next, err := nextGenerationOf(cmd.Context(), ses, rec)
+					if err != nil {
+						return err
+					}
+					return showText(s.Out, rec, parts, c, known, next)
 				})
+				key := args[0]
+				if bare, seen := session.SplitSeen(key); seen != "" {
+					key = bare
+				}
+				if err != nil && !errors.Is(err, errNoSuchKey) {
+					return err
+				}
+				found, rerr := showRejected(f, ses, key, c, asJSON, s)
+				if err != nil && !found {
+					err = f.NotFound(key)
+				} else {
+					err = nil
+				}
+				return cmp.Or(rerr, err)
 			})
 		},
 	}
@@ -52,16 +78,23 @@ written as it is.`,
 	return cmd
 }
 
-// show calls print for each operation of the key.
+// show calls print for each operation of the key, as it is or behind the first word of keys. If there is none, it looks at all keys for
+// those that may be meant. The error is errNoSuchKey if there is none of these, too.
 func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, key string, print func(*persist.Record) error) error {
-	q := f.Query()
-	q.Key = key
 	found, see := 0, ses.Seeing(ctx)
-	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		found++
-		see.Set(rec)
-		return print(rec)
-	})
+	var err error
+	for _, spelled := range []string{key, words.KeyPrefix + key} {
+		if found > 0 || err != nil {
+			break
+		}
+		q := f.Query()
+		q.Key = spelled
+		err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+			found++
+			see.Set(rec)
+			return print(rec)
+		})
+	}
 	if bare, seen := session.SplitSeen(key); err == nil && found == 0 && seen != "" {
 		return show(ctx, f, ses, bare, print)
 	}
@@ -71,21 +104,41 @@ func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, ke
 	return err
 }
 
-// showMeant calls print for each operation with a key possibly meant by a text. The text is no key itself.
+// showMeant calls print for each operation with a key possibly meant by a text: another spelling of the text, or else its end. The text is
+// no key itself.
 func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, print func(*persist.Record) error) error {
 	found, see := 0, ses.Seeing(ctx)
-	err := session.EachRecord(ctx, ses, f.Query(), func(rec *persist.Record) error {
-		if !words.MeansKey(text, rec.Key) {
-			return nil
+	for _, means := range []func(text, key string) bool{words.MeansKey, words.EndsKey} {
+		err := session.EachRecord(ctx, ses, f.Query(), func(rec *persist.Record) error {
+			if !means(text, rec.Key) {
+				return nil
+			}
+			found++
+			see.Set(rec)
+			return print(rec)
+		})
+		if err != nil || found > 0 {
+			return err
 		}
-		found++
-		see.Set(rec)
-		return print(rec)
-	})
-	if err == nil && found == 0 {
-		return f.NotFound(text)
 	}
-	return err
+	return errNoSuchKey
+}
+
+// nextGenerationOf returns the operation under the next generation of a record's key; nil if there is none, or it cannot be read.
+func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Record) (*persist.Record, error) {
+	if rec.KeyOfOneCall() || rec.Carrier == persist.CarrierSealed {
+		return nil, nil
+	}
+	link := *rec
+	link.ReplacedBy = request.NextGeneration(rec.Key)
+	next, err := successorOf(ctx, ses.Journal, &link)
+	switch {
+	case errors.Is(err, persist.ErrNotFound), persist.OfOneRecord(err):
+		return nil, nil
+	case err != nil:
+		return nil, place.JournalError(ses.Place.Name, err)
+	}
+	return &next, nil
 }
 
 func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
@@ -100,8 +153,8 @@ func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
 	return err
 }
 
-// showText is for people.
-func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock) error {
+// showText is for people. next is the operation under the next generation of the key; nil: there is none.
+func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known results.Declines, next *persist.Record) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
@@ -113,40 +166,31 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock) error
 	if rec.ScopedAccount() != "" {
 		line("account", "%s", rec.ScopedAccount())
 	}
-	line("state", "%s, result %s", view.StateText(rec), results.Declines(nil).ResultOfRecord(rec))
-	line("request", "%s %s%s, %d bytes, profile %s", rec.Method, rec.Origin, words.PathOf(rec.Target), len(rec.Body), rec.Profile)
+	line("state", "%s, result %s", view.StateText(rec), known.ResultOfRecord(rec))
+	line("request", "%s %s%s, %s, profile %s", rec.Method, rec.Origin, words.PathOf(rec.Target), bodySize(rec), rec.Profile)
 	if rec.Region != "" || rec.Credential != "" {
 		line("pinned", "region %s, credential %s", cmp.Or(rec.Region, "-"), cmp.Or(rec.Credential, "-"))
 	}
-	if rec.Replaces != "" {
-		line("replaces", "%s", rec.Replaces)
-	}
-	if rec.ReplacedBy != "" {
-		line("replaced", "by %s", rec.ReplacedBy)
-	}
-	if rec.RedriveRun != "" {
-		line("run", "%s", rec.RedriveRun)
+	showLinks(line, rec)
+	if next != nil {
+		fmt.Fprintf(&b, "  next generation: %s (%s)\n", next.Key, known.ResultOfRecord(next))
 	}
 	if rec.ServerToken {
 		line("token", "%s", cmp.Or(rec.Token, "none yet"))
 	}
 	line("created", "%s", c.when(rec.Created, "-"))
 	line("sent", "%s, first %s; %s attempts, %d sends", sentText(rec), c.when(rec.FirstSent, "never"), attemptsText(rec), rec.Sends)
-	switch {
+	switch sending := view.SendingText(rec, c.now); {
 	case rec.State.Final():
 		line("finished", "%s", c.when(rec.Finished, "-"))
-	case rec.State == persist.StatePending:
-		line("next", "%s", c.when(rec.NextAttempt, "now"))
-	}
-	if sending := view.SendingText(rec, c.now); sending != "" {
+	case sending != "":
 		line("sending", "%s", sending)
+	case rec.State == persist.StatePending:
+		line("next", "%s", c.next(rec))
 	}
-	if rec.Answer != nil && rec.Answer.Status != 0 {
-		size := fmt.Sprintf("%d bytes", len(rec.Answer.Body))
-		if rec.Answer.BodyDropped {
-			size = "its body was not kept"
-		}
-		line("answer", "%d, %s", rec.Answer.Status, size)
+	showAnswer(line, rec)
+	if rec.Erased {
+		line("erased", "%s", "all but its effect; digests stand for its key and its account")
 	}
 	if e := rec.Evidence; e != nil {
 		line("evidence", "%s %s, by %s, signed as %s, stored %s", strings.Join(strings.Fields(e.Type), " "), strings.Join(strings.Fields(e.Event), " "), e.By, e.Scheme, c.when(e.At, "-"))
@@ -163,6 +207,48 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock) error
 	drawHistory(&b, rec.History, c)
 	_, err := io.WriteString(w, visible(b.String()))
 	return err
+}
+
+// bodySize returns the size of a request's body, or why the body is not there.
+func bodySize(rec *persist.Record) string {
+	switch {
+	case len(rec.Body) > 0:
+	case rec.RequestDropped:
+		return "its body was dropped after its end"
+	case rec.Erased:
+		return "its body was erased"
+	case rec.Swept:
+		return "its body was pruned"
+	}
+	return fmt.Sprintf("%d bytes", len(rec.Body))
+}
+
+// showLinks tells of the operations before and after one, and of the run of journal redrive that began it.
+func showLinks(line func(name, format string, args ...any), rec *persist.Record) {
+	if rec.Replaces != "" {
+		line("replaces", "%s", rec.Replaces)
+	}
+	if rec.ReplacedBy != "" {
+		line("replaced", "by %s", rec.ReplacedBy)
+	}
+	if rec.RedriveRun != "" {
+		line("run", "%s", rec.RedriveRun)
+	}
+}
+
+// showAnswer tells of the recorded answer, and of its missing parts.
+func showAnswer(line func(name, format string, args ...any), rec *persist.Record) {
+	if rec.Answer == nil || rec.Answer.Status == 0 {
+		return
+	}
+	size := fmt.Sprintf("%d bytes", len(rec.Answer.Body))
+	if rec.Answer.BodyDropped {
+		size = "its body was not kept"
+	}
+	if len(rec.Answer.Dropped) > 0 {
+		size += ", without " + strings.Join(rec.Answer.Dropped, " ")
+	}
+	line("answer", "%d, %s", rec.Answer.Status, size)
 }
 
 // visible spells the characters obeyed by a terminal, except ends of lines, as Go does.
@@ -196,7 +282,9 @@ func showBodies(line func(name, format string, args ...any), rec *persist.Record
 	for name, values := range rec.Header {
 		line("header", "%s: %s", name, strings.Join(values, ", "))
 	}
-	line("body", "%s", printable(rec.Body))
+	if !rec.RequestDropped && !rec.Swept {
+		line("body", "%s", printable(rec.Body))
+	}
 	if len(rec.KeptFields) > 0 {
 		line("kept", "%s", keptText(rec))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/oncehttp/oncehttp/internal/command/forgotten"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -22,12 +23,56 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// statsFlags are the flags of journal stats, and what they find.
+type statsFlags struct {
+	selectFlags
+	sums     results.SumFlags
+	alerts   alertFlags
+	alert    alert
+	promFile string
+	asJSON   bool
+}
+
+// run counts what is selected, and prints it.
+func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selection, s terminal.Streams) error {
+	a := &f.alert
+	if f.sums.Amount == "" && f.promFile == "" {
+		if done, err := a.counted(ctx, ses, sel); done || err != nil {
+			if err == nil && f.alerts.wantsRejected() {
+				_, err = a.lookAtRejected(ctx, ses, sel, s.Err)
+			}
+			return cmp.Or(err, a.conclude(ses.Place.Name))
+		}
+	}
+	known, err := sel.know(ctx, ses)
+	if err != nil {
+		return err
+	}
+	st, err := countRecords(ctx, ses, sel, &f.sums, a.now, a.add)
+	st.Declined = known
+	if err == nil {
+		var all []forgotten.Operation
+		all, err = a.lookAtRejected(ctx, ses, sel, s.Err)
+		st.Rejected = len(all)
+	}
+	if err == nil && f.promFile != "" {
+		err = st.writePrometheus(f.promFile, filepath.Base(ses.Place.Name))
+	}
+	switch {
+	case err != nil || f.alerts.quiet:
+	case f.asJSON:
+		err = json.NewEncoder(s.Out).Encode(st)
+	default:
+		err = st.print(s.Out)
+	}
+	if err != nil {
+		return err
+	}
+	return a.conclude(ses.Place.Name)
+}
+
 func statsCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
-	sf := &selectFlags{}
-	var asJSON bool
-	var sums results.SumFlags
-	var alerts alertFlags
-	var promFile string
+	sf := &statsFlags{}
 	cmd := &cobra.Command{
 		Use:   "stats [KEY]...",
 		Short: "Count operations, and show how old the unfinished ones are",
@@ -37,9 +82,13 @@ an amount of their requests, exactly, by class; of a request that was pruned it 
 what --keep-field has kept. Of a journal on a server it shows the size of its tables
 with their indexes, or of its keys, as the server counts them (MariaDB seconds later).
 
-For cron and monitoring: with --fail-over, --fail-held and --fail-pending the status is
-6 where they find something, which is said in a line on stderr; --quiet prints nothing
-else, and without a selection reads no record where the journal has the numbers.
+For cron and monitoring: with --fail-over, --fail-held, --fail-pending and
+--fail-rejected the status is 6 where they find something, which is said in a line on
+stderr; --quiet prints nothing else, and without a selection reads no record where the
+journal has the numbers. Rejected is what the server refused as it is, by a 429 or a
+401, or what was not sent: the journal has forgotten it, and nobody goes on with it
+until it is run again (journal stuck --rejected). It is known for 30 days, to the user
+and machine that tried it if the journal lies on a server; --since leaves out older ones.
 --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
 		Example: `  oncehttp journal stats --journal payments.db
   oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json
@@ -49,41 +98,20 @@ else, and without a selection reads no record where the journal has the numbers.
 			now := time.Now()
 			sel, err := sf.selection(f.Query(), args, now)
 			if err == nil {
-				err = cmp.Or(sums.Check(), alerts.check())
+				err = cmp.Or(sf.sums.Check(), sf.alerts.check(), terminal.SpareOthers("--prometheus", sf.promFile, "# HELP oncehttp_"), f.CheckOut(sf.promFile))
 			}
 			if err != nil {
 				return err
 			}
-			return f.WithReader(func(ses *session.Session) error {
-				a := &alert{flags: &alerts, now: now}
-				if sums.Amount == "" && promFile == "" {
-					if done, err := a.counted(cmd.Context(), ses, sel); done || err != nil {
-						return cmp.Or(err, a.conclude(ses.Place.Name))
-					}
-				}
-				st, err := countRecords(cmd.Context(), ses, sel, &sums, now, a.add)
-				if err == nil && promFile != "" {
-					err = st.writePrometheus(promFile, filepath.Base(ses.Place.Name))
-				}
-				switch {
-				case err != nil || alerts.quiet:
-				case asJSON:
-					err = json.NewEncoder(s.Out).Encode(st)
-				default:
-					err = st.print(s.Out)
-				}
-				if err != nil {
-					return err
-				}
-				return a.conclude(ses.Place.Name)
-			})
+			sf.alert = alert{flags: &sf.alerts, now: now}
+			return f.WithReader(func(ses *session.Session) error { return sf.run(cmd.Context(), ses, sel, s) })
 		},
 	}
 	sf.bind(cmd.Flags())
-	sums.Bind(cmd.Flags())
-	alerts.bind(cmd.Flags(), true)
-	cmd.Flags().StringVar(&promFile, "prometheus", "", "write the numbers to this file as well, for a textfile collector; it is replaced whole")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON")
+	sf.sums.Bind(cmd.Flags())
+	sf.alerts.bind(cmd.Flags(), true)
+	cmd.Flags().StringVar(&sf.promFile, "prometheus", "", "write the numbers to this file as well, for a textfile collector; it is replaced whole")
+	cmd.Flags().BoolVar(&sf.asJSON, "json", false, "one line of JSON")
 	return cmd
 }
 
@@ -100,8 +128,10 @@ type Stats struct {
 	Finished    distribution           `json:"seconds_to_finish"`
 	Unfinished  distribution           `json:"age_of_unfinished"`
 	Ages        [ageBuckets + 1]int    `json:"age_histogram"`
-	Owed        int                    `json:"owed,omitempty"` // results that wait for OnResult
+	Owed        int                    `json:"owed,omitempty"`               // results that wait for OnResult
+	Rejected    int                    `json:"rejected_forgotten,omitempty"` // in no other number, and not done since; see journal stuck --rejected
 	Totals      []results.TotalView    `json:"totals,omitempty"`
+	Declined    []string               `json:"declined_by,omitempty"` // of the batches and sends of the journal, if --declined was not given
 
 	totals results.Totals
 	counts persist.Counts // of the unfinished ones, and what is owed
@@ -286,17 +316,27 @@ func (st *Stats) print(w io.Writer) error {
 			fmt.Fprintf(&b, "  %-11s %d\n", r, n)
 		}
 	}
+	if len(st.Declined) > 0 {
+		fmt.Fprintf(&b, "  %s\n", session.DeclinedBy(st.Declined))
+	}
 	for _, text := range st.totals.Lines("operation") {
 		b.WriteString(text + "\n")
 	}
-	fmt.Fprintf(&b, "attempts      p50 %.0f, p95 %.0f, most %.0f\n", st.Attempts.P50, st.Attempts.P95, st.Attempts.Max)
-	fmt.Fprintf(&b, "to finish     p50 %s, p95 %s, longest %s\n", seconds(st.Finished.P50), seconds(st.Finished.P95), seconds(st.Finished.Max))
+	if st.Operations > 0 {
+		fmt.Fprintf(&b, "attempts      p50 %.0f, p95 %.0f, most %.0f\n", st.Attempts.P50, st.Attempts.P95, st.Attempts.Max)
+	}
+	if st.Finished.total > 0 {
+		fmt.Fprintf(&b, "to finish     p50 %s, p95 %s, longest %s\n", seconds(st.Finished.P50), seconds(st.Finished.P95), seconds(st.Finished.Max))
+	}
 	if st.Unfinished.total > 0 {
 		fmt.Fprintf(&b, "not done      p50 %s old, p95 %s, oldest %s\n", seconds(st.Unfinished.P50), seconds(st.Unfinished.P95), seconds(st.Unfinished.Max))
 		st.histogram(&b)
 	}
 	if st.Owed > 0 {
 		fmt.Fprintf(&b, "owed          %s for OnResult\n", words.Count(st.Owed, "result"))
+	}
+	if st.Rejected > 0 {
+		fmt.Fprintf(&b, "rejected      %s without effect, forgotten, and not done since: journal stuck --rejected\n", words.Count(st.Rejected, "operation"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

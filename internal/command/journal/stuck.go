@@ -2,13 +2,14 @@ package journal
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
@@ -20,76 +21,139 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-func stuckCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
-	l := &listFlags{format: "table"}
-	var alerts alertFlags
-	cmd := &cobra.Command{
-		Use:   "stuck [KEY]...",
-		Short: "List what is not done, why, and since when",
-		Long: `List the operations that are pending or held, oldest first: since when, why, what
+// stuckHelp is the help of journal stuck.
+const stuckHelp = `List the operations that are pending or held, oldest first: since when, why, what
 the server said last, what a client must have to go on with it (an authorization, also for a server to which
 others send with one, see journal origins; a region, a profile, a key of the seal, a newer
 version), and when the next attempt may be. What is pending goes on
 with batch, send --key or journal resume; what is held waits for somebody who
-looks at the server and says what happened: journal settle.
+looks at the server and says what happened: journal settle. Attempts such as 6+ are 6
+or more: a process that died may have made one that nobody could record. A profile under
+NEEDS is no fault: whoever goes on says the --profile that the operation was begun with.
+
+--rejected lists, instead, what batch and send have tried without effect, so that the
+journal forgot it, and what no operation of its key has done since: run them again.
 
 The oldest operation that is due, and that nobody has sent yet, is named on stderr: if
 that is long ago, no worker takes it.
 
-For cron: --fail-over 10m ends with status 6 where something is older than that, and
-says so in a line on stderr; --quiet prints nothing else.`,
+With --broken-off it also reads all that has ended, and names on stderr each redrive and
+rekey that was broken off before the new operation was begun, with the command that
+finishes it. Nothing is sent until then.
+
+For cron: --fail-over 10m ends with status 6 where something is older than that, what
+was rejected and not done since among it, and says so in a line on stderr; --quiet
+prints nothing else.`
+
+// stuckFlags are the flags of journal stuck, as given.
+type stuckFlags struct {
+	*session.JournalFlags
+	list      listFlags
+	alerts    alertFlags
+	brokenOff bool
+}
+
+func stuckCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	stuck := &stuckFlags{JournalFlags: f, list: listFlags{format: "table"}}
+	cmd := &cobra.Command{
+		Use:   "stuck [KEY]...",
+		Short: "List what is not done, why, and since when",
+		Long:  stuckHelp,
 		Example: `  oncehttp journal stuck --journal orders.csv.oncehttp.db
   oncehttp journal stuck --journal orders.csv.oncehttp.db --older 1h --json
+  oncehttp journal stuck --journal orders.csv.oncehttp.db --rejected
   oncehttp journal stuck --journal orders.csv.oncehttp.db --quiet --fail-over 10m`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			now := time.Now()
-			l.states = []string{persist.StatePending.String(), persist.StateHeld.String()}
-			sel, err := l.selection(f.Query(), args, now)
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error { return stuck.run(cmd.Context(), args, s) },
+	}
+	stuck.bind(cmd.Flags())
+	return cmd
+}
+
+func (f *stuckFlags) bind(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.list.json, "json", false, "one line of JSON for each")
+	settings.BindAge(fs, &f.list.older, "older", "only what was created longer ago than this")
+	fs.StringSliceVar(&f.list.columns, "columns", nil, columnsUsage)
+	fs.StringVar(&f.list.origin, "origin", "", "only what goes to this server")
+	fs.BoolVar(&f.list.rejected, "rejected", false, rejectedUsage+"the latest of each key that stands in the journal no more")
+	fs.BoolVar(&f.brokenOff, "broken-off", false, "also read what has ended, for redrives and rekeys that were broken off")
+	f.alerts.bind(fs, false)
+}
+
+// run lists the operations of these keys, of all without one.
+func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams) error {
+	now := time.Now()
+	f.list.states = []string{persist.StatePending.String(), persist.StateHeld.String()}
+	sel, err := f.list.selection(f.Query(), keys, now)
+	switch {
+	case err != nil:
+		return err
+	case f.list.json && len(f.list.columns) > 0:
+		return errors.New("--columns is for the table; --json has everything")
+	case f.list.rejected && f.brokenOff:
+		return errors.New("--rejected and --broken-off: say one")
+	}
+	return f.WithReader(func(ses *session.Session) error {
+		ses.ShowsUnread = true
+		a, c := &alert{flags: &f.alerts, now: now}, clock{now: now, relative: terminal.IsTerminal(s.Out)}
+		list := f.listOpen
+		if f.list.rejected {
+			list = f.list.stuckRejected
+		}
+		if err := list(ctx, ses, sel, a, c, s); err != nil {
+			return err
+		}
+		if !f.list.rejected {
+			if err := f.sayOthers(ctx, ses, sel, a, s.Err); err != nil {
 				return err
 			}
-			if l.json && len(l.columns) > 0 {
-				return errors.New("--columns is for the table; --json has everything")
-			}
-			return f.WithReader(func(ses *session.Session) error {
-				ses.ShowsUnread = true
-				a := &alert{flags: &alerts, now: now}
-				if done, err := a.counted(cmd.Context(), ses, sel); done || err != nil {
-					return cmp.Or(err, a.conclude(ses.Place.Name))
-				}
-				needs, err := needsIn(cmd.Context(), ses)
-				if err != nil {
-					return err
-				}
-				c := clock{now: now, relative: terminal.IsTerminal(s.Out)}
-				columns, err := l.choose(stuckColumns(c, needs), c)
-				if err != nil {
-					return err
-				}
-				var w recordWriter = newTableWriter(s.Out, columns)
-				if l.json {
-					w = &jsonWriter{out: bufio.NewWriter(s.Out), declines: sel.declines, needs: needs}
-				}
-				if alerts.quiet {
-					w = noWriter{}
-				}
-				if err := l.list(cmd.Context(), ses, sel, seeingWriter{w, a.add}); err != nil {
-					return err
-				}
-				l.sayAbsent(s.Err)
-				a.sayUnsent(s.Err, needs)
-				return a.conclude(ses.Place.Name)
-			})
-		},
+		}
+		return a.conclude(ses.Place.Name)
+	})
+}
+
+// listOpen lists what is pending or held, unless an alert that is quiet needs only their number.
+func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
+	if done, err := a.counted(ctx, ses, sel); done || err != nil {
+		return err
 	}
-	fs := cmd.Flags()
-	fs.BoolVar(&l.json, "json", false, "one line of JSON for each")
-	settings.BindAge(fs, &l.older, "older", "only what was created longer ago than this")
-	fs.StringSliceVar(&l.columns, "columns", nil, columnsUsage)
-	fs.StringVar(&l.origin, "origin", "", "only what goes to this server")
-	alerts.bind(fs, false)
-	return cmd
+	needs, err := needsIn(ctx, ses)
+	if err != nil {
+		return err
+	}
+	columns, err := f.list.choose(stuckColumns(c, needs), c)
+	if err != nil {
+		return err
+	}
+	var w recordWriter = newTableWriter(s.Out, columns)
+	if f.list.json {
+		w = &jsonWriter{out: bufio.NewWriter(s.Out), declines: sel.declines, needs: needs}
+	}
+	if f.alerts.quiet {
+		w = noWriter{}
+	}
+	if err := f.list.list(ctx, ses, sel, seeingWriter{w, a.add}); err != nil {
+		return err
+	}
+	f.list.sayAbsent(s.Err)
+	a.sayUnsent(s.Err, needs)
+	if f.brokenOff {
+		return sayBrokenOff(ctx, ses, f.Query(), s.Err)
+	}
+	return nil
+}
+
+// sayOthers tells the alert and stderr of rejected operations, which the journal has forgotten.
+func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel selection, a *alert, stderr io.Writer) error {
+	if f.alerts.quiet && !f.alerts.wantsRejected() {
+		return nil
+	}
+	sel.query.States = nil // those of stuck
+	all, err := a.lookAtRejected(ctx, ses, sel, stderr)
+	if err == nil && !f.alerts.quiet {
+		sayRejected(all, a.now, stderr)
+	}
+	return err
 }
 
 func stuckColumns(c clock, needs func(*persist.Record) string) []column {
@@ -110,7 +174,7 @@ func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 			case rec.State == persist.StateHeld:
 				return "when settled"
 			}
-			return c.when(rec.NextAttempt, "now")
+			return c.next(rec)
 		}},
 	}
 }
@@ -162,6 +226,14 @@ func lastError(rec *persist.Record) string {
 type clock struct {
 	now      time.Time
 	relative bool
+}
+
+// next spells the time of a pending operation's next attempt. What is due waits for whoever goes on with it.
+func (c clock) next(rec *persist.Record) string {
+	if !rec.NextAttempt.After(c.now) {
+		return "now"
+	}
+	return c.when(rec.NextAttempt, "now")
 }
 
 // when spells t; none is the text if there is no time, or for a due next

@@ -20,8 +20,8 @@ func unsettleCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command
 	cmd := &cobra.Command{
 		Use:   "unsettle KEY... --reason WHY",
 		Short: "Take a settlement back: the operation is held again",
-		Long: `Take a settlement back that was a mistake (journal settle). The operation is held again,
-for reopened, and never pending: nothing sends it, and nobody else settles it, until
+		Long: `Take a settlement back that was a mistake (journal settle). The operation is held again
+(reason: reopened), and never pending: nothing sends it, and nobody else settles it, until
 somebody settles or abandons it once more. Who settled it, when and why, and who took that
 back, stay in the record: journal show.
 

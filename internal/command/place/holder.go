@@ -174,6 +174,40 @@ type HeldJournal struct {
 	path            string
 	hello           holderHello
 	asked           sendingAsked
+
+	// reopen opens the file once the holder has gone; nil: that is an error of each call.
+	reopen func() (persist.Journal, error)
+	mu     sync.Mutex
+	own    persist.Journal // of reopen; nil: not yet
+}
+
+// Reopens lets the journal open its file by open once the holder has gone. It is called before other methods. open fails while another process
+// holds the file: the journal is read through that one then. Close closes what open returned.
+func (j *HeldJournal) Reopens(open func() (persist.Journal, error)) { j.reopen = open }
+
+// heldTries bounds the looks for a new holder of a file that can be neither opened nor read through a holder; heldPause is the time between them.
+const (
+	heldTries = 40
+	heldPause = 50 * time.Millisecond
+)
+
+// reach connects to the holder, or opens the file if the holder has gone: then own is set.
+func (j *HeldJournal) reach() (conn net.Conn, dec *gob.Decoder, own persist.Journal, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for tries := 1; ; tries++ {
+		if j.own != nil {
+			return nil, nil, j.own, nil
+		}
+		if conn, dec, err = j.ask(); err == nil || j.reopen == nil {
+			return conn, dec, nil, err
+		}
+		opened, openErr := j.reopen()
+		if j.own = opened; openErr == nil || tries == heldTries {
+			return nil, nil, opened, openErr
+		}
+		time.Sleep(heldPause)
+	}
 }
 
 // OpenHeld finds the holder of the journal at path. It returns nil if no holder answers.
@@ -206,82 +240,121 @@ func (j *HeldJournal) ask() (net.Conn, *gob.Decoder, error) {
 }
 
 // Get asks the holder for one record.
-func (j *HeldJournal) Get(_ context.Context, id persist.ID) (persist.Record, error) {
-	reply, err := j.askOnce(holderQuery{One: true, ID: id})
+func (j *HeldJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	own, reply, err := j.askOnce(holderQuery{One: true, ID: id})
+	if own != nil {
+		return own.Get(ctx, id)
+	}
 	if err == nil && reply.Missing {
 		err = persist.ErrNotFound
 	}
 	return reply.Record, err
 }
 
-// askOnce asks the holder for one reply.
-func (j *HeldJournal) askOnce(q holderQuery) (reply holderReply, err error) {
-	conn, dec, err := j.ask()
-	if err != nil {
-		return reply, err
+// askOnce asks the holder for one reply. If the holder has gone, also in the middle of the call, it returns the opened journal instead.
+func (j *HeldJournal) askOnce(q holderQuery) (own persist.Journal, reply holderReply, err error) {
+	for tries := 1; ; tries++ {
+		conn, dec, own, err := j.reach()
+		if own != nil || err != nil {
+			return own, reply, err
+		}
+		err = errors.Join(gob.NewEncoder(conn).Encode(q), dec.Decode(&reply))
+		_ = conn.Close()
+		switch {
+		case err != nil && (j.reopen == nil || tries == heldTries):
+			return nil, reply, fmt.Errorf("the holder of the journal went away: %w", err)
+		case err == nil && reply.Err != "":
+			return nil, reply, errors.New(reply.Err)
+		case err == nil:
+			return nil, reply, nil
+		}
+		reply = holderReply{}
+		time.Sleep(heldPause)
 	}
-	defer conn.Close()
-	if err := errors.Join(gob.NewEncoder(conn).Encode(q), dec.Decode(&reply)); err != nil {
-		return reply, fmt.Errorf("the holder of the journal went away: %w", err)
-	}
-	if reply.Err != "" {
-		return reply, errors.New(reply.Err)
-	}
-	return reply, nil
 }
 
-// List asks the holder for the records selected by q.
+// List asks the holder for the records selected by q. If the holder goes away before its first reply, List looks again who has the journal.
 func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		conn, dec, err := j.ask()
-		if err != nil {
-			yield(persist.Record{}, err)
-			return
-		}
-		defer conn.Close()
-		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-		err = gob.NewEncoder(conn).Encode(holderQuery{
-			Account: q.Account, AllAccounts: q.AllAccounts, Key: q.Key, States: q.States, After: q.After, AnyUnresolved: q.AnyUnresolved,
-		})
-		for err == nil {
-			var reply holderReply
-			err = dec.Decode(&reply)
+		for tries := 1; ; tries++ {
+			begun, err := j.listOnce(ctx, q, yield)
 			switch {
-			case err != nil:
-			case reply.Err != "":
-				err = errors.New(reply.Err)
-			case reply.Damaged != "":
-				if !yield(persist.Record{}, fmt.Errorf("%w: %s", persist.ErrCorrupt, strings.TrimPrefix(reply.Damaged, "persist: "))) {
-					return
-				}
-			case !reply.More:
+			case err == nil:
 				return
-			case !yield(reply.Record, nil):
+			case begun, j.reopen == nil, tries == heldTries, ctx.Err() != nil:
+				yield(persist.Record{}, err)
 				return
 			}
+			time.Sleep(heldPause)
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-			err = errors.New("the holder of the journal went away")
-		}
-		yield(persist.Record{}, err)
 	}
 }
 
-// Fact asks the holder for the origins to which clients send with Authorize. It returns nothing about the seal: each reader unseals for
+// listOnce asks the holder for records once. It returns an error if they are not all yielded, though all are wanted. begun reports whether the
+// holder has replied.
+func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(persist.Record, error) bool) (begun bool, err error) {
+	conn, dec, own, err := j.reach()
+	switch {
+	case own != nil:
+		own.List(ctx, q)(yield)
+		return true, nil
+	case err != nil:
+		return true, err // reach has tried for long enough
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	err = gob.NewEncoder(conn).Encode(holderQuery{
+		Account: q.Account, AllAccounts: q.AllAccounts, Key: q.Key, States: q.States, After: q.After, AnyUnresolved: q.AnyUnresolved,
+	})
+	for err == nil {
+		var reply holderReply
+		if err = dec.Decode(&reply); err != nil {
+			break
+		}
+		begun = true
+		switch {
+		case reply.Err != "":
+			err = errors.New(reply.Err)
+		case reply.Damaged != "":
+			if !yield(persist.Record{}, fmt.Errorf("%w: %s", persist.ErrCorrupt, strings.TrimPrefix(reply.Damaged, "persist: "))) {
+				return begun, nil
+			}
+		case !reply.More, !yield(reply.Record, nil):
+			return begun, nil
+		}
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+		err = errors.New("the holder of the journal went away")
+	}
+	return begun, err
+}
+
+// Fact asks the holder for the origins to which clients send with Authorize, or for the values of --declined. It returns nothing about the seal: each reader unseals for
 // itself, and learns of the seal from the records.
-func (j *HeldJournal) Fact(_ context.Context, name string, _, _ []byte) ([]byte, error) {
-	if name != persist.FactOrigins {
+func (j *HeldJournal) Fact(ctx context.Context, name string, _, _ []byte) ([]byte, error) {
+	if name != persist.FactOrigins && name != persist.FactDeclined {
 		return nil, nil
 	}
-	reply, err := j.askOnce(holderQuery{Fact: name})
+	own, reply, err := j.askOnce(holderQuery{Fact: name})
+	if own != nil {
+		return own.Fact(ctx, name, nil, nil)
+	}
 	return reply.Fact, err
 }
 
 // Attach makes a value of its own for each reader.
 func (j *HeldJournal) Attach(create func() any) any { return create() }
 
-// Close closes the connection of Sending; every other call has a connection of its own.
-func (j *HeldJournal) Close() error { return j.asked.close() }
+// Close closes the connection of Sending, and the file if it was opened; every other call has a connection of its own.
+func (j *HeldJournal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	err := j.asked.close()
+	if j.own != nil {
+		err = errors.Join(err, j.own.Close())
+	}
+	return err
+}
 
 // LockedError returns an error with the holder of the journal at path, as far as it can be found.
 func LockedError(path string, err error) error {

@@ -26,10 +26,12 @@ const (
 	listensInTLSAlone                 // a server that answers plain bytes with an alert of TLS
 )
 
-// The times of a look at a silent server. A server that works has answered long before openPatience is over.
+// The times of a look at a silent server. A server that works has answered long before openPatience is over. Once the open has failed, nothing
+// else waits for the look, and a server under load gets failedPatience to answer.
 const (
-	openPatience = 300 * time.Millisecond
-	lookPatience = 300 * time.Millisecond
+	openPatience   = 300 * time.Millisecond
+	lookPatience   = 300 * time.Millisecond
+	failedPatience = 3 * time.Second
 )
 
 // sslRequest asks a PostgreSQL server whether it speaks TLS. The answer is one byte, S or N.
@@ -55,30 +57,30 @@ func withinPatience(ctx context.Context, u *url.URL, open func(context.Context) 
 		j, err := open(ctx)
 		done <- opened{j, err}
 	}()
+	var o opened
 	select {
-	case o := <-done:
-		if o.err != nil && (lostConnection(o.err) || errors.As(o.err, new(tls.RecordHeaderError))) {
-			return nil, cmp.Or(wrongListener(u), o.err)
-		}
-		return o.j, o.err
+	case o = <-done:
 	case <-time.After(openPatience):
+		if wrong := wrongListener(u, lookPatience); wrong != nil {
+			cancel()
+			go func() {
+				if o := <-done; o.err == nil && o.j != nil {
+					_ = o.j.Close()
+				}
+			}()
+			return nil, wrong
+		}
+		o = <-done // the server is of the right kind as far as can be seen, and slow
 	}
-	if wrong := wrongListener(u); wrong != nil {
-		cancel()
-		go func() {
-			if o := <-done; o.err == nil && o.j != nil {
-				_ = o.j.Close()
-			}
-		}()
-		return nil, wrong
+	if o.err != nil && (lostConnection(o.err) || errors.As(o.err, new(tls.RecordHeaderError))) {
+		return nil, cmp.Or(wrongListener(u, failedPatience), o.err)
 	}
-	o := <-done // the server is of the right kind as far as can be seen, and slow: it is not asked again
 	return o.j, o.err
 }
 
 // wrongListener returns an error if the server at the URL's address is known to be of another kind; else nil. Of a URL with its address
-// in a parameter, as of a socket, it knows nothing.
-func wrongListener(u *url.URL) error {
+// in a parameter, as of a socket, it knows nothing. patience bounds each of its two questions.
+func wrongListener(u *url.URL, patience time.Duration) error {
 	q := u.Query()
 	if u.Hostname() == "" || q.Has("host") || q.Has("hostaddr") || q.Has("port") {
 		return nil
@@ -87,12 +89,12 @@ func wrongListener(u *url.URL) error {
 	var found listener
 	switch wanted {
 	case "PostgreSQL":
-		if found = askPostgres(at); found == listensUnseen {
-			found = listensAt(at)
+		if found = askPostgres(at, patience); found == listensUnseen {
+			found = listensAt(at, patience)
 		}
 	default:
-		if found = listensAt(at); found == listensUnseen {
-			found = askPostgres(at)
+		if found = listensAt(at, patience); found == listensUnseen {
+			found = askPostgres(at, patience)
 		}
 	}
 	return found.unfit(u, wanted)
@@ -136,16 +138,16 @@ func addressOf(u *url.URL) string {
 }
 
 // askPostgres asks for TLS as PostgreSQL knows it. Nothing of a login is sent.
-func askPostgres(at string) listener {
-	if said := saidTo(at, sslRequest); len(said) == 1 && (said[0] == 'S' || said[0] == 'N') {
+func askPostgres(at string, patience time.Duration) listener {
+	if said := saidTo(at, sslRequest, patience); len(said) == 1 && (said[0] == 'S' || said[0] == 'N') {
 		return listensPostgres
 	}
 	return listensUnseen
 }
 
 // listensAt sends the PING of Redis, and reads a server's first bytes. Nothing of a login is sent.
-func listensAt(at string) listener {
-	said := saidTo(at, "PING\r\n")
+func listensAt(at string, patience time.Duration) listener {
+	said := saidTo(at, "PING\r\n", patience)
 	starts := func(texts ...string) bool {
 		for _, text := range texts {
 			if bytes.HasPrefix(said, []byte(text)) {
@@ -168,13 +170,13 @@ func listensAt(at string) listener {
 }
 
 // saidTo returns the first bytes of a server's answer; none if it says nothing in time.
-func saidTo(at, text string) []byte {
-	conn, err := net.DialTimeout("tcp", at, lookPatience)
+func saidTo(at, text string, patience time.Duration) []byte {
+	conn, err := net.DialTimeout("tcp", at, patience)
 	if err != nil {
 		return nil
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(lookPatience)) // without a deadline it ends with the connection
+	_ = conn.SetDeadline(time.Now().Add(patience)) // without a deadline it ends with the connection
 	if _, err := io.WriteString(conn, text); err != nil {
 		return nil
 	}

@@ -2,10 +2,13 @@ package place
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
@@ -13,7 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// Open opens the journal at a place, and holds it until it is closed. It makes a file if create is set. The tables on a server are made
+// Open opens the journal at a place, and holds it until it is closed: for reading if the place looks. It makes a file if create is set. The tables on a server are made
 // by journal migrate.
 func Open(at Place, create bool) (persist.Journal, error) {
 	if !at.IsFile() {
@@ -22,12 +25,12 @@ func Open(at Place, create bool) (persist.Journal, error) {
 	if err := CheckJournalPath(at.Path, create); err != nil {
 		return nil, err
 	}
-	return openBolt(at.Path)
+	return openBolt(at.Path, at.Looks)
 }
 
-// openBolt opens the file. If another process has it, the error names that process.
-func openBolt(path string) (persist.Journal, error) {
-	j, err := bolt.Open(path, bolt.Options{})
+// openBolt opens the file, for reading alone if looks is set. If another process has it, the error names that process.
+func openBolt(path string, looks bool) (persist.Journal, error) {
+	j, err := bolt.Open(path, bolt.Options{ReadOnly: looks})
 	switch {
 	case errors.Is(err, persist.ErrLocked):
 		return nil, LockedError(path, err)
@@ -56,11 +59,36 @@ func CheckJournalPath(path string, create bool) error {
 	return nil
 }
 
+// printableStart returns the text at the start of a file; "" if there is none. A journal, damaged or not, starts with zeros.
+func printableStart(path string) string {
+	const shown, least = 24, 4
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }() // of a look
+	start := make([]byte, shown)
+	n, _ := io.ReadFull(file, start) // a shorter file ends early
+	text, _, _ := strings.Cut(strings.TrimPrefix(strings.ToValidUTF8(string(start[:n]), ""), "\ufeff"), "\n")
+	if end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }); end >= 0 {
+		text = text[:end]
+	}
+	if len(text) < least {
+		return ""
+	}
+	return text
+}
+
 // JournalError returns an error of one line about the journal of this name.
 func JournalError(path string, err error) error {
 	text := err.Error()
 	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist/seal: ", "persist/postgres: ", "persist/mysql: ", "persist/redis: ", "persist: ", "wrong options: "} {
 		text = strings.TrimPrefix(text, prefix)
+	}
+	if errors.Is(err, persist.ErrCorrupt) {
+		if begins := printableStart(path); begins != "" {
+			text = fmt.Sprintf("is not a journal: it begins with %q", begins)
+		}
 	}
 	if fault := serverFault(path, err); fault != "" {
 		return &Fault{terminal.SaidError{Text: "journal " + path + ": " + fault, Err: err}}

@@ -33,8 +33,10 @@ func MadeBySend() string {
 	return path
 }
 
-// sendPath returns the path of the default journal of send: below XDG_STATE_HOME, or in the system's folder for data of a user.
-func sendPath() (string, error) {
+func sendPath() (string, error) { return StatePath("send.db") }
+
+// StatePath returns the path of a file of the user's own: below XDG_STATE_HOME, or in the system's folder for data of a user.
+func StatePath(name string) (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if home, err := os.UserHomeDir(); dir == "" && err == nil && runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
 		dir = filepath.Join(home, ".local", "state")
@@ -45,5 +47,5 @@ func sendPath() (string, error) {
 			return "", err
 		}
 	}
-	return filepath.Join(dir, "oncehttp", "send.db"), nil
+	return filepath.Join(dir, "oncehttp", name), nil
 }

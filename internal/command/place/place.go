@@ -148,8 +148,19 @@ func Parse(text string) (Place, error) {
 	if _, known := Engines()[u.Scheme]; !known {
 		return Place{}, fmt.Errorf("journals are not kept at %s://; want a file, or a URL of %s", u.Scheme, strings.Join(slices.Sorted(maps.Keys(Engines())), ", "))
 	}
+	if strings.HasPrefix(u.Scheme, "postgres") && !namesDatabase(u) {
+		return Place{}, errors.New("the URL names no database; want one such as postgres://user@host:5432/database, or PGDATABASE")
+	}
 	name := publicURL(u)
 	return Place{URL: u, Name: name, Arg: name}, nil
+}
+
+// namesDatabase reports whether a URL or the environment names a database of PostgreSQL. Without a name the driver takes one that is called
+// as the user is, and so maybe another than was meant.
+func namesDatabase(u *url.URL) bool {
+	q := u.Query()
+	return strings.Trim(u.Path, "/") != "" || q.Get("dbname") != "" || q.Get("database") != "" || q.Get("service") != "" ||
+		os.Getenv("PGDATABASE") != "" || os.Getenv("PGSERVICE") != ""
 }
 
 // publicURL returns the URL without its password. It reaches the same journal in the same way.
@@ -309,6 +320,17 @@ func (p Place) Migrate(ctx context.Context) error {
 		return serverError(p, err)
 	}
 	return nil
+}
+
+// IsMigrated reports whether the journal at a place can be opened as it is, so that a Migrate has nothing to do. The server is asked once.
+func (p Place) IsMigrated(ctx context.Context) bool {
+	p.Looks = true
+	j, err := p.Engine().Open(ctx, p)
+	if err != nil {
+		return false
+	}
+	_ = j.Close() // of a look
+	return true
 }
 
 // serverError returns the error of a journal on a server in words for the user.

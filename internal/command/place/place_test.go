@@ -31,6 +31,7 @@ func TestPlaceUsage(t *testing.T) {
 		"postgres://u@h/db?schema=No%20Schema": "Schema",
 		"redis://:hunter2@h/0":                 "a password there would stand in the process list",
 		"mysql://u@127.0.0.1:1":                "names no database",
+		"postgres://u@127.0.0.1:1/":            "names no database",
 		"host=h password=hunter2 dbname=db":    "how a driver is told",
 		"u:hunter2@tcp(h:3306)/db":             "how a driver is told",
 		"redis:u:hunter2@h":                    "without //",
@@ -231,4 +232,25 @@ func TestServerPassword(t *testing.T) {
 	if _, err := os.Stat(filepath.Base(plain)); err == nil {
 		t.Error("a file was made for a URL")
 	}
+}
+
+// TestNotJournal: a file of another kind is called so, and shown by its first letters; a damaged journal is called damaged.
+func TestNotJournal(t *testing.T) {
+	t.Parallel()
+	other := commandtest.WriteFile(t, "a.csv", "key,amount\n1,2\n")
+	commandtest.Run(t, "journal", "list", "--journal", other).Usage(t, "oncehttp: journal "+other+`: is not a journal: it begins with "key,amount"`)
+	zeros := commandtest.WriteFile(t, "z.db", strings.Repeat("\x00", 8192))
+	if got := commandtest.Run(t, "journal", "list", "--journal", zeros).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, "is damaged") {
+		t.Errorf("zeros: %s", got.Err)
+	}
+}
+
+// TestMigrateAgain: a migration that finds nothing to do says so.
+func TestMigrateAgain(t *testing.T) {
+	t.Parallel()
+	commandtest.OnServers(t, func(t *testing.T, journal string) {
+		if got := commandtest.Run(t, "journal", "migrate", journal).Want(t, terminal.ExitOK); got.Out != "up to date: "+journal+"\n" {
+			t.Errorf("again: %s", got.Out)
+		}
+	})
 }

@@ -28,10 +28,19 @@ const VisitLease = 15 * time.Minute
 // VisitWait is how long one call waits for others' calls.
 const VisitWait = 10 * time.Second
 
-// visit opens the file for one call.
+// look opens the file for one call that reads.
+func look[T any](j *VisitJournal, work func(persist.Journal) (T, error)) (T, error) {
+	return open(j, bolt.Options{LockWait: VisitWait, ReadOnly: true}, work)
+}
+
+// visit opens the file for one call that may write.
 func visit[T any](j *VisitJournal, work func(persist.Journal) (T, error)) (T, error) {
+	return open(j, bolt.Options{LockWait: VisitWait}, work)
+}
+
+func open[T any](j *VisitJournal, opts bolt.Options, work func(persist.Journal) (T, error)) (T, error) {
 	var none T
-	file, err := bolt.Open(j.Path, bolt.Options{LockWait: VisitWait})
+	file, err := bolt.Open(j.Path, opts)
 	if err != nil {
 		return none, err
 	}
@@ -135,12 +144,16 @@ func (j *VisitJournal) Assign(ctx context.Context, rec persist.Record, account s
 
 // Secret is persist.Journal's.
 func (j *VisitJournal) Secret(ctx context.Context) ([]byte, error) {
-	return visit(j, func(file persist.Journal) ([]byte, error) { return file.Secret(ctx) })
+	return look(j, func(file persist.Journal) ([]byte, error) { return file.Secret(ctx) })
 }
 
 // Fact is persist.Journal's.
 func (j *VisitJournal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
-	return visit(j, func(file persist.Journal) ([]byte, error) { return file.Fact(ctx, name, old, value) })
+	calls := visit[[]byte]
+	if value == nil {
+		calls = look[[]byte]
+	}
+	return calls(j, func(file persist.Journal) ([]byte, error) { return file.Fact(ctx, name, old, value) })
 }
 
 // MarkReported is persist.Journal's.
@@ -150,21 +163,21 @@ func (j *VisitJournal) MarkReported(ctx context.Context, id persist.ID) error {
 
 // Get is persist.Journal's.
 func (j *VisitJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
-	rec, err := visit(j, func(file persist.Journal) (persist.Record, error) { return file.Get(ctx, id) })
+	rec, err := look(j, func(file persist.Journal) (persist.Record, error) { return file.Get(ctx, id) })
 	return j.living(rec), err
 }
 
 // List is persist.Journal's. The file is held while it is ranged over.
 func (j *VisitJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		err := j.do(func(file persist.Journal) error {
+		_, err := look(j, func(file persist.Journal) (struct{}, error) {
 			for rec, err := range file.List(ctx, q) {
 				if !yield(j.living(rec), err) {
 					yield = nil
-					return nil
+					return struct{}{}, nil
 				}
 			}
-			return nil
+			return struct{}{}, nil
 		})
 		if err != nil && yield != nil {
 			yield(persist.Record{}, err)

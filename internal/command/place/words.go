@@ -71,6 +71,8 @@ func postgresFault(u *url.URL, err *pgconn.PgError) string {
 		return fmt.Sprintf("there is no database %q", strings.TrimPrefix(u.Path, "/"))
 	case err.Code == "53300":
 		return "the server has no connection left: " + err.Message
+	case err.Code == "42501":
+		return fmt.Sprintf("user %q has not all rights that this needs: %s", u.User.Username(), err.Message)
 	case err.Code == "42704" && strings.HasPrefix(err.Message, "unrecognized configuration parameter"):
 		return "the server does not know a parameter of the URL: " + strings.TrimPrefix(err.Message, "unrecognized configuration parameter ")
 	}

@@ -65,8 +65,11 @@ func (d *Decimal) rescale(scale int) {
 	}
 }
 
-// add adds o to d.
-func (d *Decimal) add(o *Decimal) {
+// Sign returns -1, 0 or 1: that of the number.
+func (d *Decimal) Sign() int { return d.units.Sign() }
+
+// Add adds o to d.
+func (d *Decimal) Add(o *Decimal) {
 	if o.Scale > d.Scale {
 		d.rescale(o.Scale)
 	}
@@ -85,7 +88,7 @@ func (d *Decimal) Equals(o *Decimal) bool {
 	var difference Decimal
 	difference.units.Neg(&o.units)
 	difference.Scale = o.Scale
-	difference.add(d)
+	difference.Add(d)
 	return difference.units.Sign() == 0
 }
 

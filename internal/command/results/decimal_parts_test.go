@@ -14,7 +14,7 @@ func TestDecimalAdd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum.add(&d)
+		sum.Add(&d)
 		if d.String() != text {
 			t.Errorf("%s became %s", text, d.String())
 		}
@@ -39,7 +39,7 @@ func FuzzDecimal(f *testing.F) {
 		if !okA || !okB {
 			t.Fatalf("%q or %q is a number here only", one, two)
 		}
-		a.add(&b)
+		a.Add(&b)
 		got, _ := new(big.Rat).SetString(a.String())
 		if got.Cmp(ra.Add(ra, rb)) != 0 {
 			t.Errorf("%q and %q: %s", one, two, a.String())

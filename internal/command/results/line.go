@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/oncehttp/oncehttp"
@@ -50,11 +51,15 @@ type Line struct {
 	// Error is the reason if the operation is not done.
 	Error *LineError `json:"error,omitempty"`
 
-	Exit     int   `json:"-"`
-	GoesOn   bool  `json:"-"` // it is in doubt, and the same command goes on with it
-	Unread   bool  `json:"-"` // its message says how to teach the command the answer's meaning
-	Bare     bool  `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
-	NotBegun error `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
+	Exit     int       `json:"-"`
+	GoesOn   bool      `json:"-"` // it is in doubt, and the same command goes on with it
+	Unread   bool      `json:"-"` // its message says how to teach the command the answer's meaning
+	Joined   bool      `json:"-"` // another call has the same attempts
+	Doubt    string    `json:"-"` // words against a success of this run: see doubtOf
+	Due      time.Time `json:"-"` // of an operation that waits: when its next attempt may be made
+	Next     Result    `json:"-"` // of the operation's next generation; empty: there is none
+	Bare     bool      `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
+	NotBegun error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
 }
 
 // AnswerBytesMax bounds the printed part of an answer. The client keeps as much of an answer in the journal.
@@ -149,7 +154,11 @@ func (list Declines) Answered(resp *http.Response) Line {
 	// The client has read the kept part whole before it returned. Only the rest of an answer over AnswerBytesMax can still fail, and such
 	// an answer is not shown.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, AnswerBytesMax+1))
-	l.Judge(list, resp.StatusCode, TextOf(resp.Header, body), err != nil, res.AlreadyDone)
+	text := TextOf(resp.Header, body)
+	l.Judge(list, resp.StatusCode, text, err != nil, res.AlreadyDone)
+	if l.Result == Done && l.Source == SourceName(oncehttp.SourceServer) && !l.BodyDropped {
+		l.Doubt = doubtOf(resp.Header, text)
+	}
 	return l
 }
 
@@ -167,7 +176,7 @@ func TextOf(h http.Header, body []byte) []byte {
 	return body
 }
 
-// Judge puts a final answer and its result into the line. The line's outcome must be set before.
+// Judge puts a final answer and its result into the line. The line's outcome must be set before. dropped: the body is not there, or not whole.
 func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDone bool) {
 	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone, l.Outcome == oncehttp.OutcomeRefused.String())
 	l.Exit = l.Result.Exit()
@@ -175,12 +184,13 @@ func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDon
 		l.Error = errorOfAnswer(status, body)
 	}
 	l.setBody(body, dropped)
+	list.Unseen(l)
 }
 
 func lineOf(res oncehttp.Result) Line {
 	return Line{
 		Key: string(res.Key), Outcome: res.Outcome.String(), Source: SourceName(res.Source),
-		Attempts: res.Attempts, Sends: res.Sends,
+		Attempts: res.Attempts, Sends: res.Sends, Joined: res.Joined,
 	}
 }
 
@@ -208,7 +218,7 @@ func Failed(key oncehttp.Key, err error) Line {
 	if !errors.As(err, &e) {
 		return l
 	}
-	l.Outcome, l.Attempts, l.Sends = e.Outcome.String(), e.Attempts, e.Sends
+	l.Outcome, l.Attempts, l.Sends, l.Joined = e.Outcome.String(), e.Attempts, e.Sends, e.Joined
 	l.GoesOn = errors.Is(err, oncehttp.ErrOutcomeUnknown) && e.State == persist.StatePending && l.NotBegun == nil && !errors.Is(err, oncehttp.ErrAccount)
 	if e.Key != "" {
 		l.Key = string(e.Key)

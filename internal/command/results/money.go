@@ -13,7 +13,7 @@ import (
 // DefaultCurrency is the pointer to the currency in our requests, unless --our-currency gives another.
 const DefaultCurrency = "/currency"
 
-// RequestText returns the text at a pointer in the operation's request, or its kept copy if the request was pruned. If the text is not
+// RequestText returns the text at a pointer in the operation's request, or its kept copy if the request is gone. If the text is not
 // known, why says the reason.
 func RequestText(rec *persist.Record, pointer string) (text, why string) {
 	return readRequest(rec).text(pointer)
@@ -22,12 +22,12 @@ func RequestText(rec *persist.Record, pointer string) (text, why string) {
 // requestFields are the fields of an operation's request, read once for several questions.
 type requestFields struct {
 	rec    *persist.Record
-	fields request.Fields // of a request not pruned
+	fields request.Fields // of a request that is there
 }
 
 func readRequest(rec *persist.Record) requestFields {
 	r := requestFields{rec: rec}
-	if !rec.Swept {
+	if !rec.RequestGone() {
 		r.fields = request.FieldsOf(rec.Header, rec.Body)
 	}
 	return r
@@ -36,7 +36,7 @@ func readRequest(rec *persist.Record) requestFields {
 // text is RequestText.
 func (r requestFields) text(pointer string) (text, why string) {
 	rec := r.rec
-	if !rec.Swept {
+	if !rec.RequestGone() {
 		text, err := r.fields.Text(pointer)
 		switch {
 		case errors.Is(err, request.ErrNoField):
@@ -46,16 +46,20 @@ func (r requestFields) text(pointer string) (text, why string) {
 		}
 		return text, ""
 	}
+	gone := "its request was pruned"
+	if rec.RequestDropped {
+		gone = "its request was dropped after its end"
+	}
 	for _, f := range rec.KeptFields {
 		switch {
 		case f.Pointer != pointer:
 		case f.Omitted:
-			return "", "its request was pruned, and what stood at " + pointer + " was too long to be kept, or no text, number or boolean"
+			return "", gone + ", and what stood at " + pointer + " was too long to be kept, or no text, number or boolean"
 		default:
 			return f.Value, ""
 		}
 	}
-	return "", "its request was pruned, and nothing is kept of " + pointer + ": it had nothing there, or was sent without --keep-field " + words.ShellQuote(pointer)
+	return "", gone + ", and nothing is kept of " + pointer + ": it had nothing there, or was sent without --keep-field " + words.ShellQuote(pointer)
 }
 
 // IsCurrency reports whether a text can be a currency's code (ISO 4217).

@@ -17,8 +17,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// FinallyRefused reports whether the operation certainly had no effect. Only such an operation may be tried under a new key.
+// FinallyRefused reports whether the operation certainly had no effect. Only such an operation may be tried under a new key. An event of
+// the API against its end leaves that open (invariant 54).
 func (list Declines) FinallyRefused(rec *persist.Record) bool {
+	if rec.Evidence != nil {
+		return false
+	}
 	switch list.ResultOfRecord(rec) {
 	case Declined, Invalid:
 		return rec.State == persist.StateConfirmed
@@ -71,7 +75,7 @@ const (
 	Mismatch  Result = "mismatch"  // the key belongs to another request; this one took no effect
 	Held      Result = "held"      // in doubt, and nothing is sent until somebody settles it
 	Unknown   Result = "unknown"   // in doubt
-	Duplicate Result = "duplicate" // done before: by another row, or so the server says; held if the server names no earlier one
+	Duplicate Result = "duplicate" // done before: by another row of the file, or so the server says; held if the server names no earlier one
 )
 
 func All() []Result {
@@ -148,6 +152,22 @@ func (list Declines) match(body []byte) bool {
 	})
 }
 
+// MayHide reports whether an answer with this result may be a decline that was not seen: a text of --declined may stand in a body that is not there.
+func (list Declines) MayHide(r Result, dropped bool) bool {
+	return dropped && len(list) > 0 && (r == Done || r == Accepted)
+}
+
+// Unseen makes a line unknown if its answer may hide a decline: see MayHide.
+func (list Declines) Unseen(l *Line) {
+	if !list.MayHide(l.Result, l.BodyDropped) {
+		return
+	}
+	l.Result = Unknown
+	l.Exit, l.Error = l.Result.Exit(), &LineError{
+		Code: "answer_unread", Message: "the answer is over 1 MiB or a stream, so that --declined was not looked for in it; ask the API what came of it",
+	}
+}
+
 // ResultOfAnswer returns the result of a final answer. body may be nil if it was not kept; then only the status and refused count.
 // refused is true if the client takes the answer for a refusal; a profile's verdicts may do so with a 2xx.
 func (list Declines) ResultOfAnswer(status int, body []byte, alreadyDone, refused bool) Result {
@@ -175,7 +195,11 @@ func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 		if rec.Answer == nil { // pruned: the status and the effect are left
 			return list.ResultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened, rec.FinalEffect() == persist.EffectRefused)
 		}
-		return list.ResultOfAnswer(rec.Answer.Status, TextOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone, rec.FinalEffect() == persist.EffectRefused)
+		result := list.ResultOfAnswer(rec.Answer.Status, TextOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone, rec.FinalEffect() == persist.EffectRefused)
+		if list.MayHide(result, rec.Answer.BodyDropped) {
+			return Unknown
+		}
+		return result
 	case persist.StateSettled:
 		if rec.Effect == persist.EffectAbsent {
 			return Rejected

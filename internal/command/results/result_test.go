@@ -51,6 +51,34 @@ func TestResultOfAnswer(t *testing.T) {
 	}
 }
 
+// A new generation may follow a refusal, and an operation settled as absent; not one that an event of the API contradicts.
+func TestFinallyRefused(t *testing.T) {
+	t.Parallel()
+	list, err := results.ParseDeclines([]string{"/resultCode=Refused"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		rec  persist.Record
+		want bool
+	}{
+		"declined":  {persist.Record{State: persist.StateConfirmed, Answer: &persist.Answer{Status: 402}}, true},
+		"by a word": {persist.Record{State: persist.StateConfirmed, Answer: &persist.Answer{Status: 200, Body: []byte(`{"resultCode":"Refused"}`)}}, true},
+		"absent":    {persist.Record{State: persist.StateSettled, Effect: persist.EffectAbsent}, true},
+		"paid":      {persist.Record{State: persist.StateConfirmed, Answer: &persist.Answer{Status: 201}}, false},
+		"happened":  {persist.Record{State: persist.StateSettled, Effect: persist.EffectHappened}, false},
+		"held":      {persist.Record{State: persist.StateHeld, Answer: &persist.Answer{Status: 402}}, false},
+		"abandoned": {persist.Record{State: persist.StateAbandoned}, false},
+	} {
+		if got := list.FinallyRefused(&c.rec); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+		if c.rec.Evidence = (&persist.Evidence{Event: "evt"}); list.FinallyRefused(&c.rec) {
+			t.Errorf("%s, contradicted by an event: a new generation may follow", name)
+		}
+	}
+}
+
 // A record has the result that its last line had, its answer pruned or not.
 func TestResultOfRecord(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -21,6 +22,14 @@ type Tally struct {
 	attempts  int
 	Exit      int
 	groups    map[Group]int
+	doubts    map[doubted]int
+	due       time.Time // the earliest of those that wait
+}
+
+// doubted is a success with words against it in its answer.
+type doubted struct {
+	result Result
+	doubt  string
 }
 
 // Group is the common end of several operations.
@@ -28,7 +37,9 @@ type Group struct {
 	Result Result
 	Status int    // of the answer; 0 is none
 	Code   string // of the error if there is no answer of the server's
+	next   Result // of the next generation
 	bare   bool   // it was refused by a page or an empty answer
+	goesOn bool   // it is pending
 	unread bool   // the row's message says how to teach the command the answer's meaning
 }
 
@@ -39,10 +50,23 @@ func (t *Tally) Add(l *Line) {
 	switch {
 	case l.Source == SourceName(oncehttp.SourceJournal):
 		t.journaled++
-	case l.OfRow == 0: // a duplicate's attempts are those of its row
+	case !l.Joined:
 		t.attempts += l.Attempts
 	}
-	g := Group{Result: l.Result, Status: l.Status, unread: l.Unread, bare: l.Bare}
+	if !l.Due.IsZero() && (t.due.IsZero() || l.Due.Before(t.due)) {
+		t.due = l.Due
+	}
+	if l.Doubt != "" && (l.Result == Done || l.Result == Accepted) {
+		if t.doubts == nil {
+			t.doubts = map[doubted]int{}
+		}
+		of := doubted{l.Result, l.Doubt}
+		if _, known := t.doubts[of]; !known && len(t.doubts) >= doubtsMax {
+			of.doubt = "other such words"
+		}
+		t.doubts[of]++
+	}
+	g := Group{Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next}
 	switch l.Result {
 	case Held, Rejected, Unknown, Mismatch:
 		if l.Error != nil {
@@ -70,15 +94,37 @@ func (t *Tally) count(r Result) int {
 	return n
 }
 
+// pending returns the number of unknown operations that the same command goes on with, as control totals count them.
+func (t *Tally) pending() int {
+	n := 0
+	for g, many := range t.groups {
+		if g.goesOn {
+			n += many
+		}
+	}
+	return n
+}
+
 // sorted returns the groups, in the order of All, the largest of each first.
 func (t *Tally) sorted() []Group {
 	return slices.SortedFunc(maps.Keys(t.groups), func(a, b Group) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(All(), a.Result), slices.Index(All(), b.Result)),
 			cmp.Compare(t.groups[b], t.groups[a]), cmp.Compare(a.Status, b.Status), strings.Compare(a.Code, b.Code),
-			cmp.Compare(len(a.nextStep("", 0)), len(b.nextStep("", 0))),
+			cmp.Compare(len(a.nextStep("", 0)), len(b.nextStep("", 0))), boolOrder(a.goesOn, b.goesOn),
 		)
 	})
+}
+
+// boolOrder compares two values, true first.
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // Summary returns one line without the counts of zero. A 2xx is called "done (2xx)" by its status, never "paid": only the API knows its
@@ -122,16 +168,22 @@ func (t *Tally) detail(r Result) string {
 		}
 		parts = append(parts, text)
 	}
+	if n := t.pending(); r == Unknown && n > 0 && n < t.count(r) {
+		parts = append(parts, fmt.Sprintf("%d of them pending", n))
+	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// Text is the status, else the error's code in words.
+// Text is the status, else the error's code in words; "" if the result says the same.
 func (g Group) Text() string {
-	if g.Status != 0 {
+	switch {
+	case g.Status != 0:
 		return fmt.Sprint(g.Status)
+	case g.Code == string(g.Result):
+		return ""
 	}
 	return strings.ReplaceAll(g.Code, "_", " ")
 }
@@ -147,6 +199,9 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 			if g.Text() != "" {
 				text = " (" + g.Text() + ")"
 			}
+			if g.Code == "not_due" && !t.due.IsZero() {
+				step = "the first is due at " + t.due.UTC().Format(time.RFC3339) + ", as the API or the pause after failures has it: run the same command again then, or with a longer --max-retry-after, which waits"
+			}
 			text = fmt.Sprintf("%s%s: %s", g.Result, text, step)
 			if many[text] == 0 {
 				said = append(said, text)
@@ -157,15 +212,26 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 	for _, text := range said {
 		steps = append(steps, fmt.Sprintf("%d %s", many[text], text))
 	}
+	for _, of := range slices.SortedFunc(maps.Keys(t.doubts), func(a, b doubted) int {
+		return cmp.Or(cmp.Compare(t.doubts[b], t.doubts[a]), strings.Compare(a.doubt, b.doubt))
+	}) {
+		steps = append(steps, doubtText(t.doubts[of], of.result, of.doubt))
+	}
 	if t.NotTried > 0 {
 		steps = append(steps, fmt.Sprintf("%d not tried: run the same command again", t.NotTried))
 	}
 	return steps
 }
 
+// doubtsMax bounds the different doubts named by a summary, but for one line for the rest.
+const doubtsMax = 5
+
 const runAgain = "run the same command again"
 
 func (g Group) nextStep(journal string, generation int) string {
+	if g.next != "" {
+		return fmt.Sprintf("generation %d of them is %s: go on with --generation %d", generation+1, g.next, generation+1)
+	}
 	anew := ""
 	if generation > 0 {
 		anew = fmt.Sprintf("--generation %d tries anew", generation+1)
@@ -179,8 +245,14 @@ func (g Group) nextStep(journal string, generation int) string {
 		return "oncehttp journal stuck --journal " + journal
 	case Declined:
 		return anew
+	case Accepted:
+		return "the server still works on them: ask it later what came of them"
 	case Invalid:
-		if anew != "" {
+		switch {
+		case anew == "":
+		case g.Status == 404 || g.Status == 405:
+			return "check --url; then, with the right one or corrected rows, " + anew
+		default:
 			return "correct the rows; then " + anew
 		}
 	case Mismatch:
@@ -190,6 +262,9 @@ func (g Group) nextStep(journal string, generation int) string {
 	case Unknown:
 		if g.Code == "abandoned" {
 			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
+		}
+		if g.Code == "answer_unread" {
+			return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + ")"
 		}
 		if g.Code == "bad_request" { // another call began it
 			return "see the rows' messages; oncehttp journal resume --journal " + journal

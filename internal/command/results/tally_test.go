@@ -50,7 +50,7 @@ func everyLine() []results.Line {
 		{Result: results.Rejected, Status: 401, Error: &results.LineError{Code: "refused"}, Exit: terminal.ExitRefused},
 		{Result: results.Unknown, Error: &results.LineError{Code: "abandoned"}, Exit: terminal.ExitUnknown},
 		{Result: results.Unknown, Error: &results.LineError{Code: "no_answer"}, Exit: terminal.ExitUnknown},
-		{Result: results.Duplicate, OfRow: 1, Status: 201, Source: "wire", Attempts: 2},
+		{Result: results.Duplicate, OfRow: 1, Status: 201, Source: "wire", Attempts: 2, Joined: true},
 	}
 }
 
@@ -63,4 +63,22 @@ func TestGoldenSummary(t *testing.T) {
 	}
 	ta.NotTried = 3
 	golden.Compare(t, "summary", ta.Summary("orders.csv")+"\n"+strings.Join(ta.NextSteps("orders.csv.oncehttp.db", 1), "\n")+"\n")
+}
+
+// TestTallyNamesPending: the summary gives the number of pending ones among the unknown, as the list and the control totals do, and says no word twice.
+func TestTallyNamesPending(t *testing.T) {
+	t.Parallel()
+	var ta results.Tally
+	for i := range 4 {
+		ta.Add(&results.Line{Result: results.Unknown, GoesOn: i < 2, Attempts: 1, Error: &results.LineError{Code: "no_answer"}})
+	}
+	for range 2 {
+		ta.Add(&results.Line{Result: results.Held, Attempts: 1, Error: &results.LineError{Code: "held"}})
+	}
+	if got, want := ta.Summary("in.csv"), "in.csv: 6 rows: 2 held, 4 unknown (no answer, 2 of them pending); 6 attempts"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := ta.NextSteps("j.db", 1), []string{"2 held: oncehttp journal stuck --journal j.db", "4 unknown (no answer): run the same command again"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

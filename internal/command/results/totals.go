@@ -27,11 +27,12 @@ const (
 	ClassHeld    Class = Class(Held)
 	ClassPending Class = "pending" // intended or in doubt, and the same command goes on
 	ClassUnknown Class = Class(Unknown)
-	ClassUnsent  Class = "unsent" // not tried
+	ClassUnsent  Class = "unsent"  // never sent
+	ClassUntried Class = "untried" // not looked at by this run; an earlier one may have ended them
 )
 
 func AllClasses() []Class {
-	classes := make([]Class, 0, 13)
+	classes := make([]Class, 0, 14)
 	classes = append(classes, ClassNew, ClassChanged)
 	for _, r := range All() {
 		if r == Unknown {
@@ -39,7 +40,7 @@ func AllClasses() []Class {
 		}
 		classes = append(classes, Class(r))
 	}
-	return append(classes, ClassUnsent)
+	return append(classes, ClassUnsent, ClassUntried)
 }
 
 // Class returns the class of a row's line.
@@ -93,7 +94,7 @@ func (t *Totals) Add(c Class, currency string, amount *Decimal) {
 		t.Parts[of] = &total{}
 	}
 	t.Parts[of].Rows++
-	t.Parts[of].Sum.add(amount)
+	t.Parts[of].Sum.Add(amount)
 }
 
 // AddWithout counts one operation without a known amount.
@@ -119,26 +120,26 @@ func (t *Totals) All(currency string) total {
 	for of, part := range t.Parts {
 		if of.Currency == currency {
 			sum.Rows += part.Rows
-			sum.Sum.add(&part.Sum)
+			sum.Sum.Add(&part.Sum)
 		}
 	}
 	return sum
 }
 
-// Rest counts as unsent the difference between all and t.
+// Rest counts as untried the difference between all and t.
 func (t *Totals) Rest(all *Totals) {
 	for _, currency := range all.Currencies() {
 		left, has := all.All(currency), t.All(currency)
 		left.Rows -= has.Rows
 		has.Sum.units.Neg(&has.Sum.units)
-		left.Sum.add(&has.Sum)
+		left.Sum.Add(&has.Sum)
 		if left.Rows == 0 && left.Sum.units.Sign() == 0 {
 			continue
 		}
 		if t.Parts == nil {
 			t.Parts = map[TotalOf]*total{}
 		}
-		t.Parts[TotalOf{currency, ClassUnsent}] = &left
+		t.Parts[TotalOf{currency, ClassUntried}] = &left
 	}
 }
 
@@ -224,7 +225,7 @@ type SumFlags struct{ Amount, currency string }
 
 func (f *SumFlags) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Amount, "sum", "", "JSON pointer to an amount of the requests, which is added up, such as /amount")
-	fs.StringVar(&f.currency, "currency", "", "with --sum: JSON pointer to the currency, each of which has a sum of its own")
+	fs.StringVar(&f.currency, "currency", "", "with --sum: JSON pointer to the currency, each of which has a sum of its own (default: "+DefaultCurrency+", where the requests have it)")
 }
 
 // Check checks the pointers.
@@ -246,9 +247,6 @@ func (t *Totals) AddRecord(rec *persist.Record, c Class, f *SumFlags) {
 	if why != "" {
 		t.AddWithout(c)
 		return
-	}
-	if f.currency == "" {
-		currency = ""
 	}
 	t.Add(c, currency, &amount)
 }

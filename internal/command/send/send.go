@@ -30,6 +30,7 @@ type sendFlags struct {
 	data    []string
 	user    string
 	keep    []string
+	drop    bool // the request, once it is done
 	out     string
 	include bool
 	json    bool
@@ -89,6 +90,7 @@ command again, with the same key, goes on.`,
 	place.BindSealKey(fs, &f.SealKey)
 	fs.StringVarP(&f.out, "out", "o", "", "write the answer to this file instead of stdout")
 	session.BindKeepFields(fs, &f.keep, "nothing")
+	session.BindDropRequest(fs, &f.drop)
 	fs.BoolVarP(&f.include, "include", "i", false, "print the status line and headers too")
 	fs.BoolVarP(&f.silent, "silent", "s", false, "print nothing on stderr but errors")
 	fs.BoolVar(&f.json, "json", false, "print one line of JSON, as batch does")
@@ -126,6 +128,7 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	if f.silent {
 		cfg.Logger = nil
 	}
+	cfg.KeepRequest = session.KeepRequest(f.drop)
 	if cfg.KeepFields, err = session.ParseKeepFields(f.keep, nil); err != nil {
 		return err
 	}
@@ -170,6 +173,9 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 		_ = ses.Client.Close() // said again by ses.close
 	})
 	defer stopClosing()
+	if err := f.KeepDeclines(ctx, ses, func(text string) { f.note(s, "%s", text) }); err != nil {
+		return errors.Join(err, ses.Close())
+	}
 	return terminal.JoinExit(f.send(ctx, ses, request(), s), ses.Close())
 }
 
@@ -231,6 +237,9 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s te
 	if err != nil {
 		return nil, err
 	}
+	if at.IsFile() && f.out != "" && terminal.SamePath(f.out, at.Path) {
+		return nil, terminal.ErrSameFile(f.out, at.Name)
+	}
 	return session.OpenVisiting(at, cfg)
 }
 
@@ -289,7 +298,11 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 		var kept head
 		err = f.print(out, resp, &kept)
 		how := oncehttp.ResultOf(resp)
-		status = f.Declines.ResultOfAnswer(resp.StatusCode, results.TextOf(resp.Header, kept.bytes), how.AlreadyDone, how.Outcome == oncehttp.OutcomeRefused).Exit()
+		result := f.Declines.ResultOfAnswer(resp.StatusCode, results.TextOf(resp.Header, kept.bytes), how.AlreadyDone, how.Outcome == oncehttp.OutcomeRefused)
+		if f.Declines.MayHide(result, kept.more) {
+			result = results.Unknown
+		}
+		status = result.Exit()
 	}
 	if err = errors.Join(err, closeOut()); err != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the answer could not be printed whole: %w", words.Pathless(err))}
@@ -297,12 +310,16 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 	return terminal.ExitWith(status)
 }
 
-// head keeps the bytes written to it, up to results.AnswerBytesMax.
-type head struct{ bytes []byte }
+// head keeps the bytes written to it, up to results.AnswerBytesMax. more is true if there were more.
+type head struct {
+	bytes []byte
+	more  bool
+}
 
 // Write keeps the bytes up to the limit. It never fails.
 func (h *head) Write(p []byte) (int, error) {
-	h.bytes = append(h.bytes, p[:min(len(p), results.AnswerBytesMax-len(h.bytes))]...)
+	fits := min(len(p), results.AnswerBytesMax-len(h.bytes))
+	h.bytes, h.more = append(h.bytes, p[:fits]...), h.more || fits < len(p)
 	return len(p), nil
 }
 
@@ -331,8 +348,11 @@ func (f *sendFlags) failed(err error, s terminal.Streams) error {
 		status = terminal.ExitUsage
 	}
 	err = session.Taught(f.Used, err)
+	l := results.Failed("", err)
+	if f.Declines.Unseen(&l); l.Result == results.Unknown && status == terminal.ExitOK {
+		status = l.Exit
+	}
 	if f.json {
-		l := results.Failed("", err)
 		if _, werr := s.Out.Write(l.Marshal()); werr != nil {
 			err = errors.Join(err, werr)
 		}

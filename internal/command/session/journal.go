@@ -121,6 +121,9 @@ func EachRecord(ctx context.Context, ses *Session, q persist.Query, do func(*per
 		case err != nil:
 			return place.JournalError(ses.Place.Name, err)
 		default:
+			if rec.Erased && q.Key != "" { // it has a digest of the key that the caller has named
+				rec.Key = q.Key
+			}
 			if err := do(&rec); err != nil {
 				return &terminal.ExitError{Status: terminal.ExitUnknown, Err: err}
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/internal/request"
 )
@@ -17,6 +18,21 @@ const KeepNone = "none"
 func BindKeepFields(fs *pflag.FlagSet, to *[]string, what string) {
 	fs.StringArrayVar(to, "keep-field", nil,
 		"JSON pointer to a value of a request, such as /amount, that the journal still has for audit when the request is pruned; may be repeated (default: "+what+")")
+}
+
+// BindDropRequest binds --drop-request.
+func BindDropRequest(fs *pflag.FlagSet, to *bool) {
+	fs.BoolVar(to, "drop-request", false,
+		"drop the body of a request from the journal with the write that ends its operation as done (default: it stays with the answer, for audit and journal show)")
+}
+
+// KeepRequest returns the keeping of requests for --drop-request. The command keeps them by default, as the library does not: an audit
+// compares them.
+func KeepRequest(drop bool) oncehttp.RequestKeeping {
+	if drop {
+		return oncehttp.DropRequestAfterSuccess
+	}
+	return oncehttp.KeepRequestWithAnswer
 }
 
 // ParseKeepFields checks the values of --keep-field. Without any it returns the default fields allowed to be kept.

@@ -8,17 +8,22 @@ import (
 	"strings"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Lesson returns a text about the way to teach the command the meaning of an answer. The answer has left an operation unknown and comes
-// again. It is a 409, taken for a request in progress by the draft only, or a 4xx without a decision after a lost answer. The text is
+// again. It is a 2xx with a failure of GraphQL, a 409, taken for a request in progress by the draft only, or a 4xx without a decision after a lost answer. The text is
 // empty if no word of a person helps.
 func Lesson(p *profile.Profile, err error) string {
 	var e *oncehttp.Error
-	if !errors.As(err, &e) || e.Answer == nil || e.Sends < 2 || e.State != persist.StatePending || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+	if errors.As(err, &e) && e.Answer != nil && failedAsGraphQL(e) {
+		return "look there, and settle it; of other operations say what such answers mean: --done '/data/FIELD=TEXT', beside it --declined '/errors/0/extensions/code=TEXT' and --unknown"
+	}
+	if e == nil || e.Answer == nil || e.Sends < 2 || e.State != persist.StatePending || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
 		return ""
 	}
 	status := e.Answer.Status
@@ -36,6 +41,16 @@ func Lesson(p *profile.Profile, err error) string {
 		return ""
 	}
 	return fmt.Sprintf("%s; say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
+}
+
+// failedAsGraphQL reports whether an operation is held for a 2xx with errors and no data.
+func failedAsGraphQL(e *oncehttp.Error) bool {
+	if e.State != persist.StateHeld || e.Answer.Status >= 300 {
+		return false
+	}
+	answer := jsonpointer.Decode(results.TextOf(e.Answer.Header, e.Answer.Body))
+	list, _ := jsonpointer.Value(answer, "/errors").([]any)
+	return len(list) > 0 && jsonpointer.Value(answer, "/data") == nil
 }
 
 // ofDraft reports whether a profile is the default one, perhaps changed by flags.

@@ -117,3 +117,28 @@ func TestTokenProfileWithoutMethods(t *testing.T) {
 		t.Errorf("%+v\n%s", s, got.Out)
 	}
 }
+
+// TestGraphQLFailureIsTaught: a failure of a GraphQL API in a 200 is held, and batch and send name the flags that tell such answers apart; with
+// them it is declined.
+func TestGraphQLFailureIsTaught(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"errors":[{"message":"no","extensions":{"code":"NO_FUNDS"}}],"data":null}`)
+	})
+	const cause, lesson = "answered 200 with errors and no data, as a GraphQL API says that it failed; ", "say what such answers mean: --done '/data/FIELD=TEXT', beside it --declined '/errors/0/extensions/code=TEXT' and --unknown"
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\na\n")
+	args := []string{"batch", file, "--url", s.URL + "/api", "--key", "o:{id}", "--body", `{"query":"query {{ pay(id: \"{id}\") {{ id }} }}"}`}
+	if got := commandtest.Run(t, args...).Want(t, terminal.ExitUnknown).Out; !strings.Contains(got, cause) || !strings.Contains(got, lesson) || !strings.Contains(got, `"result":"held"`) {
+		t.Errorf("batch: %s", got)
+	}
+	journal := filepath.Join(filepath.Dir(file), "send.db")
+	send := []string{"send", "POST", s.URL + "/api", "-d", `{"query":"{ pay }"}`, "--key", "k", "--journal", journal}
+	if got := commandtest.Run(t, send...).Want(t, terminal.ExitUnknown).Err; !strings.Contains(got, cause) || !strings.Contains(got, lesson) {
+		t.Errorf("send: %s", got)
+	}
+	args = append(args, "--journal", filepath.Join(filepath.Dir(file), "other.db"), "--new-journal", "--done", "/data/pay/status=ok", "--declined", "/errors/0/extensions/code=NO_FUNDS")
+	if got := commandtest.Run(t, args...).Want(t, terminal.ExitRefused).Out; !strings.Contains(got, `"result":"declined"`) {
+		t.Errorf("batch with the flags: %s", got)
+	}
+}

@@ -8,16 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/forgotten"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/profile"
@@ -28,20 +31,21 @@ const WorkersMax = 1024
 
 // ClientFlags are the flags of every sending command.
 type ClientFlags struct {
-	Journal   string
-	SealKey   string
-	Account   string
-	Profile   string
-	KeyHeader string
-	assumed   []string
-	Used      *profile.Profile // the profile as it is used; set by config
-	honoured  []string
-	basePath  string
-	insertKey bool
-	headers   []string
-	Secret    SecretFlags
-	Retry     oncehttp.Policy
-	pin       PinFlags
+	Journal    string
+	SealKey    string
+	Account    string
+	Profile    string
+	KeyHeader  string
+	assumed    []string
+	Used       *profile.Profile // the profile as it is used; set by config
+	honoured   []string
+	basePath   string
+	insertKey  bool
+	headers    []string
+	dropAnswer []string
+	Secret     SecretFlags
+	Retry      oncehttp.Policy
+	pin        PinFlags
 
 	natural       NaturalFlags
 	outcome       OutcomeFlags
@@ -72,6 +76,7 @@ func (f *ClientFlags) BindHonoured(fs *pflag.FlagSet) {
 func (f *ClientFlags) BindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
 	f.Secret.Bind(fs)
+	fs.StringArrayVar(&f.dropAnswer, "drop-answer", nil, "a JSON pointer to a member of answers that the journal does not keep, such as /client_secret; an operation goes on leaving it out, whoever ends it; may be repeated")
 	f.pin.Bind(fs)
 	f.natural.Bind(fs)
 	fs.BoolVar(&f.natural.askFirst, "ask-first", false, "--lookup is asked before an operation in doubt is sent again")
@@ -121,7 +126,7 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	if f.Declines, err = results.ParseDeclines(f.declinedTexts); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
-	f.Retry.AskFirst = f.natural.askFirst
+	f.Retry.AskFirst, f.Retry.NeverAskAgain = f.natural.askFirst, true // a file run again pays nothing twice for the sake of an answer
 	switch {
 	case f.Retry.AskFirst && p.Reference == nil:
 		return oncehttp.Config{}, nil, errors.New("--ask-first: there is nothing to ask; say --lookup, or give a profile that has a lookup by reference")
@@ -129,7 +134,10 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return oncehttp.Config{}, nil, errors.New("--ask-first: what is found may be another's; say --already-done, or give a profile that says how a number that was used before is answered")
 	}
 	cfg := oncehttp.Config{Account: f.Account, Profile: p, Retry: f.Retry, Credential: f.pin.Credential, Region: f.pin.Region, KeyHonoured: f.honoured, BasePath: f.basePath, InsertKey: f.insertKey}
-	cfg.SecretHeaders = secret
+	if err := request.CheckDropped(f.dropAnswer); err != nil {
+		return oncehttp.Config{}, nil, fmt.Errorf("--drop-answer: %w", err)
+	}
+	cfg.SecretHeaders, cfg.DropAnswer = secret, f.dropAnswer
 	cfg.Logger = newCoverageLog(stderr)
 	if cfg.Authorize, err = signer(f.signing, p); err != nil {
 		return cfg, nil, err
@@ -216,6 +224,12 @@ func OpenSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, er
 
 // newSession makes the client on an open journal, and closes the journal if it fails. A client without origins sends nothing.
 func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Session, error) {
+	logger := cfg.Logger
+	j = forgotten.Keep(j, at, func(err error) {
+		if logger != nil {
+			logger.Warn("what was tried is not kept", "operation", at.Name, "error", "what was tried without effect is not kept: "+err.Error())
+		}
+	})
 	cfg.Journal = j
 	if cfg.Origins == nil {
 		cfg.Origins = []string{}
@@ -237,7 +251,12 @@ func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	if err := place.CheckJournalPath(path, true); err != nil {
 		return nil, err
 	}
-	first, err := bolt.Open(path, bolt.Options{LockWait: place.VisitWait}) // errors of the file show before anything is sent
+	opts := bolt.Options{LockWait: place.VisitWait, ReadOnly: true}
+	first, err := bolt.Open(path, opts) // errors of the file show before anything is sent
+	if errors.Is(err, fs.ErrNotExist) {
+		opts.ReadOnly = false
+		first, err = bolt.Open(path, opts)
+	}
 	switch {
 	case errors.Is(err, persist.ErrLocked):
 		return nil, place.LockedError(path, err)
@@ -268,6 +287,7 @@ func OpenReader(at place.Place) (*Session, error) {
 			return nil, err
 		}
 		if held := place.OpenHeld(at.Path); held != nil {
+			held.Reopens(func() (persist.Journal, error) { return place.Open(at, false) })
 			used, err := at.Unsealed(held)
 			if err != nil {
 				return nil, err

@@ -76,6 +76,9 @@ func CheckFolder(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return fmt.Errorf("--out %s: is a directory", name)
 	}
+	if err := SpareJournal("--out", name); err != nil {
+		return err
+	}
 	info, err := os.Stat(filepath.Dir(name))
 	switch {
 	case err != nil:

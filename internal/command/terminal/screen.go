@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"io"
 	"os"
 
 	"golang.org/x/term"
@@ -16,7 +17,20 @@ func ColumnsOf(w any) int {
 	return 80
 }
 
+// Over is a writer over another one, which may be a terminal.
+type Over interface {
+	Beneath() io.Writer
+}
+
+// IsTerminal reports whether a reader or writer is a terminal, or an [Over] one.
 func IsTerminal(w any) bool {
+	for {
+		over, is := w.(Over)
+		if !is {
+			break
+		}
+		w = over.Beneath()
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

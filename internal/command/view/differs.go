@@ -28,7 +28,7 @@ func Differences(req, standing *persist.Record) string {
 	add(req.Method != standing.Method, "the method")
 	add(req.Origin != standing.Origin, "the server")
 	add(req.Target != standing.Target, "the path or query")
-	if gone := len(standing.Body) == 0 && (len(req.Body) > 0 || standing.Swept); gone {
+	if gone := len(standing.Body) == 0 && (len(req.Body) > 0 || standing.RequestGone()); gone {
 		names = append(names, keptDifferences(req, standing)...)
 		if len(names) == 0 {
 			return "what is no longer kept of its request"

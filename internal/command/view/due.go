@@ -6,7 +6,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// IsDueUnsent reports whether an operation is due at now, nobody has it, and it was never sent: whoever enqueued it waits for a worker.
+// IsDueUnsent reports whether an operation is due at now, nobody has it, and it was never sent, nor may have been: whoever enqueued
+// it waits for a worker.
 func IsDueUnsent(rec *persist.Record, now time.Time) bool {
-	return rec.State == persist.StatePending && rec.Sends == 0 && !rec.NextAttempt.After(now) && !rec.Leased("", now)
+	return rec.State == persist.StatePending && rec.Sends == 0 && !rec.MaybeSent && !rec.NextAttempt.After(now) && !rec.Leased("", now)
 }

@@ -82,6 +82,8 @@ type Record struct {
 	Attempts       int                `json:"attempts"`
 	Sends          int                `json:"sends"`
 	Swept          bool               `json:"swept,omitempty"`
+	Erased         bool               `json:"erased,omitempty"`
+	RequestDropped bool               `json:"request_dropped,omitempty"` // after its end; the answer stays
 	Omitted        []string           `json:"omitted,omitempty"`
 	KeptFields     map[string]*string `json:"kept_fields,omitempty"` // by pointer; null: not kept, since it was too long or no text
 	Header         http.Header        `json:"header,omitempty"`
@@ -131,6 +133,7 @@ type answerView struct {
 	Header      http.Header     `json:"header,omitempty"`
 	BodyBytes   int             `json:"body_bytes"`
 	BodyDropped bool            `json:"body_dropped,omitempty"`
+	Dropped     []string        `json:"dropped,omitempty"`
 	Body        json.RawMessage `json:"body,omitempty"`
 	BodyBase64  []byte          `json:"body_base64,omitempty"`
 }
@@ -144,13 +147,13 @@ func Of(rec *persist.Record, parts Parts) Record {
 		Fingerprint: hex.EncodeToString(rec.Fingerprint),
 		Created:     rec.Created.UTC(), MaybeSent: rec.MaybeSent, FirstSent: utc(rec.FirstSent), NextAttempt: utc(rec.NextAttempt),
 		SendBefore: utc(rec.SendBefore), Finished: utc(rec.Finished),
-		Attempts: rec.Attempts, Sends: rec.Sends, Swept: rec.Swept, Omitted: rec.Omitted, BodyBytes: len(rec.Body),
+		Attempts: rec.Attempts, Sends: rec.Sends, Swept: rec.Swept, Erased: rec.Erased, RequestDropped: rec.RequestDropped, Omitted: rec.Omitted, BodyBytes: len(rec.Body),
 	}
 	if rec.ServerToken {
 		v.Token = &rec.Token
 	}
 	v.Result, v.Status, v.Note = results.Declines(nil).ResultOfRecord(rec), rec.Status, rec.Note
-	for _, a := range rec.Acts {
+	for _, a := range actsOf(rec) {
 		v.Acts = append(v.Acts, actView{utc(a.At), a.Did, a.Note})
 	}
 	for _, a := range rec.History {
@@ -162,7 +165,7 @@ func Of(rec *persist.Record, parts Parts) Record {
 	if a := rec.Answer; a != nil {
 		v.Answer = &answerView{
 			Status: a.Status, At: utc(a.At), Replayed: a.Replayed, AlreadyDone: a.AlreadyDone,
-			BodyBytes: len(a.Body), BodyDropped: a.BodyDropped,
+			BodyBytes: len(a.Body), BodyDropped: a.BodyDropped, Dropped: a.Dropped,
 		}
 	}
 	if !parts.Bodies {
@@ -229,4 +232,12 @@ func SendingText(rec *persist.Record, now time.Time) string {
 		return "sent by " + who + ", free now"
 	}
 	return "sent by " + who + ", free in " + Roughly(rec.LeaseUntil.Sub(now)+time.Second-1)
+}
+
+// actsOf returns the acts of a record. Those of a sealed one cannot be read: their place holds its standing.
+func actsOf(rec *persist.Record) []persist.Act {
+	if rec.Carrier == persist.CarrierSealed {
+		return nil
+	}
+	return rec.Acts
 }

@@ -24,7 +24,7 @@ func FlagWords(text string) string {
 		"put it there, or name it (DoKey, ContextWithKey) and set InsertKey", "put it there, or say --key and --insert-key",
 		"put it there, or set InsertKey", "put it there, or say --insert-key",
 		"name it (DoKey, ContextWithKey or KeyFromJSON), and InsertKey puts it there; a key that is made up for the call would make another request of it each time", "say --key, and --insert-key puts it there",
-		"SecretHeaders or SecretParameters", "--secret-header", "KeyHonoured", "--key-honoured", "BasePath", "--base-path",
+		"SecretHeaders or SecretParameters", "--secret-header", "DropAnswer", "--drop-answer", "KeyHonoured", "--key-honoured", "BasePath", "--base-path",
 		"a RandomKey that is kept", "a random one beside each row", "Key.UUIDv4()", "--key-uuid4", "Key.UUID()", "--key-uuid",
 	).Replace(secretWords(shapeWords(keyHeaderWords(naturalWords(text)))))
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// keyPrefix is the first word of the keys made by scopes.
-const keyPrefix = "idemp:"
+// KeyPrefix is the first word of the keys made by scopes.
+const KeyPrefix = "idemp:"
 
 // MeansKey reports whether a person writing text can mean a key. text may be the key itself, the key without the first word of keys, or
 // either with its percent-encoding decoded.
@@ -15,9 +15,14 @@ func MeansKey(text, key string) bool {
 	return text == key || slices.Contains(KeySpellings(key), text)
 }
 
+// EndsKey reports whether text is the end of a key after one of its colons: a person who writes it may mean the key.
+func EndsKey(text, key string) bool {
+	return text != "" && strings.HasSuffix(key, ":"+text)
+}
+
 // KeySpellings returns the other ways to write a key.
 func KeySpellings(key string) []string {
-	bare := strings.TrimPrefix(key, keyPrefix)
+	bare := strings.TrimPrefix(key, KeyPrefix)
 	spellings := []string{bare}
 	for _, s := range []string{key, bare} {
 		if decoded, err := url.PathUnescape(s); err == nil && decoded != s {

@@ -63,7 +63,7 @@ const (
 )
 
 func newWorker(ses *session.Session, f *workFlags, s terminal.Streams) *worker {
-	w := &worker{ses: ses, out: s.Out, err: s.Err, declines: f.Declines}
+	w := &worker{ses: ses, out: s.Out, err: s.Err}
 	w.counts = Counts{Since: time.Now().UTC(), Workers: f.workers, Outcomes: map[string]int{}, Events: map[string]int{}}
 	w.said = map[string]bool{}
 	if f.lines {

@@ -24,6 +24,7 @@ type webhookFlags struct {
 	url        string
 	tolerance  time.Duration
 	test       bool
+	account    string
 	references []string
 }
 
@@ -33,14 +34,15 @@ func (f *webhookFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.url, "webhook-url", "", "the address of --webhooks as the API knows it, where it signs that (square)")
 	fs.DurationVar(&f.tolerance, "webhook-tolerance", 0, "how far the signed time of an event may be from this clock (default 5m; at most 1h)")
 	fs.BoolVar(&f.test, "webhook-test", false, "the operations are of the API's test environment, and events of the live one prove nothing")
+	fs.StringVar(&f.account, "webhook-account", "", "the merchant whose events count, where one secret is for all merchants of an application (square: merchant_id; gocardless: organisation)")
 	fs.StringArrayVar(&f.references, "webhook-reference", nil, "EVENT=REQUEST: the JSON pointers to a business reference, in an event and in a request that keeps it (--keep); may be repeated")
 }
 
 // config returns the settings of the handler. Without --webhooks they are of no use.
 func (f *webhookFlags) config() (oncehttp.WebhookConfig, error) {
-	c := oncehttp.WebhookConfig{URL: f.url, Tolerance: f.tolerance, Test: f.test}
+	c := oncehttp.WebhookConfig{URL: f.url, Tolerance: f.tolerance, Test: f.test, Account: f.account}
 	if f.address == "" {
-		if f.secret != "" || f.url != "" || f.tolerance != 0 || f.test || len(f.references) > 0 {
+		if f.secret != "" || f.url != "" || f.tolerance != 0 || f.test || f.account != "" || len(f.references) > 0 {
 			return c, errors.New("--webhooks ADDRESS: the other flags of events go with it")
 		}
 		return c, nil

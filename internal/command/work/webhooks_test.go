@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,7 +65,7 @@ func TestWebhooks(t *testing.T) {
 	}
 	w := commandtest.StartWork(t, "--journal", journal, "--profile", "stripe", "--webhooks", "127.0.0.1:0", "--webhook-secret", "@"+secrets)
 	url := w.Errs.Await(t, `events at (http://[^;\s]+)`)
-	proof := `{"id":"evt_7","type":"charge.succeeded","livemode":true,"request":{"idempotency_key":"order:1"},"data":{"object":{"status":"succeeded","amount":100}}}`
+	proof := `{"id":"evt_7","type":"charge.succeeded","livemode":true,"created":` + strconv.FormatInt(time.Now().Unix(), 10) + `,"request":{"idempotency_key":"order:1"},"data":{"object":{"status":"succeeded","amount":100}}}`
 	for _, row := range []struct {
 		secret, body string
 		want         int
@@ -115,7 +116,9 @@ func TestWebhooksWithoutASecret(t *testing.T) {
 		{"--profile stripe --webhooks 127.0.0.1:0 --webhook-secret @" + empty + "x", "--webhook-secret"},
 		{"--profile stripe --webhook-secret @" + good, "--webhooks ADDRESS"},
 		{"--webhooks 127.0.0.1:0 --webhook-secret @" + good, "no event is known to prove anything"},
-		{"--profile square --webhooks 127.0.0.1:0 --webhook-secret @" + good, "signs the address"},
+		{"--profile square --webhooks 127.0.0.1:0 --webhook-account M --webhook-secret @" + good, "signs the address"},
+		{"--profile square --webhooks 127.0.0.1:0 --webhook-secret @" + good, "want Account"},
+		{"--profile stripe --webhook-account M", "--webhooks ADDRESS"},
 		{"--profile stripe --webhooks 127.0.0.1:0 --webhook-tolerance 2h --webhook-secret @" + good, "want at most 1h"},
 		{"--profile stripe --webhooks 127.0.0.1:0 --webhook-reference order --webhook-secret @" + good, "EVENT=REQUEST"},
 		{"--profile stripe --webhooks nowhere --webhook-secret @" + good, "--webhooks nowhere"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/place"
@@ -38,19 +39,13 @@ type workFlags struct {
 	runs    []string // of --auth-command
 	lines   bool
 	lease   time.Duration
+	onHeld  string
 
 	webhooks webhookFlags
 }
 
-// Command returns the command oncehttp work.
-func Command(s terminal.Streams) *cobra.Command { return (&workFlags{}).command(s) }
-
-// command returns the command. It sets these flags.
-func (f *workFlags) command(s terminal.Streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "work --journal URL",
-		Short: "Send what falls due in a journal, until it is told to stop",
-		Long: `Send what is pending in a journal whenever it falls due, also what other processes
+// workHelp is the help of work.
+const workHelp = `Send what is pending in a journal whenever it falls due, also what other processes
 enqueue there, each with its own key and bytes and by the profile it was begun
 with. On a database any number of these may run on one journal: they take turns by
 leases. A file is held by one of them alone.
@@ -87,20 +82,42 @@ profile lists as proof settles its operation as happened (docs/webhooks.md).
 --lines prints a line of JSON
 for each operation that ends, as batch does, once its answer is durable.
 
+--on-held 'PROGRAM ARG...' (split at spaces, without a shell) is run for each operation
+of the account that is held, by whomever: at once for a hold of this process, else within
+30s. It gets the operation as a line of JSON on stdin, as journal show --json prints it,
+has 30s, and runs for four at once. Unless it ends with 0 it is run again, a second
+later, then after twice as long, at most after --max-pause, while the operation is held.
+What is still held at the next start is told again; each worker with --on-held tells.
+
 After SIGTERM, SIGINT or SIGHUP nothing more is begun; the attempts on the wire come
 to their end, within --attempt-timeout at most, and are recorded. A second signal
 ends it at once, and loses nothing either.
 
 Exit status: 0 it was told to stop; 2 the call is wrong and nothing was sent; 3 the
 journal could not be reached at the start, or takes nothing more, or the lines
-could not be printed: start it again; 5 another process holds the file.`,
+could not be printed: start it again; 5 another process holds the file.`
+
+// Command returns the command oncehttp work.
+func Command(s terminal.Streams) *cobra.Command { return (&workFlags{}).command(s) }
+
+// command returns the command. It sets these flags.
+func (f *workFlags) command(s terminal.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "work --journal URL",
+		Short: "Send what falls due in a journal, until it is told to stop",
+		Long:  workHelp,
 		Example: `  ONCEHTTP_JOURNAL=postgres://shop@db.internal/shop \
       oncehttp work --origin https://api.example.com --listen 127.0.0.1:9180
   oncehttp work --journal @journal.url --workers 64 --auth https://api.example.com=@auth.txt`,
 		Args: settings.WantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
 	}
-	fs := cmd.Flags()
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+// bind binds all flags of work.
+func (f *workFlags) bind(fs *pflag.FlagSet) {
 	f.Bind(fs)
 	fs.StringVar(&f.Journal, "journal", "", place.JournalUsage+" (or ONCEHTTP_JOURNAL)")
 	place.BindDirect(fs, &f.direct)
@@ -113,8 +130,8 @@ could not be printed: start it again; 5 another process holds the file.`,
 	fs.DurationVar(&f.lease, "lease", 0, "how long an operation is kept for a worker that may have died, on a database (default 30s; at least 100ms)")
 	fs.DurationVar(&f.Retry.MaxPause, "max-pause", 0, "longest pause before an operation that was tried in vain is tried again (default 15m)")
 	f.webhooks.bind(fs)
+	fs.StringVar(&f.onHeld, "on-held", "", "a program and its arguments, run for each operation that is held, until it ends with 0")
 	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends")
-	return cmd
 }
 
 func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
@@ -203,8 +220,19 @@ func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp
 	if err := w.mayWrite(ctx); err != nil {
 		return place.JournalError(ses.Place.Name, err)
 	}
+	if err := f.KeepDeclines(ctx, ses, func(text string) { terminal.Say(s.Err, "%s", text) }); err != nil {
+		return err
+	}
+	w.declines = f.Declines
 	w.stop = stop
 	observe(&cfg, w.see)
+	held, err := f.newHolds(ses, s.Err)
+	if err != nil {
+		return err
+	}
+	if held != nil {
+		observe(&cfg, held.see)
+	}
 	cfg.Logger = slog.New(slog.DiscardHandler) // watch prints lines of its own
 	cfg.Journal = ses.Journal
 	c, err := oncehttp.New(cfg)
@@ -225,8 +253,10 @@ func (f *workFlags) work(ctx context.Context, ses *session.Session, cfg oncehttp
 	unhook := context.AfterFunc(ctx, func() {
 		terminal.Say(s.Err, "stopping: waiting for the attempts on the wire; once more kills")
 	})
+	endTelling := held.start(ctx)
 	err = c.Run(ctx)
 	unhook()
+	endTelling()
 	closeEvents()
 	_ = c.Close() // without a journal of its own it has no error
 	perr := printed()

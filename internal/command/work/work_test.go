@@ -278,3 +278,22 @@ func TestWorkUsage(t *testing.T) {
 		}
 	}
 }
+
+// A worker that was not told of --declined has the values of earlier runs on its journal.
+func TestWorkKnowsDeclined(t *testing.T) {
+	t.Parallel()
+	onJournals(t, func(t *testing.T, journal string) {
+		s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"status":"failed"}`)
+		})
+		commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--key", "k", "--journal", journal, "--declined", "/status=failed").Want(t, terminal.ExitRefused)
+		commandtest.EnqueueOne(t, journal, s.URL, "later", `{"id":"b"}`)
+		w := commandtest.StartWork(t, "--journal", journal)
+		w.Errs.Await(t, "(declined is also /status=failed)")
+		if l, more := w.Next(t); !more || l.Result != results.Declined {
+			t.Errorf("line %+v, want declined", l)
+		}
+		w.Stop(t, syscall.SIGTERM)
+	})
+}

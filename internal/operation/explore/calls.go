@@ -205,6 +205,9 @@ func (m *moves) adopt(w *World, p, t int, g operation.Given, did Did) {
 		return
 	}
 	unmarked := to
+	if w.deserted(t, p) {
+		rec.Op.Deserted = began.Add(window)
+	}
 	rec.Op = plain(rec.Op.Marked(s.now(w), s.now(w)))
 	s.write(&to, t, p, rec, true)
 	to.Ops[t].Noted[s.process(p)], to.Ops[t].NotedAt[s.process(p)] = false, 0

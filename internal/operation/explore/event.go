@@ -114,6 +114,8 @@ const (
 	ForgetsLeftUnsaid
 	ForgetFails
 	EventComes
+	EventContradicts
+	FindsOldHappened
 	EvidenceSettles
 
 	dids
@@ -146,8 +148,10 @@ var didTexts = [dids]string{
 	LeavesUnsentUnsaid: "likewise, and the journal says that this failed",
 	IsGivenUpAside:     "the call is given up while it waits without its operation", ForgetsLeft: "the call is given up while it waits without its operation, and forgets it",
 	ForgetsLeftUnsaid: "likewise, and the journal says that this failed", ForgetFails: "likewise, and the journal fails, and forgets nothing",
-	EventComes:      "an event of the API says that it took effect, and is stored",
-	EvidenceSettles: "the evidence settles it as happened",
+	EventComes:       "an event of the API says that it took effect, and is stored",
+	EventContradicts: "an event of the API says that it took effect, although it has ended otherwise, and is stored",
+	FindsOldHappened: "it finds that an event proves the operation in whose place it stands",
+	EvidenceSettles:  "the evidence settles it as happened",
 }
 
 var toldTexts = [...]string{

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"time"
+
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -37,8 +39,7 @@ func (x *ways) leaveFirst() {
 	if proc.Held {
 		before.State, before.Hold = persist.StateHeld, persist.HoldCaller
 	}
-	limits := s.Configs[x.p].Limits
-	rec.Op = plain(rec.Op.GivenBack(before, rec.Op.FirstSent.Add(rec.Op.Window-limits.Margin(rec.Op.Window))))
+	rec.Op = plain(rec.Op.GivenBack(before, s.latestFirst(x.p, &rec.Op)))
 	s.write(&to, x.t, x.p, rec, true)
 	unsaid := to
 	to.Procs[x.p] = proc.left(false)
@@ -118,4 +119,9 @@ func (m *moves) giveUp(w *World, p, t int) {
 	default:
 		says(to, none)
 	}
+}
+
+// latestFirst returns the latest first send of an operation by the call of a process. It is begun when it is first sent.
+func (s *Slice) latestFirst(p int, op *operation.Op) time.Time {
+	return s.Configs[p].Limits.LatestFirstSend(op.FirstSent, op.Window)
 }

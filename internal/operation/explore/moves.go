@@ -169,7 +169,7 @@ func (m *moves) person(w *World, t int) {
 	m.witness(w, t, act)
 	if op.MayEnd(operation.Ending{Leased: w.leased(t, nobody)}) == operation.MayAct {
 		act(nobody, op.Abandoned(), Abandons)
-		if op.WantsUndo() {
+		if op.EverSent() {
 			act(nobody, op.HeldFor(persist.HoldUndo), HoldsToUndo)
 		}
 		if effects := w.Intents[k.Intent].Effects; effects == 0 && !k.flying() && !w.driven(t) { // a person tells only the truth
@@ -192,7 +192,7 @@ func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
 	s, k, other := m.slice, &w.Ops[0], w.Ops[1].Rec
 	op := k.Rec.Op
 	taken := other.Exists && !other.Op.Replaces
-	if !k.Rec.Named && op.MayAnew(operation.Redrives, operation.Successors{Taken: taken}) == operation.MayAct {
+	if !k.Rec.Named && op.MayAnew(operation.Redrives, operation.Successors{Taken: taken}, s.now(w)) == operation.MayAct {
 		to := *w
 		to.Left.Acts--
 		named := *k.Rec
@@ -204,12 +204,12 @@ func (m *moves) redrive(w *World, act func(int, operation.Op, Did)) {
 		to := *w
 		to.Left.Acts--
 		next := operation.Op{Protected: op.Protected, Generated: op.Generated, Standing: operation.Open, Window: op.Window, Pauses: op.Pauses, Replaces: true, Results: op.Results}
-		s.write(&to, 1, nobody, Rec{Exists: true, Op: plain(next.Redriven(s.now(w).Add(maxAge)))}, true)
+		s.write(&to, 1, nobody, Rec{Exists: true, Op: plain(next.Promised(s.now(w).Add(maxAge)))}, true)
 		to.Ops[1].Meta = Meta{Intent: k.Intent, By: k.By}
 		to.Ops[0].Dead = true
 		m.add(w, to, Event{By: nobody, Did: RedriveBegins})
 	}
-	if op.MayAnew(operation.Unsettles, operation.Successors{Replaced: k.Rec.Named, Higher: other.Exists}) == operation.MayAct {
+	if op.MayAnew(operation.Unsettles, operation.Successors{Replaced: k.Rec.Named, Higher: other.Exists}, s.now(w)) == operation.MayAct {
 		act(nobody, op.Reopened(), TakesBack)
 	}
 }
@@ -225,8 +225,14 @@ func (w *World) successors(t int) operation.Successors {
 func (m *moves) witness(w *World, t int, act func(int, operation.Op, Did)) {
 	k := &w.Ops[t]
 	op := k.Rec.Op
-	if m.slice.Witness && k.Effects > 0 && !op.Witnessed && op.Testimony() == operation.Testifies {
+	if m.slice.Witness && k.Effects > 0 && !op.Witnessed && op.Testimony(false) == operation.Testifies {
 		act(everybody, op.WithEvidence(), EventComes)
+	}
+	if m.slice.Mistaken && !op.Witnessed && op.Testimony(false) == operation.Contradicts {
+		if op.Witnessed = true; op.Standing == operation.Absent {
+			op.Standing = operation.Ended // StandingOf the record with its evidence
+		}
+		act(nobody, op, EventContradicts)
 	}
 }
 
@@ -238,7 +244,7 @@ func (m *moves) rekey(w *World, t int, act func(int, operation.Op, Did)) {
 	case op.Replaces && op.Waits() && w.Ops[1-t].Rec.Op.Standing == operation.Absent:
 		act(nobody, op.Promised(s.now(w).Add(maxAge)), RekeyLetsGo)
 	case op.State.Final():
-		if op.MayAnew(operation.Rekeys, w.successors(t)) == operation.MayAct && !w.Ops[1-t].Rec.Exists && !k.Free {
+		if op.MayAnew(operation.Rekeys, w.successors(t), s.now(w)) == operation.MayAct && !w.Ops[1-t].Rec.Exists && !k.Free {
 			to := *w
 			to.Left.Acts--
 			next := operation.Op{Protected: op.Protected, Generated: op.Generated, Standing: operation.Open, Window: op.Window, Pauses: op.Pauses, Replaces: true, Results: op.Results}

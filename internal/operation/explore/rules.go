@@ -175,6 +175,15 @@ var rules = []rule{
 	{"56: a drive that has found evidence leaves the operation open", false, func(h *happened) bool {
 		return h.e.Did == Writes && h.was.Rec.Op.Witnessed && !h.k.Rec.Op.State.Final()
 	}},
+	{"54, 56: it goes on to send, although an event proves the operation in whose place it stands", false, func(h *happened) bool {
+		return h.e.Did == Checks && h.was.Rec.Op.Replaces && h.from.Ops[1-h.on()].Rec.Op.Witnessed && h.to.Procs[h.e.By].Drive.Step() == operation.Send
+	}},
+	{"54: an operation is begun in the place of one that a client without its lease may still send", false, func(h *happened) bool {
+		sending := func(q Proc) bool {
+			return q.Active && q.On == 0 && q.Lost && q.Stale && q.Drive.Step() == operation.Send
+		}
+		return h.e.Did == RedriveNames && slices.ContainsFunc(h.from.Procs[:], sending)
+	}},
 	{"54: a settlement is taken back, and the operation is not held for a person", false, func(h *happened) bool {
 		return h.e.Did == TakesBack && (h.k.Rec.Op.State != persist.StateHeld || h.k.Rec.Op.Hold != persist.HoldReopened)
 	}},
@@ -263,6 +272,10 @@ var ends = []rule{
 	{"46: another operation has the key on the wire, and its record waits for the next send", false, func(h *happened) bool {
 		d, over := h.ended()
 		return over && d.Stop() == operation.TakenKey && h.e.Did == Writes && h.k.Rec.Exists && h.k.Rec.Op.State == persist.StatePending
+	}},
+	{"54, 56: an event proves the operation in whose place it stands, and it waits for the next send", false, func(h *happened) bool {
+		d, over := h.ended()
+		return over && d.Stop() == operation.OldHappened && h.e.Did == Writes && h.k.Rec.Exists && h.k.Rec.Op.State == persist.StatePending
 	}},
 	{"48: three equal errors end it", false, func(h *happened) bool {
 		d, over := h.ended()

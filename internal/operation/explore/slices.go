@@ -52,7 +52,7 @@ func (l *list) surroundings(one Bounds) {
 	l.add("forgetful", Bounds{Calls: 2, Sends: 3, Crashes: 1, Acts: 1}, func(*Slice) {}, Forgets)
 	l.add("acts of people", Bounds{Calls: 2, Sends: 2, Acts: 3, Crashes: 1}, func(*Slice) {}, KeepsSuccess)
 	l.add("redriven", Bounds{Calls: 2, Sends: 2, Acts: 3, Crashes: 1}, func(s *Slice) { s.Redrives = true }, KeepsSuccess, KeepsAll)
-	l.add("redriven, two processes", Bounds{Calls: 2, Sends: 1, Acts: 3}, func(s *Slice) { s.Redrives, s.Shared = true, true }, KeepsSuccess)
+	l.add("redriven, two processes", Bounds{Calls: 2, Sends: 1, Acts: 3}, func(s *Slice) { s.Redrives, s.Shared = true, true }, KeepsSuccess, KeepsAll)
 	l.add("an event proves it", Bounds{Calls: 2, Sends: 2, Acts: 2, Crashes: 1, Fails: 1}, func(s *Slice) { s.Witness = true }, KeepsSuccess, KeepsNothing)
 	l.add("an event proves it, answers first", Bounds{Calls: 2, Sends: 2, Acts: 2, Crashes: 1}, func(s *Slice) { s.Witness, s.Late = true, true }, KeepsAll)
 	l.add("an event proves it, plain HTTP", Bounds{Calls: 2, Sends: 2, Acts: 2, Crashes: 1}, func(s *Slice) { s.Witness, s.Plain = true, true }, KeepsSuccess)
@@ -60,6 +60,8 @@ func (l *list) surroundings(one Bounds) {
 	l.add("an event proves it, forgetful", Bounds{Calls: 2, Sends: 2, Acts: 2}, func(s *Slice) { s.Witness = true }, Forgets)
 	l.add("an event proves it, redriven", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Witness, s.Redrives = true, true }, KeepsSuccess)
 	l.add("an event proves it, rekeyed", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Witness, s.Rekeys = true, true }, KeepsSuccess)
+	l.add("an event contradicts the end of what is redriven", Bounds{Calls: 2, Sends: 2, Acts: 3}, func(s *Slice) { s.Mistaken, s.Redrives = true, true }, KeepsSuccess)
+	l.add("an event contradicts the end of what is rekeyed", Bounds{Calls: 2, Sends: 1, Acts: 4}, func(s *Slice) { s.Mistaken, s.Rekeys = true, true }, KeepsSuccess)
 	l.add("rekeyed", Bounds{Calls: 2, Sends: 2, Acts: 4}, func(s *Slice) { s.Rekeys = true }, KeepsSuccess)
 }
 

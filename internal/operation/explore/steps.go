@@ -39,7 +39,11 @@ func (m *moves) step(w *World, p int) {
 	now := m.slice.now(w)
 	switch d := proc.Drive; d.Step() {
 	case operation.Check, operation.CheckToken:
-		if !proc.Stale || d.Step() == operation.CheckToken {
+		old := m.slice.read(p, w.Ops[1-x.t].Rec.Op)
+		happened := d.Step() == operation.Check && ptr(d.Op()).Replaces && !x.asksAgain() && old.StopsSuccessor(true, false)
+		if happened {
+			x.out(FindsOldHappened, "", nil, (*operation.Drive).OldFound)
+		} else if !proc.Stale || d.Step() == operation.CheckToken {
 			x.out(Checks, "", nil, func(d *operation.Drive) { d.Checked(true, now) })
 		}
 		if m.slice.Taken && d.Step() == operation.Check && !proc.Stale && !x.asksAgain() {
@@ -264,8 +268,8 @@ func (x *ways) write() {
 		tell(&to, x.t, operation.Answered(status, proc.Drive.Proof().AlreadyDone, proc.Drive.Proof().Refused))
 		x.add(w, to, Event{By: int8(x.p), On: int8(x.t), Did: AnswersFirst, Told: ToldAnswer, Status: int16(status)})
 	}
-	m := operation.Meanwhile{GivenUp: proc.Drive.Stop() == operation.GivenUp, Shown: proc.Plain}
 	after := *w.Ops[x.t].Rec
+	m := operation.Meanwhile{GivenUp: proc.Drive.Stop() == operation.GivenUp, Shown: proc.Plain, LatestFirst: s.latestFirst(x.p, &after.Op)}
 	if proc.Stale || !after.Exists {
 		x.out(FindsItMoved, "", func(to *World) { to.Procs[x.p].Failed = true }, func(d *operation.Drive) { d.Change(m, now); d.Written(false, now) })
 		return

@@ -34,6 +34,7 @@ type Slice struct {
 	Taken     bool // another operation may have the key on the wire
 	Redrives  bool // a person may call Redrive and Unsettle, and a caller may begin the next generation
 	Witness   bool // an event of the API may say that it took effect
+	Mistaken  bool // likewise of what the API refused, or a person settled as absent
 
 	verdicts map[reading]classify.Verdict
 	recs     map[Rec]*Rec
@@ -281,6 +282,9 @@ func plain(o operation.Op) operation.Op {
 func (s *Slice) changed(rec Rec, c operation.Change, d *operation.Drive) Rec {
 	o := rec.Op
 	o.State, o.Hold, o.Attempts, o.Sends, o.Unreported = c.State, c.Hold, c.Attempts, c.Sends, c.Unreported
+	if !c.Final {
+		o.SendBefore = c.SendBefore
+	}
 	o.OwedFrom = time.Time{}
 	if !c.OwedFrom.IsZero() {
 		o.OwedFrom = began // only the presence of a time counts
@@ -296,9 +300,6 @@ func (s *Slice) changed(rec Rec, c operation.Change, d *operation.Drive) Rec {
 	if c.Answer == operation.KeepAnswer && answer.ID != 0 {
 		full.Answer = &persist.Answer{Status: answer.Status, AlreadyDone: proof.AlreadyDone, Stored: d.Stored()}
 		o.Answered, o.Status, o.AskAgain, o.Dropped = true, answer.Status, operation.MayAskAgain(full.Answer), s.Drops
-		if c.State == persist.StateConfirmed {
-			full.Effect = operation.Answered(answer.Status, proof.AlreadyDone, proof.Refused).Effect()
-		}
 	}
 	o.Standing = operation.StandingOf(&full)
 	return Rec{Exists: true, Token: rec.Token, Stored: d.Stored(), Op: plain(o)}
@@ -324,6 +325,16 @@ func (s *Slice) noted(w *World, t, process int) bool {
 func (w *World) leased(t, p int) bool {
 	for i := range w.Procs {
 		if q := &w.Procs[i]; i != p && q.Active && int(q.On) == t && !q.Lost {
+			return true
+		}
+	}
+	return false
+}
+
+// deserted reports whether another client than p drives the operation, and has lost its lease.
+func (w *World) deserted(t, p int) bool {
+	for i := range w.Procs {
+		if q := &w.Procs[i]; i != p && q.Active && int(q.On) == t && q.Lost && q.Drive.Step() != operation.Over {
 			return true
 		}
 	}

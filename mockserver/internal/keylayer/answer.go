@@ -7,22 +7,20 @@ import (
 	"strconv"
 )
 
-// Answer is a whole response, kept so that it can be given again. Nobody changes
-// its Body.
+// Answer is a whole response, kept to be given again. Its Body is never changed, so that copies may share it.
 type Answer struct {
-	Status int         // of HTTP
-	Header http.Header // without framing
+	Status int         // 200..599
+	Header http.Header // without framing, such as Content-Length; canonical names
 	Body   []byte      // whole
-	Replay bool        // given from the store
+	Replay bool        // it came from the store
 }
 
-// Clone shares the body, which is never changed, and copies the header.
+// Clone copies the answer and its header; the body is shared.
 func (a *Answer) Clone() *Answer {
 	return &Answer{Status: a.Status, Header: a.Header.Clone(), Body: a.Body, Replay: a.Replay}
 }
 
-// ID is the resource that the answer speaks of: /id in its body, else the last
-// segment of its Location, else "".
+// ID returns the id of the answer's resource: /id of its body, else the last segment of its Location, else "".
 func (a *Answer) ID() string {
 	if id, found := LookupText(a.Body, "/id"); found {
 		return id
@@ -36,7 +34,7 @@ func (a *Answer) ID() string {
 	return location
 }
 
-// JSONAnswer is an answer whose body is the value as JSON.
+// JSONAnswer returns an answer with value as JSON. A value that cannot be written becomes {}.
 func JSONAnswer(status int, contentType string, value any) *Answer {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -45,22 +43,22 @@ func JSONAnswer(status int, contentType string, value any) *Answer {
 	return &Answer{Status: status, Header: http.Header{"Content-Type": {contentType}}, Body: body}
 }
 
-// Recorder is the ResponseWriter behind which the effect runs: nothing of it
-// reaches the client before the answer has been stored.
+// Recorder is the ResponseWriter of a handler. It keeps everything, so that the answer can be stored before the
+// client sees it. One goroutine at a time may use it.
 type Recorder struct {
-	status int
-	header http.Header
+	status int         // the first final status; 0: none yet
+	header http.Header // the handler may change it at any time
 	body   bytes.Buffer
-	sent   http.Header // the header as it was when the status was written
+	sent   http.Header // a copy of header at WriteHeader; later changes do not count
 }
 
-// NewRecorder makes an empty recorder.
+// NewRecorder returns an empty recorder.
 func NewRecorder() *Recorder { return &Recorder{header: http.Header{}} }
 
-// Header is the header that the handler fills in.
+// Header returns the header, to be filled in by the handler before WriteHeader.
 func (r *Recorder) Header() http.Header { return r.header }
 
-// WriteHeader takes the first final status; what comes later is passed over.
+// WriteHeader keeps the first final status and a copy of the header. A 1xx and later calls are ignored.
 func (r *Recorder) WriteHeader(status int) {
 	if r.status != 0 || status < 200 {
 		return
@@ -69,13 +67,14 @@ func (r *Recorder) WriteHeader(status int) {
 	r.sent = r.header.Clone()
 }
 
-// Write keeps the body.
+// Write appends to the body; without a WriteHeader before, the status is 200.
 func (r *Recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	return r.body.Write(p)
 }
 
-// Answer is what the handler said, framed by the server and not by it.
+// Answer returns the recorded answer without headers of framing, and with a Content-Type if it has a body. Call it
+// once, after the handler has returned; the recorder is not to be used afterwards.
 func (r *Recorder) Answer() *Answer {
 	r.WriteHeader(http.StatusOK)
 	for _, name := range []string{"Content-Length", "Transfer-Encoding", "Connection", "Trailer"} {
@@ -87,12 +86,12 @@ func (r *Recorder) Answer() *Answer {
 	return &Answer{Status: r.status, Header: r.sent, Body: r.body.Bytes()}
 }
 
-// bodiless reports whether HTTP allows no body with the status.
+// bodiless reports whether HTTP forbids a body with the status.
 func bodiless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-// Head writes status and header, with the length that is declared.
+// Head writes the status and the header, with the Content-Length of the whole body. The caller writes the body.
 func (a *Answer) Head(w http.ResponseWriter) {
 	header := w.Header()
 	for name, values := range a.Header {
@@ -104,7 +103,7 @@ func (a *Answer) Head(w http.ResponseWriter) {
 	w.WriteHeader(a.Status)
 }
 
-// Write sends the whole answer and reports whether all of it was taken.
+// Write writes and flushes the whole answer. False: a part of it was not accepted, since the client has left.
 func (a *Answer) Write(w http.ResponseWriter) bool {
 	a.Head(w)
 	if bodiless(a.Status) {
@@ -114,8 +113,8 @@ func (a *Answer) Write(w http.ResponseWriter) bool {
 	return err == nil && Flush(w)
 }
 
-// Flush pushes what was written onto the wire. A writer that cannot is taken at
-// its word: it is a test's recorder.
+// Flush sends what was written. False: it failed. A writer that cannot flush, such as a recorder in a test, counts as
+// flushed.
 func Flush(w http.ResponseWriter) bool {
 	err := http.NewResponseController(w).Flush()
 	return err == nil || isNotSupported(err)

@@ -15,7 +15,8 @@ import (
 // FormType is the media type of forms.
 const FormType = "application/x-www-form-urlencoded"
 
-// formatOf is the format that the Content-Type of a request names, JSON where it has none; "" for any other.
+// formatOf returns the format of the request's Content-Type: JSON if there is none, "" for anything but JSON and
+// forms.
 func formatOf(r *http.Request) profile.BodyFormat {
 	switch kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 	case kind == FormType:
@@ -26,12 +27,13 @@ func formatOf(r *http.Request) profile.BodyFormat {
 	return ""
 }
 
-// reads reports whether the API reads such a body. One of which that is not known reads any.
+// reads reports whether the API accepts a body of this Content-Type. An empty body, and any body for a profile
+// without Body.Formats, is accepted.
 func reads(p *profile.Profile, r *http.Request, body []byte) bool {
 	return len(body) == 0 || len(p.Body.Formats) == 0 || slices.Contains(p.Body.Formats, formatOf(r))
 }
 
-// formOf is the form that the request's body is; false if it is none.
+// formOf parses the body as a form; false: it is none by its Content-Type, or cannot be parsed.
 func formOf(r *http.Request, body []byte) (url.Values, bool) {
 	if formatOf(r) != profile.FormBody {
 		return nil, false
@@ -40,8 +42,8 @@ func formOf(r *http.Request, body []byte) (url.Values, bool) {
 	return fields, err == nil
 }
 
-// valuesOf is what a body says, spelled in one way: the fields of a form and the members of JSON objects in order of
-// their names. Any other body is itself.
+// valuesOf returns the body in one spelling of its values: a form and the members of JSON objects in the order of
+// their names. Any other body is returned as it is.
 func valuesOf(r *http.Request, body []byte) []byte {
 	if fields, isForm := formOf(r, body); isForm {
 		return []byte(fields.Encode())
@@ -59,8 +61,8 @@ func valuesOf(r *http.Request, body []byte) []byte {
 	return text
 }
 
-// AsJSON is the request's body as JSON, so that pointers lead into it: a form is an object of texts in which a[b] is the
-// member b of a, and a[] is a list. Any other body is itself.
+// AsJSON returns the body as JSON for pointers: a form becomes an object of texts, with a[b] as the member b of a,
+// and a[] as a list. Any other body is returned as it is; it may be no JSON.
 func AsJSON(r *http.Request, body []byte) []byte {
 	fields, isForm := formOf(r, body)
 	if !isForm {
@@ -81,7 +83,8 @@ func AsJSON(r *http.Request, body []byte) []byte {
 	return text
 }
 
-// nest puts a value below the names, making objects on the way. A value that stands there already stays.
+// nest sets a value below the names (at least one), and makes the objects above it. An existing value is kept, and so
+// is an existing value above it that is no object.
 func nest(object map[string]any, names []string, value any) {
 	for len(names) > 1 {
 		if object[names[0]] == nil {
@@ -98,6 +101,7 @@ func nest(object map[string]any, names []string, value any) {
 	}
 }
 
+// sortedNames returns the names of the fields in order.
 func sortedNames(fields url.Values) []string {
 	names := make([]string, 0, len(fields))
 	for name := range fields {
@@ -107,6 +111,7 @@ func sortedNames(fields url.Values) []string {
 	return names
 }
 
+// texts returns the values as elements for JSON.
 func texts(values []string) []any {
 	list := make([]any, len(values))
 	for i, value := range values {

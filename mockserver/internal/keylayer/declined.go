@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// The codes of declined payments, by the name of the profile, at their places in the body.
+// declinedCodes holds the codes of a declined payment by profile name and JSON pointer into the body.
 //
 // Stripe: stripe-go at 00412af, error.go. Square: the members of an error in the examples of its SDKs, category, code and detail.
 var declinedCodes = map[string]map[string]string{
@@ -21,8 +21,9 @@ const (
 	declinedMessage = "The payment was declined."
 )
 
-// DeclinedAnswer is a 402 in the form of the profile's API: a JSON body with a code. If the code of a decline is unknown, it is payment_declined, at
-// the place of the code in the API's other errors, or at /error/code.
+// DeclinedAnswer returns a 402 with a code in a JSON body, as the profile's API has it. Without a known code of the API it is
+// payment_declined, at the place of the code in the API's other errors, or at /error/code. A body that the profile would read
+// as another state of the key is replaced by a plain one.
 func DeclinedAnswer(p *profile.Profile) *Answer {
 	codes, known := declinedCodes[p.Name]
 	if !known {
@@ -35,13 +36,13 @@ func DeclinedAnswer(p *profile.Profile) *Answer {
 		body = plant(body, append(slices.Clone(tokens[:len(tokens)-1]), messageName(p)), declinedMessage)
 	}
 	a := JSONAnswer(http.StatusPaymentRequired, JSONType, body)
-	if MatchesAny(slices.Concat(p.AlreadyDone, p.Mismatch, p.InProgress, p.Poisoned), a) { // it is not to say something else
+	if MatchesAny(slices.Concat(p.AlreadyDone, p.Mismatch, p.InProgress, p.Poisoned), a) { // read as another state of the key
 		return JSONAnswer(http.StatusPaymentRequired, JSONType, map[string]any{"error": map[string]any{"code": declinedCode, "message": declinedMessage}})
 	}
 	return a
 }
 
-// messageName is the name of the text beside a code.
+// messageName returns the name of the text beside a code.
 func messageName(p *profile.Profile) string {
 	if p.Name == "square" {
 		return "detail"
@@ -49,7 +50,7 @@ func messageName(p *profile.Profile) string {
 	return "message"
 }
 
-// codePlace is the place of a code in errors of the profile's API.
+// codePlace returns the JSON pointer to the code in errors of the profile's API; /error/code if the profile has none.
 func codePlace(p *profile.Profile) string {
 	for _, m := range slices.Concat(p.Mismatch, p.InProgress, p.AlreadyDone, p.Unclear) {
 		if m.Pointer != "" && !strings.HasSuffix(m.Pointer, "essage") && !strings.HasSuffix(m.Pointer, "/description") {

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// The answers of the key layer itself, spelled as the profile's matchers say.
+// The answers of the key layer itself, made so that the profile's matchers recognise them.
 
 const (
 	// ProblemType is the media type of RFC 9457.
@@ -26,7 +26,8 @@ const (
 	TitleProcessing = "A request is outstanding for this Idempotency-Key"
 )
 
-// docsURL is where the answers point for the rules; the draft wants a link.
+// docsURL returns the link of the layer's own errors: the profile's source for Mismatch, or the draft, which asks for
+// a link.
 func docsURL(p *profile.Profile) string {
 	if ref := p.Sources["Mismatch"].Ref; strings.HasPrefix(ref, "https://") {
 		return ref
@@ -34,7 +35,8 @@ func docsURL(p *profile.Profile) string {
 	return "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/07/"
 }
 
-// spelled is an answer that the matcher recognises.
+// spelled returns an answer that the matcher recognises: with its first status (else status), its header, and its
+// first value at its pointer. Without a pointer the body is a problem with title and detail.
 func spelled(p *profile.Profile, m profile.Matcher, status int, title, detail string) *Answer {
 	if len(m.Status) > 0 {
 		status = m.Status[0]
@@ -52,7 +54,7 @@ func spelled(p *profile.Profile, m profile.Matcher, status int, title, detail st
 	return a
 }
 
-// Problem is an RFC 9457 problem with a link to the rules.
+// Problem returns an RFC 9457 problem with a link to the rules. An empty detail is left out.
 func Problem(p *profile.Profile, status int, title, detail string) *Answer {
 	body := map[string]any{"type": docsURL(p), "title": title, "status": status}
 	if detail != "" {
@@ -63,13 +65,14 @@ func Problem(p *profile.Profile, status int, title, detail string) *Answer {
 	return a
 }
 
-// MismatchAnswer says that the key belongs to another request, and nothing of it.
+// MismatchAnswer returns the refusal of another request under the key of existing. It shows nothing of existing,
+// except at an API of AlreadyDone: the id of its resource.
 func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 	p := l.Profile
-	said := inBody(p, profile.ProvesMismatch)
+	answer := inBody(p, profile.ProvesMismatch)
 	switch {
-	case len(p.Mismatch) == 0 && said != nil:
-		return said
+	case len(p.Mismatch) == 0 && answer != nil:
+		return answer
 	case len(p.Mismatch) > 0:
 		return spelled(p, p.Mismatch[0], http.StatusUnprocessableEntity, TitleUsed, "")
 	case len(p.AlreadyDone) > 0 && existing.Answer != nil:
@@ -83,7 +86,8 @@ func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 	}
 }
 
-// InProgressAnswer says that the first request is still being handled.
+// InProgressAnswer returns the answer to a repeat while the first request is handled, with the wait of
+// Layer.RetryAfter.
 func (l *Layer) InProgressAnswer() *Answer {
 	a := l.InProgressStatus(http.StatusConflict)
 	if l.RetryAfter <= 0 {
@@ -104,7 +108,7 @@ func (l *Layer) InProgressAnswer() *Answer {
 	return a
 }
 
-// WaitInBody is the longest wait that the answer's body asks for, as the profile says; zero: none.
+// WaitInBody returns the longest wait that the answer's body asks for by the profile's RetryAfter; zero: none.
 func WaitInBody(p *profile.Profile, a *Answer) time.Duration {
 	var longest time.Duration
 	for _, hint := range p.RetryAfter {
@@ -120,11 +124,11 @@ func WaitInBody(p *profile.Profile, a *Answer) time.Duration {
 	return longest
 }
 
-// waitSecondsMax bounds the number in a wait: more, and the mock does not hold clients to it.
+// waitSecondsMax bounds the number in a wait; a larger one counts as none.
 const waitSecondsMax = 1e9
 
-// InProgressStatus is the profile's "in progress" with that status, or with the
-// one that it has.
+// InProgressStatus returns the profile's "in progress", without a wait. It has the status if the profile has one with
+// it, else the profile's first; a profile without any gets a problem with the status.
 func (l *Layer) InProgressStatus(status int) *Answer {
 	p := l.Profile
 	for _, m := range p.InProgress {
@@ -135,13 +139,14 @@ func (l *Layer) InProgressStatus(status int) *Answer {
 	if len(p.InProgress) > 0 {
 		return spelled(p, p.InProgress[0], status, TitleProcessing, "")
 	}
-	if said := inBody(p, profile.ProvesInProgress); said != nil {
-		return said
+	if answer := inBody(p, profile.ProvesInProgress); answer != nil {
+		return answer
 	}
 	return Problem(p, status, TitleProcessing, "")
 }
 
-// alreadyDone says that the operation took effect, and which resource it made.
+// alreadyDone returns the profile's first AlreadyDone, with the id of stored at the place of Lookup.Pointer. The
+// profile must have one.
 func (l *Layer) alreadyDone(stored *Answer) *Answer {
 	p := l.Profile
 	a := spelled(p, p.AlreadyDone[0], http.StatusConflict, "the resource exists already", "")
@@ -152,8 +157,8 @@ func (l *Layer) alreadyDone(stored *Answer) *Answer {
 	return a
 }
 
-// ReplayAnswer is a stored answer, given again: marked, and without the cookies
-// of the one who got it first.
+// ReplayAnswer returns a copy of a stored answer, marked as a replay and without cookies, which belong to the first
+// caller. An API with AlreadyDone answers with that in place of a stored success.
 func (l *Layer) ReplayAnswer(stored *Answer) *Answer {
 	p := l.Profile
 	if len(p.AlreadyDone) > 0 && stored.Status < 300 {
@@ -171,8 +176,8 @@ func (l *Layer) ReplayAnswer(stored *Answer) *Answer {
 	return a
 }
 
-// Keeps reports whether the API stores the answer under the key. What only says
-// "not now" (429, 502, 503, 504) is never stored, whatever the profile says.
+// Keeps reports whether the API stores the answer under its key. 429 and statuses over 500 are temporary and never
+// stored, regardless of the profile.
 func Keeps(p *profile.Profile, a *Answer) bool {
 	switch {
 	case a.Status == http.StatusTooManyRequests, a.Status > 500:
@@ -186,7 +191,7 @@ func Keeps(p *profile.Profile, a *Answer) bool {
 	}
 }
 
-// FirstOr is the first of the list, or the fallback.
+// FirstOr returns the first element, or the fallback for an empty list.
 func FirstOr(list []string, fallback string) string {
 	if len(list) > 0 {
 		return list[0]
@@ -194,6 +199,7 @@ func FirstOr(list []string, fallback string) string {
 	return fallback
 }
 
+// wholeSeconds returns d in seconds, rounded up.
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

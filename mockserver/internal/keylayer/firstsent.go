@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What OASIS Repeatable Requests 1.0 asks of a server: with each key comes the time of its first send, and each answer
-// says whether the request was taken under its key.
+// The server side of OASIS Repeatable Requests 1.0: each key comes with the time of its first send, and each answer
+// carries a mark, accepted or rejected.
 
 const (
 	oasisFirstSent = "Repeatability-First-Sent"
@@ -16,8 +16,8 @@ const (
 	rejected       = "rejected"
 )
 
-// refuseFirstSent is the refusal of a request whose time of the first send is missing, is no IMF-fixdate, or lies outside
-// the window in which keys are known; nil: it is good, or the API wants none.
+// refuseFirstSent returns the refusal of a request with a bad time of the first send: missing, no IMF-fixdate, or
+// Layer.Window or more from now. nil: it is good, or the profile has no such header.
 func (l *Layer) refuseFirstSent(r *http.Request) *Answer {
 	name := l.Profile.FirstSent
 	if name == "" {
@@ -34,12 +34,12 @@ func (l *Layer) refuseFirstSent(r *http.Request) *Answer {
 	return nil
 }
 
-// FirstSent reads the one line of the header of this name, an IMF-fixdate.
+// FirstSent parses the header of this name, an IMF-fixdate. Two lines, and none, are errors.
 func FirstSent(h http.Header, name string) (time.Time, error) {
 	return time.Parse(http.TimeFormat, strings.Join(h.Values(name), ", "))
 }
 
-// marked is the answer with the mark of OASIS, if the API is one of them.
+// marked returns a copy with OASIS's header of the result; for any other API, a itself.
 func (l *Layer) marked(a *Answer, result string) *Answer {
 	if !strings.EqualFold(l.Profile.FirstSent, oasisFirstSent) {
 		return a

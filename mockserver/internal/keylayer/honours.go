@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Honours reports whether the API honours keys on a request. Where the profile knows neither endpoints nor methods it does on
-// each, as the client assumes.
+// Honours reports whether the API honours keys on a request. A profile without Endpoints and Methods honours them on
+// every request, as the client assumes.
 func Honours(p *profile.Profile, r *http.Request) bool {
 	if len(p.Endpoints) == 0 {
 		return len(p.Methods) == 0 || slices.Contains(p.Methods, r.Method)
@@ -27,8 +27,9 @@ func Honours(p *profile.Profile, r *http.Request) bool {
 	return honours
 }
 
-// meets reports whether a path has the form of an endpoint's.
-func meets(form, where string) bool {
+// meets reports whether an escaped path matches an endpoint's form segment by segment. A segment such as {id} matches
+// any non-empty one.
+func meets(form, escapedPath string) bool {
 	segments := strings.Split(form, "/")
 	for i, s := range segments {
 		if strings.HasPrefix(s, "{") {
@@ -37,6 +38,6 @@ func meets(form, where string) bool {
 			segments[i] = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `[`, `\[`).Replace(s)
 		}
 	}
-	met, err := path.Match(strings.Join(segments, "/"), where)
+	met, err := path.Match(strings.Join(segments, "/"), escapedPath)
 	return met && err == nil
 }

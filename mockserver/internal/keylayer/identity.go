@@ -8,10 +8,10 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Digest tells two things apart without keeping them.
+// Digest identifies a list of texts without keeping them.
 type Digest [sha256.Size]byte
 
-// DigestOf hashes the parts so that no two lists of parts are confused.
+// DigestOf hashes the parts with their lengths, so that different lists give different digests.
 func DigestOf(parts ...string) Digest {
 	h := sha256.New()
 	for _, part := range parts {
@@ -23,8 +23,8 @@ func DigestOf(parts ...string) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// principal is whose keys these are: the caller, or else the credential, and what
-// the profile says selects an account. Only its digest is kept.
+// principal returns the parts that identify the owner of a request's keys: the caller (or else the Authorization
+// header) and the profile's account headers.
 func (l *Layer) principal(r *http.Request) []string {
 	parts := []string{r.Header.Get("Authorization")}
 	if l.Caller != nil {
@@ -36,11 +36,11 @@ func (l *Layer) principal(r *http.Request) []string {
 	return parts
 }
 
-// Principal tells the callers apart whose keys and tokens these are.
+// Principal returns the digest of the owner of a request's keys and tokens.
 func (l *Layer) Principal(r *http.Request) Digest { return DigestOf(l.principal(r)...) }
 
-// Fingerprint is what a key names: target, content type, the profile's headers
-// and the body: byte for byte, unless the profile compares what it says.
+// Fingerprint returns the digest of the request that a key names: target, content type, the profile's headers, and
+// the body, byte for byte or (Body.Compared) by its values.
 func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	parts := []string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type")}
 	for _, name := range l.Profile.Fingerprint {
@@ -59,7 +59,7 @@ func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	return DigestOf(parts...)
 }
 
-// Scope is the key together with whose it is.
+// Scope returns the store's id of the exchange's key: the key and its owner.
 func (l *Layer) Scope(x *Exchange) Digest {
 	parts := append(l.principal(x.Request), x.Key.Key)
 	if l.Bug.Scope != nil {

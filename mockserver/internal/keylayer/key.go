@@ -9,14 +9,15 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Reading is what a request says of its key. The zero value is: no key.
+// Reading is the key of a request as it was read. The zero value means no key.
 type Reading struct {
-	Key     string // as the API knows it, without its encoding
+	Key     string // decoded; meaningless if Err is set
 	Present bool   // there is a key, valid or not
-	Err     error  // why the key is no good; never holds the key
+	Err     error  // why the key is invalid, without the key; nil: it is valid
 }
 
-// ReadKey finds the key where the profile says that it travels.
+// ReadKey reads the key at the profile's place (Carrier), and checks it by the profile's rules. body is the whole
+// body; a nil one has no key.
 func ReadKey(p *profile.Profile, r *http.Request, body []byte) Reading {
 	switch p.Carrier.Place {
 	case profile.Body:
@@ -34,10 +35,10 @@ func ReadKey(p *profile.Profile, r *http.Request, body []byte) Reading {
 	}
 }
 
-// asIs reads a key that has no spelling of its own.
+// asIs parses a key without an encoding.
 func asIs(text string) (string, error) { return text, nil }
 
-// One reads the key out of a list of values, of which there may be one only.
+// One reads the key from the values found for it, parses and checks it. No value means no key; two are an error.
 func One(p *profile.Profile, values []string, parse func(string) (string, error)) Reading {
 	switch len(values) {
 	case 0:
@@ -50,7 +51,7 @@ func One(p *profile.Profile, values []string, parse func(string) (string, error)
 	}
 }
 
-// checked adds the error of a key that the profile does not allow.
+// checked sets the error of a key that the profile's rules forbid.
 func checked(p *profile.Profile, k Reading) Reading {
 	if k.Present && k.Err == nil {
 		k.Err = checkKey(k.Key, p.Key)
@@ -58,9 +59,9 @@ func checked(p *profile.Profile, k Reading) Reading {
 	return k
 }
 
-// ParseKey reads a header value: a structured-field String (RFC 9651 section
-// 3.3.3), whose parameters say nothing here, or where the profile takes raw keys
-// also the text as it is. Quoted and bare spell the same key.
+// ParseKey parses the value of a key header: a structured-field String (RFC 9651 section 3.3.3), with its parameters
+// ignored, or, unless the encoding is SFString, the raw text. Both spell the same key. An error does not contain the
+// key.
 func ParseKey(text string, encoding profile.Encoding) (string, error) {
 	text = strings.Trim(text, " \t")
 	if strings.HasPrefix(text, `"`) {
@@ -72,7 +73,7 @@ func ParseKey(text string, encoding profile.Encoding) (string, error) {
 	return text, nil
 }
 
-// parseSFString reads an Item of type String, and passes over its parameters.
+// parseSFString parses an Item of type String, and ignores its parameters.
 func parseSFString(text string) (string, error) {
 	value, rest, err := quoted(text)
 	for err == nil && rest != "" {
@@ -84,7 +85,7 @@ func parseSFString(text string) (string, error) {
 	return value, nil
 }
 
-// quoted reads one String and gives back what follows it.
+// quoted parses the String at the start of text, which begins with a quote, and returns the text after it.
 func quoted(text string) (value, rest string, err error) {
 	var b strings.Builder
 	for i := 1; i < len(text); i++ {
@@ -106,7 +107,8 @@ func quoted(text string) (value, rest string, err error) {
 	return "", "", errors.New("the quoted key does not end")
 }
 
-// parameter passes over one ";name" or ";name=value".
+// parameter skips one ";name" or ";name=value" at the start of text, which is not empty, and returns the text after
+// it.
 func parameter(text string) (rest string, err error) {
 	bad := errors.New("what follows the quoted key is no parameter")
 	if text[0] != ';' {
@@ -135,7 +137,8 @@ func parameter(text string) (rest string, err error) {
 	return value[end:], nil
 }
 
-// checkKey holds a key against the profile's bounds.
+// checkKey returns the first rule of the profile that the key breaks, or nil. Without bounds in the rule a key has 1
+// to 255 bytes.
 func checkKey(key string, rule profile.KeyRule) error {
 	low, high := max(rule.MinBytes, 1), rule.MaxBytes
 	if high == 0 {
@@ -161,7 +164,7 @@ func checkKey(key string, rule profile.KeyRule) error {
 	return nil
 }
 
-// formed reports whether the key has the shape that the profile asks for.
+// formed reports whether the key has the format. Letters of a UUID may be of either case.
 func formed(key string, format profile.Format) bool {
 	if format == profile.AnyFormat {
 		return true

@@ -1,7 +1,7 @@
-// Package keylayer is the part of the mock that honours idempotency keys as a
-// profile says: it reads the key, claims it, lets the request have its effect
-// once, stores the answer, and gives it again. It knows nothing of faults,
-// connections or ledgers. A [Mutation] puts one bug into it.
+// Package keylayer is the part of the mock that honours idempotency keys by a
+// profile: it reads the key, claims it, executes the request once, stores the
+// answer, and replays it. It knows nothing of faults, connections or ledgers. A
+// [Mutation] puts one bug into it.
 package keylayer
 
 import (
@@ -18,53 +18,60 @@ type Layer struct {
 	Profile *profile.Profile
 	// RequireKey answers 400 to a request without a key.
 	RequireKey bool
-	// RetryAfter is what the "in progress" answer says; not above zero: nothing.
+	// RetryAfter is the wait in the "in progress" answer; zero or negative: none.
 	RetryAfter time.Duration
-	// Caller says whose keys a request uses; nil: its Authorization header.
+	// Caller returns the owner of a request's keys; nil: its Authorization
+	// header.
 	Caller func(*http.Request) string
-	// Window is how long the API promises to know a key. The store has its own.
+	// Window is the time for which the API promises to know a key. The store has
+	// a window of its own, so that a bug can change that alone.
 	Window time.Duration
 	// Store keeps keys and answers.
 	Store *Store
-	// Bug is what is wrong with the server; zero: nothing.
+	// Bug is the server's bug; zero: none.
 	Bug Mutation
 	// Done is closed when the server ends.
 	Done <-chan struct{}
 }
 
-// Exchange is one request on its way through the layer.
+// Exchange is one request on its way through the layer. One goroutine at a time
+// uses it.
 type Exchange struct {
-	// Request is the request, whose body has been read into Body.
+	// Request is the request; its body has been read into Body.
 	Request *http.Request
 	Body    []byte // whole
 	// Number counts the server's requests, from 1.
 	Number uint64
-	// Key is what the request says of its key, as ReadKey found it.
+	// Key is the result of ReadKey, or of a bug's Read.
 	Key Reading
-	// Execute has the effect, and gives what its handler answers.
+	// Execute runs the handler, counts the effect and returns the answer. Each
+	// call has an effect. It panics if the handler aborts the connection.
 	Execute func() *Answer
 
-	// Entry is what the store gave; nil until it was asked.
+	// Entry is the entry of Store.Begin; nil before it. Handle sets it.
 	Entry *Entry
-	// Crashed: the handler panicked. Killed: a restart has ended it.
+	// Crashed: the handler panicked. Killed: it did so because of a restart.
+	// Execute sets both.
 	Crashed, Killed bool
-	// Delivered: the whole answer was written to a client that was there.
+	// Delivered: the whole answer was written to a connected client. It is set
+	// before a bug's Late.
 	Delivered bool
-	// Held is the entry that a bug stores only after the answer was written.
+	// Held is the entry that a bug's Settle leaves open for its Late.
 	Held *Entry
-	// Answer is what that bug stores in Held.
+	// Answer is the answer that Late then stores in Held.
 	Answer *Answer
 }
 
-// Restart forgets what a process knows and its store does not: nothing, in a
-// correct server, whose handlers have been killed already.
+// Restart tells the layer of a restart, after its handlers were killed. A correct layer forgets nothing: the store
+// survives.
 func (l *Layer) Restart() {
 	if l.Bug.Restarted != nil {
 		l.Bug.Restarted(l)
 	}
 }
 
-// New makes a correct layer with the bug put into it.
+// New returns a layer with the fields of l, after the bug's Setup has changed them. Profile, Store and Done must be
+// set.
 func New(l Layer) *Layer {
 	if l.Bug.Setup != nil {
 		l.Bug.Setup(&l)
@@ -72,8 +79,8 @@ func New(l Layer) *Layer {
 	return &l
 }
 
-// Handle is the whole layer: what a request is answered, and what the store
-// said of it.
+// Handle answers a request, and returns the store's result for its key; Unkeyed: the store was not asked. It panics
+// if Execute does; the key is then released.
 func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	honoured := Honours(l.Profile, x.Request)
 	if l.Bug.Intercept != nil && honoured {
@@ -96,38 +103,38 @@ func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	if a := l.refuseFirstSent(x.Request); a != nil {
 		return a, Unkeyed
 	}
-	a, said := l.keyed(x)
-	switch said {
+	a, result := l.keyed(x)
+	switch result {
 	case Fresh, Replayed:
 		a = l.marked(a, accepted)
 	case Mismatch:
 		a = l.marked(a, rejected)
 	}
-	return a, said
+	return a, result
 }
 
-// keyed handles a request with a good key.
+// keyed handles a request with a valid key that the API honours.
 func (l *Layer) keyed(x *Exchange) (*Answer, Claim) {
-	e, said := l.begin(x)
+	e, result := l.begin(x)
 	x.Entry = e
 	if l.Bug.Claimed != nil {
-		if a := l.Bug.Claimed(l, x, e, said); a != nil {
-			return a, said
+		if a := l.Bug.Claimed(l, x, e, result); a != nil {
+			return a, result
 		}
 	}
-	switch said {
+	switch result {
 	case Mismatch:
-		return l.MismatchAnswer(e), said
+		return l.MismatchAnswer(e), result
 	case Running:
-		return l.InProgressAnswer(), said
+		return l.InProgressAnswer(), result
 	case Replayed:
-		return l.ReplayAnswer(e.Answer), said
+		return l.ReplayAnswer(e.Answer), result
 	default:
-		return l.first(x, e), said
+		return l.first(x, e), result
 	}
 }
 
-// begin claims the key.
+// begin claims the exchange's key in the store; see Store.Begin.
 func (l *Layer) begin(x *Exchange) (*Entry, Claim) {
 	id, print := l.Scope(x), l.Fingerprint(x.Request, x.Body)
 	if l.Bug.Begin != nil {
@@ -136,8 +143,8 @@ func (l *Layer) begin(x *Exchange) (*Entry, Claim) {
 	return l.Store.Begin(id, print, time.Now())
 }
 
-// first executes a request that holds its key. Whatever the handler does, the
-// key is finished or released afterwards.
+// first executes a request that holds its key by a Fresh entry. The entry is then finished or released, also if the
+// handler panics, unless a bug leaks it.
 func (l *Layer) first(x *Exchange, e *Entry) *Answer {
 	settled := false
 	defer func() {

@@ -7,7 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// matches evaluates a profile's matcher against an answer.
+// matches reports whether the matcher recognises the answer: all its conditions hold, and those that are empty do
+// always.
 func matches(m profile.Matcher, a *Answer) bool {
 	if len(m.Status) > 0 && !slices.Contains(m.Status, a.Status) {
 		return false
@@ -31,8 +32,8 @@ func MatchesAny(list []profile.Matcher, a *Answer) bool {
 	return slices.ContainsFunc(list, func(m profile.Matcher) bool { return matches(m, a) })
 }
 
-// headerHas reports whether one of the words is in one of the values as a
-// whole word, without regard to case; no words: whether there is a value.
+// headerHas reports whether one of the words is a whole word of one of the values, regardless of case. Without words
+// it reports whether there is a value.
 func headerHas(values, words []string) bool {
 	if len(words) == 0 {
 		return len(values) > 0
@@ -47,6 +48,7 @@ func headerHas(values, words []string) bool {
 	return false
 }
 
+// wordRune reports whether r can be part of a word in a header.
 func wordRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./+", r)
 }

@@ -2,42 +2,47 @@ package keylayer
 
 import "net/http"
 
-// Mutation is what one bug changes in a correct server: small steps in places
-// where the layer asks, and never a server of its own. A nil step changes
-// nothing; the zero value is a correct server.
+// Mutation is the change that one bug makes to a correct server: functions that
+// the layer calls at fixed places. A nil function changes nothing; the zero value
+// is a correct server. They are called by requests at the same time, without a
+// lock. A *Answer of nil means: go on as a correct server.
 type Mutation struct {
-	// Setup changes the parts of a new layer.
+	// Setup changes a new layer, once, before the first request.
 	Setup func(*Layer)
-	// Read is given what the request says of its key, and says what the
-	// server makes of it.
+	// Read replaces Exchange.Key. The ledger has counted the request by the right
+	// key before.
 	Read func(*Layer, *Exchange) Reading
-	// Broken sees a request whose body did not arrive whole.
+	// Broken is called for a request with a body that did not arrive whole.
 	Broken func(*Layer, *Exchange)
-	// Safe may answer a GET or HEAD itself.
+	// Safe may answer a request of a safe method.
 	Safe func(*Layer, *Exchange) *Answer
-	// Intercept may answer before keys are looked at.
+	// Intercept may answer before the key is checked or claimed.
 	Intercept func(*Layer, *Exchange) *Answer
-	// Scope is given what a key belongs to (the key is last).
+	// Scope changes the parts of the key's scope: caller, accounts, key.
 	Scope func(x *Exchange, parts []string) []string
-	// Print is given what a key names: method, path, query, content type, …,
-	// body.
+	// Print changes the parts of the fingerprint: method, path, query, content
+	// type, …, body.
 	Print func(r *http.Request, parts []string) []string
-	// Begin claims the key in the store.
+	// Begin replaces Store.Begin.
 	Begin func(l *Layer, id, print Digest) (*Entry, Claim)
-	// Claimed may answer itself once the store has spoken.
+	// Claimed may answer after the claim. If it answers a Fresh claim, it must
+	// settle the entry itself.
 	Claimed func(*Layer, *Exchange, *Entry, Claim) *Answer
-	// Settle may take care of the entry of a request that was executed.
+	// Settle is called after Execute. True: it has finished or released the
+	// entry, or leaks it on purpose, and the layer leaves it alone.
 	Settle func(*Layer, *Exchange, *Entry, *Answer) bool
-	// KillLeaks keeps the locks of handlers that a restart has killed.
+	// KillLeaks leaves the keys of handlers claimed that a restart has killed.
 	KillLeaks bool
-	// Killed sees a request whose handler a restart has killed.
+	// Killed is called for each request with a handler killed by a restart.
 	Killed func(*Layer, *Exchange)
-	// Restarted is told of a restart.
+	// Restarted is called at the end of a restart.
 	Restarted func(*Layer)
-	// AbortLeaks keeps the lock of a handler that aborts the connection.
+	// AbortLeaks leaves the key of a handler claimed that panics.
 	AbortLeaks bool
-	// Late is told when the answer has been handed out, or has not.
+	// Late is called after the answer was written, or was not
+	// (Exchange.Delivered).
 	Late func(*Layer, *Exchange)
-	// Shape changes the answer that is handed out.
-	Shape func(l *Layer, x *Exchange, said Claim, a *Answer)
+	// Shape changes the answer to be written, a copy of the stored one. It must
+	// not change the bytes of its Body.
+	Shape func(l *Layer, x *Exchange, result Claim, a *Answer)
 }

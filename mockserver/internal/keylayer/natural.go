@@ -11,18 +11,18 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// References is what an API without keys goes by: values in the body that name the order, such as its number, of which
-// each is taken once. It also answers the lookup for them. It is safe for concurrent use.
+// References plays an API with business references in place of keys: values in a request that name the order, such as its
+// number. Each list of values is taken once. It also answers the lookup by them. It is safe for concurrent use.
 type References struct {
 	p      *profile.Profile
-	lookup *regexp.Regexp // of a GET's target, one group for each value
-	fields []string       // the values' pointers in a request; "" stands for its path
+	lookup *regexp.Regexp // matches the target of a lookup, with one group for each value
+	fields []string       // the JSON pointers to the values in a request; "" stands for its path
 
 	mu   sync.Mutex
-	made map[string]*Answer // the resources, by the values
+	made map[string]*Answer // the answers to lookups, by the values joined with NUL
 }
 
-// NewReferences returns nil where the profile has no such lookup.
+// NewReferences returns nil if the profile has no Reference and Duplicate.
 func NewReferences(p *profile.Profile) *References {
 	if p.Reference == nil || len(p.Duplicate) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func NewReferences(p *profile.Profile) *References {
 	return t
 }
 
-// named is the order that a request names; false if it lacks a value, so that it is like no other.
+// named returns the values of a request, joined; false: one is missing, so that the request is like no other.
 func (t *References) named(r *http.Request, body []byte) (string, bool) {
 	values := make([]string, len(t.fields))
 	for i, pointer := range t.fields {
@@ -57,11 +57,12 @@ func (t *References) named(r *http.Request, body []byte) (string, bool) {
 	return strings.Join(values, "\x00"), true
 }
 
-// Take runs create unless there is a resource that the request's order has already; then it answers as the profile says.
-// What create made shows the values that the lookup compares.
+// Take runs create and keeps its answer, if that is below 300, under the request's values. If they are taken it
+// returns the profile's Duplicate and does not run create. create runs under the lock: of concurrent requests one
+// creates. The returned resource also shows the values that the profile compares in a lookup.
 func (t *References) Take(r *http.Request, body []byte, create func() *Answer) *Answer {
-	name, is := t.named(r, body)
-	if !is {
+	name, complete := t.named(r, body)
+	if !complete {
 		return create()
 	}
 	t.mu.Lock()
@@ -88,7 +89,8 @@ func (t *References) Take(r *http.Request, body []byte, create func() *Answer) *
 	return resource
 }
 
-// Find answers a lookup; nil: the request is none.
+// Find answers a lookup; nil: the request is no lookup, or (for an API without lists) nothing is found. The caller
+// must not change the answer.
 func (t *References) Find(r *http.Request) *Answer {
 	groups := t.lookup.FindStringSubmatch(r.URL.RequestURI())
 	if r.Method != http.MethodGet || groups == nil {
@@ -106,7 +108,7 @@ func (t *References) Find(r *http.Request) *Answer {
 	found := t.made[strings.Join(values, "\x00")]
 	t.mu.Unlock()
 	if t.p.Reference.List == "" {
-		return found // nil: 404, or what else is at this path
+		return found // nil: the service answers, perhaps with 404
 	}
 	list := []any{}
 	if found != nil {

@@ -19,7 +19,8 @@ func pointerTokens(pointer string) []string {
 	return tokens
 }
 
-// Lookup follows a JSON pointer into a JSON text.
+// Lookup returns the value at a JSON pointer in a JSON text; an empty pointer means the whole. False: the text is no
+// JSON, or has no such value. Numbers are json.Number.
 func Lookup(text []byte, pointer string) (any, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -48,7 +49,7 @@ func Lookup(text []byte, pointer string) (any, bool) {
 	return at, true
 }
 
-// LookupText is Lookup for a string, a number or a boolean, as text.
+// LookupText is Lookup for a string, a number or a boolean, as text; false for any other value.
 func LookupText(text []byte, pointer string) (string, bool) {
 	value, found := Lookup(text, pointer)
 	if !found {
@@ -66,13 +67,13 @@ func LookupText(text []byte, pointer string) (string, bool) {
 	}
 }
 
-// Planted is an answer in JSON with the text where the pointer leads.
+// Planted returns an answer in JSON with the text at the pointer.
 func Planted(status int, pointer, text string) *Answer {
 	return JSONAnswer(status, JSONType, plant(nil, pointerTokens(pointer), text))
 }
 
-// plant puts a value where the pointer leads, making objects (and arrays, for
-// the token 0) on the way. It gives back the document, which may be new.
+// plant sets the value at tokens, and makes the objects (for the token 0, arrays) above it; a value that is in the
+// way is replaced. It returns the document, which may be a new one; the given one may be changed.
 func plant(document any, tokens []string, value any) any {
 	if len(tokens) == 0 {
 		return value

@@ -6,44 +6,45 @@ import (
 	"time"
 )
 
-// Claim is what the store says of a request.
+// Claim is the result of claiming a key.
 type Claim uint8
 
 const (
-	Fresh    Claim = iota // not seen: the caller holds the key until it finishes or releases it
+	Fresh    Claim = iota // the key was free: the caller holds it, and must call Finish or Release
 	Running               // the same request is being handled
-	Replayed              // the same request was answered
+	Replayed              // the same request was answered before
 	Mismatch              // the key belongs to another request
-	Unkeyed               // no key was looked up
+	Unkeyed               // the store was not asked
 )
 
-// Entry is one key of one principal.
+// Entry is one key of one principal in the store. The store's lock guards Answer
+// and Note.
 type Entry struct {
-	ID          Digest    // of the key and whose it is
-	Fingerprint Digest    // of what the key names
-	First       time.Time // when its first request came, from which its window counts
+	ID          Digest    // Layer.Scope
+	Fingerprint Digest    // Layer.Fingerprint of the first request
+	First       time.Time // when the first request came; the window counts from it
 	Answer      *Answer   // nil while the request is handled
-	Note        *Answer   // what some bugs keep beside it
+	Note        *Answer   // for bugs
 }
 
-// Store keeps the keys of all principals. It is safe for concurrent use, and
-// every method is one atomic step: of many callers with one key, exactly one is
-// told fresh.
+// Store keeps the keys of all principals. It is safe for concurrent use, and each
+// method is one atomic step: of many callers with one key, exactly one gets Fresh.
 type Store struct {
-	Window time.Duration // how long a key is known after its first request; set before use
-	Limit  int           // how many keys are remembered; 0: all
+	Window time.Duration // the time for which a key is known after its first request; set before use
+	Limit  int           // the number of keys that are remembered, the newest; 0: all
 
 	mu      sync.Mutex
 	entries map[Digest]*Entry
-	order   []*Entry // by age, so that expired ones are found
+	order   []*Entry // by age; with entries that were forgotten since
 }
 
-// NewStore makes an empty store whose keys are known for the window.
+// NewStore returns an empty store with this window.
 func NewStore(window time.Duration) *Store {
 	return &Store{Window: window, entries: map[Digest]*Entry{}}
 }
 
-// Begin claims the key, or says why not. The entry is a copy in all but fresh.
+// Begin claims the key. Fresh: the caller owns the entry, and must call Finish or Release. Otherwise the entry is a
+// copy of the existing one. Expired keys are dropped first.
 func (t *Store) Begin(id, fingerprint Digest, now time.Time) (*Entry, Claim) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,14 +70,16 @@ func (t *Store) Begin(id, fingerprint Digest, now time.Time) (*Entry, Claim) {
 	}
 }
 
-// Finish stores the answer under the entry's key.
+// Finish stores the answer under the entry's key. e is the entry of a Fresh claim; a must not be changed afterwards.
+// If the key was forgotten meanwhile, the answer is lost.
 func (t *Store) Finish(e *Entry, a *Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.Answer = a
 }
 
-// Release forgets the entry's key, so that the next request executes.
+// Release frees the key of a Fresh claim, so that the next request executes. A later claim of the same key is not
+// affected.
 func (t *Store) Release(e *Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,7 +88,7 @@ func (t *Store) Release(e *Entry) {
 	}
 }
 
-// Expire forgets a key that is not being handled.
+// Expire forgets a key with an answer; a claimed key stays.
 func (t *Store) Expire(id Digest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,14 +97,14 @@ func (t *Store) Expire(id Digest) {
 	}
 }
 
-// Forget forgets a key, whatever is known of it.
+// Forget forgets a key, claimed or not.
 func (t *Store) Forget(id Digest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.entries, id)
 }
 
-// Renew lets the window of a key begin anew.
+// Renew starts the window of a known key again at now.
 func (t *Store) Renew(id Digest, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +115,7 @@ func (t *Store) Renew(id Digest, now time.Time) {
 	}
 }
 
-// ExpireAll forgets every key that is not being handled.
+// ExpireAll forgets every key with an answer; claimed keys stay.
 func (t *Store) ExpireAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,14 +126,14 @@ func (t *Store) ExpireAll() {
 	}
 }
 
-// Reset forgets everything.
+// Reset forgets everything, claimed keys included.
 func (t *Store) Reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.entries, t.order = map[Digest]*Entry{}, nil
 }
 
-// sweep drops keys whose window has passed; one that is being handled stays.
+// sweep drops the keys with an ended window, oldest first; it stops at a key that is claimed. The lock is held.
 func (t *Store) sweep(now time.Time) {
 	for len(t.order) > 0 {
 		e := t.order[0]
@@ -144,7 +147,7 @@ func (t *Store) sweep(now time.Time) {
 	}
 }
 
-// drop forgets the oldest key; the lock is held.
+// drop forgets the oldest entry of order, which is not empty. The lock is held.
 func (t *Store) drop() {
 	if e := t.order[0]; t.entries[e.ID] == e {
 		delete(t.entries, e.ID)
@@ -153,7 +156,7 @@ func (t *Store) drop() {
 	t.order = t.order[1:]
 }
 
-// Peek is a copy of the existing entry.
+// Peek returns a copy of the key's entry, expired or not; false: there is none.
 func (t *Store) Peek(id Digest) (Entry, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +166,7 @@ func (t *Store) Peek(id Digest) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Known reports whether the key is known at now.
+// Known reports whether the key is known at now. It drops expired keys.
 func (t *Store) Known(id Digest, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +175,7 @@ func (t *Store) Known(id Digest, now time.Time) bool {
 	return known
 }
 
-// Note keeps something beside the existing entry.
+// Note sets the Note of a known key.
 func (t *Store) Note(id Digest, a *Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +184,7 @@ func (t *Store) Note(id Digest, a *Answer) {
 	}
 }
 
-// Noted is what note has kept.
+// Noted returns the Note of an entry of a Fresh claim; nil: none.
 func (t *Store) Noted(e *Entry) *Answer {
 	t.mu.Lock()
 	defer t.mu.Unlock()

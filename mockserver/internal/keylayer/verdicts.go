@@ -7,8 +7,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Proving is an answer whose body proves an outcome, where the profile has a verdict of that kind and the status says
-// nothing: a 2xx. Any other answer, and a body that is no JSON object, stay as they are.
+// Proving returns a copy of a 2xx with a body that proves the outcome, by the profile's verdict of that kind. Any other
+// answer, a body that is no JSON object, and one with a value at that place are returned as they are.
 func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 	var document any
 	if a.Status >= 300 || json.Unmarshal(a.Body, &document) != nil {
@@ -18,8 +18,8 @@ func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 		if v.Proves != proof {
 			continue
 		}
-		if _, said := Lookup(a.Body, v.Pointer); said {
-			return a // the handler has said it
+		if _, present := Lookup(a.Body, v.Pointer); present {
+			return a // the handler's own value
 		}
 		proving := a.Clone()
 		proving.Body = JSONAnswer(a.Status, "", plant(document, pointerTokens(v.Pointer), provingValue(v.Equals))).Body
@@ -28,8 +28,7 @@ func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 	return a
 }
 
-// provingValue is the value that the first of these texts stands for: a number, boolean, null, empty list or empty object as such, and
-// any other text as a string.
+// provingValue returns the value of the first text (of none: true): JSON if it is JSON, else a string.
 func provingValue(equals []string) any {
 	text := FirstOr(equals, "true")
 	if json.Valid([]byte(text)) {
@@ -38,7 +37,8 @@ func provingValue(equals []string) any {
 	return text
 }
 
-// RefusedInBody reports whether the body of a 2xx says that nothing was done, by one of the profile's verdicts.
+// RefusedInBody reports whether the answer's body proves a refusal by one of the profile's verdicts. It does not look
+// at the status.
 func RefusedInBody(p *profile.Profile, a *Answer) bool {
 	for _, v := range p.Verdicts {
 		value, found := Lookup(a.Body, v.Pointer)
@@ -50,7 +50,7 @@ func RefusedInBody(p *profile.Profile, a *Answer) bool {
 	return false
 }
 
-// inBody is a 200 whose body proves an outcome; nil where the profile has no such verdict.
+// inBody returns a 200 with a body that proves the outcome; nil: the profile has no such verdict.
 func inBody(p *profile.Profile, proof profile.Proof) *Answer {
 	bare := JSONAnswer(200, JSONType, map[string]any{})
 	if a := Proving(p, bare, proof); a != bare {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Pause waits for d or until one of the channels closes (nil never does), and
-// reports whether all of d has passed. Every wait of the package goes through
-// it, so that no client that leaves and no Close is held up, and virtual time
+// Pause waits for d or until one of the channels is closed; a nil channel never is. True: all of d has passed, or d
+// is not positive. Every wait of the mock uses it, so that a client that leaves and Close end it, and virtual time
 // can pass.
 func Pause(d time.Duration, end, otherEnd <-chan struct{}) bool {
 	if d <= 0 {
@@ -27,7 +26,7 @@ func Pause(d time.Duration, end, otherEnd <-chan struct{}) bool {
 	}
 }
 
-// ReadAll reads a body that is bounded already; nil is empty.
+// ReadAll reads a body that is bounded already; a nil r is empty.
 func ReadAll(r io.Reader) ([]byte, error) {
 	if r == nil {
 		return nil, nil

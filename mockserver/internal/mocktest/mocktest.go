@@ -1,5 +1,5 @@
-// Package mocktest is what the tests of the mock's packages share: a client over
-// an in-memory pipe, in virtual time.
+// Package mocktest is shared by the tests of the mock's packages: a client over an
+// in-memory pipe, in virtual time.
 package mocktest
 
 import (
@@ -15,23 +15,23 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
-// Reply is an answer as a test looks at it.
+// Reply is the answer to a test's request.
 type Reply struct {
 	Status int         // 0: there was no answer
 	Header http.Header // of the answer
-	Body   string      // as far as it was read
+	Body   string      // the part that was read
 	Err    error       // of the request, or of reading the body
 }
 
-// Client sends over one transport.
+// Client sends a test's requests over one transport.
 type Client struct {
 	T    *testing.T   // fails if a request cannot be made
-	HTTP *http.Client // what sends
-	URL  string       // scheme and host of the server
-	Form bool         // its requests are forms where they say nothing else
+	HTTP *http.Client // follows no redirects
+	URL  string       // scheme and host of the server, without a slash at the end
+	Form bool         // requests without a Content-Type are forms
 }
 
-// Bubble runs the test in virtual time with a server over a pipe.
+// Bubble runs the test in virtual time, with a server over a pipe. It closes the server after run.
 func Bubble(t *testing.T, cfg mockserver.Config, run func(*mockserver.Server, *Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,24 +46,24 @@ func Bubble(t *testing.T, cfg mockserver.Config, run func(*mockserver.Server, *C
 	})
 }
 
-// NewClient makes a client that follows no redirect.
+// NewClient returns a client that follows no redirect.
 func NewClient(t *testing.T, transport http.RoundTripper, url string) *Client {
 	noFollow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{T: t, URL: url, HTTP: &http.Client{Transport: transport, CheckRedirect: noFollow}}
 }
 
-// Request is what a test sends; the zero value posts a JSON object, or a form, to /payments.
+// Request is one request of a test; the zero value posts a JSON object, or a form, to /payments.
 type Request struct {
 	Method  string          // empty: POST
 	Path    string          // empty: /payments
 	Key     string          // empty: none
 	Body    string          // empty: a JSON object or a form, if the method is POST
 	Header  http.Header     // added to the request's own
-	Ctx     context.Context // nil: one that does not end
-	Chunked bool            // the body's length is not told
+	Ctx     context.Context // nil: context.Background
+	Chunked bool            // no Content-Length
 }
 
-// Do sends the request once.
+// Do sends the request once and reads the whole answer. It does not fail the test: see Reply.Err and Want.
 func (c *Client) Do(r Request) Reply {
 	if r.Method == "" {
 		r.Method = http.MethodPost
@@ -112,10 +112,10 @@ func (c *Client) Do(r Request) Reply {
 	return Reply{Status: response.StatusCode, Header: response.Header, Body: string(body), Err: err}
 }
 
-// Post sends the same request each time, with the key.
+// Post sends the zero Request with the key.
 func (c *Client) Post(key string) Reply { return c.Do(Request{Key: key}) }
 
-// Want fails unless the answer came whole with that status.
+// Want fails the test unless the answer came whole with that status. It returns r.
 func (r Reply) Want(t *testing.T, status int) Reply {
 	t.Helper()
 	if r.Err != nil {
@@ -127,7 +127,7 @@ func (r Reply) Want(t *testing.T, status int) Reply {
 	return r
 }
 
-// WantLost fails unless there was no answer at all.
+// WantLost fails the test unless there was no answer at all.
 func (r Reply) WantLost(t *testing.T) {
 	t.Helper()
 	if r.Err == nil || r.Status != 0 {
@@ -138,7 +138,7 @@ func (r Reply) WantLost(t *testing.T) {
 // Replayed reports whether the answer is marked as a replay.
 func (r Reply) Replayed() bool { return r.Header.Get("Idempotent-Replayed") == "true" }
 
-// WantCounts holds the ledger to sends and effects of one key.
+// WantCounts compares the sends and effects of one key in the ledger, and marks the test as failed if they differ.
 func WantCounts(t *testing.T, s *mockserver.Server, key string, sends, effects int) {
 	t.Helper()
 	if got := s.Ledger().Sends(key); got != sends {
@@ -149,7 +149,7 @@ func WantCounts(t *testing.T, s *mockserver.Server, key string, sends, effects i
 	}
 }
 
-// Member follows names into a JSON text, and the first element of each array.
+// Member returns the value at the names in a JSON text, taking the first element of each array; nil: there is none.
 func Member(t *testing.T, body string, path ...string) any {
 	t.Helper()
 	var at any
@@ -169,7 +169,7 @@ func Member(t *testing.T, body string, path ...string) any {
 	return at
 }
 
-// Rules lists the rules that were broken.
+// Rules returns the rule of each violation in the ledger, in order.
 func Rules(s *mockserver.Server) []string {
 	var ids []string
 	for _, v := range s.Ledger().Snapshot().Violations {
@@ -178,16 +178,15 @@ func Rules(s *mockserver.Server) []string {
 	return ids
 }
 
-// In is a context that ends after d.
+// In returns a context that ends after d. The caller must call the function.
 func In(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// StopReader gives its Text, then ends the request with Stop and blocks no
-// longer.
+// StopReader is a body that ends the request itself: it returns Text, then calls Stop and fails.
 type StopReader struct {
 	Text string // what is still to be read
-	Stop func() // called once Text has been read
+	Stop func() // called after Text has been read
 }
 
 // Read is io.Reader.

@@ -26,9 +26,13 @@ func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	set(answerHeader, a.Header != nil)
 	set(answerInside, a.Body != nil && !outside)
 	set(answerOutside, outside)
+	set(answerLess, len(a.Dropped) > 0)
 	b = append(b, flags)
 	b = appendLength(b, a.Body, outside)
 	b = binary.AppendVarint(b, int64(a.Status))
+	if len(a.Dropped) > 0 {
+		b = appendStrings(b, a.Dropped)
+	}
 	if a.Header != nil {
 		b = appendHeader(b, a.Header)
 	}

@@ -48,6 +48,10 @@ const (
 	intentAskFirst
 	intentTrace // the trace follows the facts
 	intentResults
+	intentUntilSuccess // the keeping of the request
+	intentUntilEnd
+	intentErased
+	intentDrops // the members to leave out of an answer follow the trace
 
 	intentFlags // one past the last
 )
@@ -69,6 +73,7 @@ const (
 	progressTold
 	progressActs     // the acts follow the texts
 	progressEvidence // the evidence follows the texts
+	progressRequestDropped
 
 	progressFlags // one past the last
 )
@@ -109,6 +114,7 @@ const (
 	answerHeader
 	answerInside
 	answerOutside
+	answerLess // the names of dropped members follow the status
 )
 
 // fixed bounds, in bytes, the size of the numbers, flags and times of either part, and of the length prefixes of its
@@ -122,6 +128,9 @@ func IntentSize(r *persist.Record, limit int) int {
 		headerSize(r.Header)
 	for _, s := range r.Omitted {
 		n += binary.MaxVarintLen32 + len(s)
+	}
+	for _, pointer := range r.DropAnswer {
+		n += binary.MaxVarintLen32 + len(pointer)
 	}
 	for i := range r.KeptFields {
 		n += 2*binary.MaxVarintLen32 + 1 + len(r.KeptFields[i].Pointer) + len(r.KeptFields[i].Value)
@@ -153,6 +162,9 @@ func ProgressSize(r *persist.Record, limit int) int {
 	}
 	if a := r.Answer; a != nil {
 		n += headerSize(a.Header)
+		for _, pointer := range a.Dropped {
+			n += binary.MaxVarintLen32 + len(pointer)
+		}
 		if len(a.Body) <= limit {
 			n += len(a.Body)
 		}
@@ -197,6 +209,10 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	set(intentAskFirst, r.AskFirst)
 	set(intentTrace, r.Trace != "")
 	set(intentResults, r.Results)
+	set(intentUntilSuccess, r.KeepRequest == persist.RequestUntilSuccess)
+	set(intentErased, r.Erased)
+	set(intentDrops, len(r.DropAnswer) > 0)
+	set(intentUntilEnd, r.KeepRequest == persist.RequestUntilEnd)
 	b = binary.AppendUvarint(b, flags)
 	b = appendLength(b, r.Body, outside)
 	b = binary.AppendVarint(b, int64(r.Window))
@@ -229,6 +245,9 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	}
 	if r.Trace != "" {
 		b = appendString(b, r.Trace)
+	}
+	if len(r.DropAnswer) > 0 {
+		b = appendStrings(b, r.DropAnswer)
 	}
 	if r.Header != nil {
 		b = appendHeader(b, r.Header)
@@ -296,6 +315,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressForOperators, forOperators)
 	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "" || r.SealedNeeds != "" || r.ReplacedBy != "" || r.RedriveRun != "")
 	set(progressTold, r.Told)
+	set(progressRequestDropped, r.RequestDropped)
 	set(progressActs, len(r.Acts) > 0)
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)

@@ -25,15 +25,15 @@ func full() persist.Record {
 		Body:   []byte("{\"amount\":100}"), Omitted: []string{"Authorization", "userinfo"},
 		KeptFields:  []persist.KeptField{{Pointer: "/amount", Value: "100"}, {Pointer: "/note", Omitted: true}},
 		Credentials: []persist.Credential{{Name: "Authorization", Digest: "d1"}, {Name: "?token", Digest: "\xff"}},
-		Business:    true, AskFirst: true, Facts: "facts", Content: "\x00content", Trace: "00-trace", Scopes: []persist.Scope{{Name: "Stripe-Account", Value: "acct_1"}, {Name: "X"}},
+		Business:    true, AskFirst: true, Facts: "facts", Content: "\x00content", Trace: "00-trace", DropAnswer: []string{"/a", "/b\xff"}, Scopes: []persist.Scope{{Name: "Stripe-Account", Value: "acct_1"}, {Name: "X"}},
 		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: "\"quoted\"",
 		Profile: "stripe-v1", ProfileVersion: "2026-01-01", Window: 24 * time.Hour, KeepAnswer: -1, KeepKey: 1 << 62, Pauses: persist.Pauses{Attempts: 2, First: time.Second, Most: time.Hour},
 		Fingerprint: bytes.Repeat([]byte{7}, 32), Recipe: "1 content-type",
 		Created: at, MaybeSent: true, FirstSent: at.Add(1), NextAttempt: at.Add(2), SendBefore: at.Add(3), SendUntil: at.Add(11), OwedFrom: at.Add(12), DesertedUntil: at.Add(13),
 		Attempts: 4, Sends: 5, Drives: 6, LeaseOwner: "worker 1", LeaseUntil: at.Add(6),
-		Answer: &persist.Answer{Status: 409, Header: http.Header{"A": {"b"}}, Body: []byte("answer"),
+		Answer: &persist.Answer{Status: 409, Header: http.Header{"A": {"b"}}, Body: []byte("answer"), Dropped: []string{"/client_secret", "/card/number"},
 			BodyDropped: true, Replayed: true, AlreadyDone: true, Stored: true, At: at.Add(7)},
-		Token: "tok_1", Replaces: "idemp:order:u1:o0", Credential: "sha256:00", Region: "eu", SealedNeeds: "1 seal=a hidden=AAAA", Effect: persist.EffectAbsent, Finished: at.Add(8), Swept: true, Status: 402, Note: "looked at it, it is paid",
+		Token: "tok_1", Replaces: "idemp:order:u1:o0", Credential: "sha256:00", Region: "eu", SealedNeeds: "1 seal=a hidden=AAAA", Effect: persist.EffectAbsent, Finished: at.Add(8), Swept: true, Erased: true, RequestDropped: true, KeepRequest: persist.RequestUntilEnd, Status: 402, Note: "looked at it, it is paid",
 		Told: true, ReplacedBy: "idemp:order:u1:o1:gen=2", RedriveRun: "run 1", Acts: []persist.Act{{At: at.Add(13), Did: persist.ActAbsent, Note: "no"}, {At: at.Add(14), Did: persist.ActReopened}},
 		Evidence: &persist.Evidence{Event: "evt_1", Type: "payment.\xff", By: "key", Scheme: "stripe", Digest: "\x00digest", At: at.Add(16)},
 		History:  []persist.Attempt{{At: at.Add(9), Took: 3, Status: 503, Sent: true, Error: "no answer"}, {At: at.Add(10)}},
@@ -141,17 +141,31 @@ func TestOutside(t *testing.T) {
 	}
 }
 
+// TestWithRequestDropped: only the mark changes, also beside an answer's body that is kept outside.
+func TestWithRequestDropped(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{codec.Inline, 0} {
+		want := full()
+		want.RequestDropped = false
+		progress := codec.AppendProgress(nil, &want, limit)
+		want.RequestDropped = true
+		if got := codec.WithRequestDropped(progress); !bytes.Equal(got, codec.AppendProgress(nil, &want, limit)) {
+			t.Errorf("with a body of %d bytes inside: %x", limit, got)
+		}
+	}
+}
+
 func TestPeek(t *testing.T) {
 	t.Parallel()
 	r := full()
 	intent, progress := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendProgress(nil, &r, codec.Inline)
 	i, err := codec.PeekIntent(intent)
 	if err != nil || string(i.Account) != r.Account || string(i.Key) != r.Key || !bytes.Equal(i.Fingerprint, r.Fingerprint) ||
-		!i.Generated || i.Window != r.Window || !i.Created.Equal(r.Created) || string(i.Origin) != r.Origin {
+		!i.Generated || i.Window != r.Window || !i.Created.Equal(r.Created) || string(i.Origin) != r.Origin || i.KeepRequest != r.KeepRequest {
 		t.Errorf("PeekIntent: %+v, %v", i, err)
 	}
 	f, err := codec.PeekProgress(progress)
-	want := codec.Progress{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, KeyTold: true, OwedFrom: r.OwedFrom, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil, KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, HoldReason: []byte(r.HoldReason)}
+	want := codec.Progress{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, RequestGone: true, KeyTold: true, OwedFrom: r.OwedFrom, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil, KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, HoldReason: []byte(r.HoldReason)}
 	if err != nil || !reflect.DeepEqual(f, want) {
 		t.Errorf("PeekProgress: %+v, %v; want %+v", f, err, want)
 	}

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -16,6 +17,8 @@ type Intent struct {
 	Window      time.Duration // Record.Window
 	Created     time.Time     // Record.Created
 	Origin      []byte        // Record.Origin
+	KeepRequest persist.RequestKeeping
+	Erased      bool // Record.Erased
 }
 
 // Progress is the head of a progress: the values asked first by a listing or a sweep.
@@ -23,6 +26,7 @@ type Progress struct {
 	State       persist.State // Record.State
 	Revision    uint64        // Record.Revision
 	Swept       bool          // Record.Swept
+	RequestGone bool          // Record.RequestGone
 	Unreported  bool          // Record.Unreported
 	KeyTold     bool          // Record.KeyTold
 	OwedFrom    time.Time     // Record.OwedFrom
@@ -58,7 +62,7 @@ func PeekProgress(b []byte) (Progress, error) {
 		reason = d.bytes()
 	}
 	f := Progress{
-		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported, KeyTold: r.KeyTold, OwedFrom: r.OwedFrom,
+		State: r.State, Revision: r.Revision, Swept: r.Swept, RequestGone: r.RequestGone(), Unreported: r.Unreported, KeyTold: r.KeyTold, OwedFrom: r.OwedFrom,
 		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil,
 		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, HoldReason: reason,
 	}
@@ -76,7 +80,7 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	d.strings(body.inside)
 	r.ID = persist.ID{Account: string(head.Account), Key: string(head.Key)}
 	r.Fingerprint = append([]byte(nil), head.Fingerprint...)
-	r.Generated, r.Window, r.Created = head.Generated, head.Window, head.Created
+	r.Generated, r.Window, r.Created, r.KeepRequest, r.Erased = head.Generated, head.Window, head.Created, head.KeepRequest, head.Erased
 	for _, s := range [...]*string{&r.Origin, &r.Method, &r.Target, &r.Carrier, &r.CarrierName, &r.Profile, &r.ProfileVersion, &r.Recipe} {
 		*s = d.string()
 	}
@@ -104,6 +108,9 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	r.Results = flags&intentResults != 0
 	if flags&intentTrace != 0 {
 		r.Trace = d.string()
+	}
+	if flags&intentDrops != 0 {
+		r.DropAnswer = d.list()
 	}
 	r.Business, r.AskFirst = flags&intentBusiness != 0, flags&intentAskFirst != 0
 	if flags&intentHeader != 0 {
@@ -156,7 +163,13 @@ func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= intentFlags
 	body = d.bodySize(flags&intentOutside != 0)
-	head.Generated = flags&intentGenerated != 0
+	head.Generated, head.Erased = flags&intentGenerated != 0, flags&intentErased != 0
+	switch {
+	case flags&intentUntilSuccess != 0:
+		head.KeepRequest = persist.RequestUntilSuccess
+	case flags&intentUntilEnd != 0:
+		head.KeepRequest = persist.RequestUntilEnd
+	}
 	head.Outside = flags&intentOutside != 0
 	head.Window = time.Duration(d.varint())
 	head.Fingerprint = d.bytes()
@@ -179,6 +192,7 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	r.Unreported = flags&progressUnreported != 0
 	r.KeyTold = flags&progressKeyTold != 0
 	r.Told = flags&progressTold != 0
+	r.RequestDropped = flags&progressRequestDropped != 0
 	r.Revision = d.uvarint()
 	if flags&progressKeeping != 0 {
 		r.KeepAnswer, r.KeepKey = time.Duration(d.varint()), time.Duration(d.varint())
@@ -312,6 +326,9 @@ func (d *decoder) answer(a *persist.Answer) Outside {
 	a.Stored = flags&answerStored != 0
 	a.Status = int(d.varint())
 	d.strings(body.inside)
+	if flags&answerLess != 0 {
+		a.Dropped = d.list()
+	}
 	if flags&answerHeader != 0 {
 		a.Header = d.header()
 	}
@@ -319,4 +336,12 @@ func (d *decoder) answer(a *persist.Answer) Outside {
 		a.Body = d.body(body.inside)
 	}
 	return body.Outside
+}
+
+// WithRequestDropped returns a copy of an encoded progress with Record.RequestDropped set. Everything else is as it was, also an
+// answer's body that is kept outside and was not read.
+func WithRequestDropped(progress []byte) []byte {
+	flags, n := binary.Uvarint(progress)
+	b := binary.AppendUvarint(make([]byte, 0, len(progress)+binary.MaxVarintLen64), flags|progressRequestDropped)
+	return append(b, progress[max(n, 0):]...)
 }

@@ -10,36 +10,37 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Most is the largest number of kept records. If there are more, no record at all may be forgotten until the time of
-// the records not kept.
+// Most is the default of Begins.Most, the largest number of kept records. If there are more, May is true for every record until
+// the time of those not kept has passed.
 const Most = 100_000
 
-// Begins keeps calls of Begin with statements that may yet land. Each is kept until its record has ended, as an ended
-// record cannot be forgotten, or until nothing of the record is sent any more. The zero value is ready; it is safe
-// for concurrent use.
+// Begins keeps calls of Begin with statements that may still reach the server. Each is kept until its record has ended, as an
+// ended record cannot be forgotten, or until the record can no longer be sent. The zero value is ready; it is safe for
+// concurrent use. An id names a record within the journal.
 type Begins struct {
 	// Most is as the constant; zero stands for the constant. Do not change it while the Begins is in use.
 	Most int
 
-	mu      sync.Mutex
-	at      map[string]begin
-	sweepAt int       // at this number, add deletes the records with their time over
-	overrun time.Time // the latest time of the records not kept
+	mu      sync.Mutex       // guards the fields below
+	at      map[string]begin // by id; nil before the first add
+	sweepAt int              // at this number of records, add deletes those with their time over
+	overrun time.Time        // the latest time of records beyond Most; zero: there were none
 }
 
-// begin is a Begin with a statement that may yet land.
+// begin is a Begin with a statement that may still reach the server.
 type begin struct {
-	seq   uint64 // of the record begun by a later try; with lost, any number counts
-	lost  bool
-	until time.Time
+	seq   uint64    // of the record begun by a later try
+	lost  bool      // a Begin had no answer: the statement may begin a record with any seq
+	until time.Time // by this process's clock: afterwards the record is not sent any more
 }
 
-// Late notes a record begun by a second try, or a later one: the first may yet land.
+// Late notes a record begun by a second try, or a later one: the statement of the first may still reach the server.
 func (b *Begins) Late(id string, rec *persist.Record) { b.add(id, rec, false) }
 
-// Lost notes a record after a Begin without an answer.
+// Lost notes a record after a Begin without an answer: its statement may still reach the server.
 func (b *Begins) Lost(id string, rec *persist.Record) { b.add(id, rec, true) }
 
+// add is Late and Lost. Beyond Most it only extends overrun. The record's Window, SendBefore and Created are read.
 func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +68,8 @@ func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 	b.at[id] = begin{seq: rec.Seq, lost: lost || before.lost, until: until}
 }
 
-// May reports whether a Begin of the record with this number may yet land.
+// May reports whether a Begin of the record with this seq may still reach the server. True also means "unknown", beyond Most:
+// the caller must not forget the record.
 func (b *Begins) May(id string, seq uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +78,7 @@ func (b *Begins) May(id string, seq uint64) bool {
 	return known && !now.After(at.until) && (at.lost || at.seq == seq) || !now.After(b.overrun)
 }
 
-// End notes that the record has ended.
+// End removes a record that has ended. An unknown id is ignored.
 func (b *Begins) End(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Hub is the persist.Notifier of one open journal. All listeners share one connection. It exists while somebody
-// listens. It is safe for concurrent use.
+// Hub is the persist.Notifier of one open journal. All listeners share one connection, which exists as long as there are
+// listeners. It is safe for concurrent use. Its owner must call Close.
 type Hub struct {
 	c      Config
 	open   context.Context // ends with Close
@@ -19,18 +19,18 @@ type Hub struct {
 	mu      sync.Mutex
 	wanted  bool           // a notification is to be sent
 	sending bool           // send runs
-	current *session       // nil: nobody listens
-	running sync.WaitGroup // goroutines; entered under mu, and not once the hub is closed
+	current *session       // nil: there are no listeners
+	running sync.WaitGroup // the hub's goroutines; added to under mu, and not after Close
 }
 
-// New makes a hub. It does nothing until it is asked.
+// New returns a hub. It starts no goroutine and no connection before Notify or Listen.
 func New(c Config) *Hub {
 	h := &Hub{c: c}
 	h.open, h.finish = context.WithCancel(context.Background())
 	return h
 }
 
-// Notify is the method of [persist.Notifier].
+// Notify is the method of [persist.Notifier]. It does not block; after Close it does nothing.
 func (h *Hub) Notify() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,9 +44,8 @@ func (h *Hub) Notify() {
 	}
 }
 
-// send sends the wanted notifications, one for all calls of Notify within Every, and ends when none is wanted any
-// more. A failed one is not sent again: a listener is woken when it has a connection again, and looks now and then
-// anyway.
+// send sends the wanted notifications, one for all calls of Notify within Every, and ends when none is wanted. A failed one is
+// not sent again: a listener is woken when it has a connection again, and looks at intervals anyway. Only one send runs.
 func (h *Hub) send() {
 	for h.next() {
 		ctx, cancel := context.WithTimeout(context.Background(), h.c.Within)
@@ -59,7 +58,7 @@ func (h *Hub) send() {
 	}
 }
 
-// next takes the wanted notification, and reports whether there is one.
+// next takes the wanted notification. False: there is none, sending is cleared, and send must end.
 func (h *Hub) next() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,8 +75,8 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-// Listen is the method of [persist.Notifier].
-// Errors: the context's, persist.ErrClosed.
+// Listen is the method of [persist.Notifier]: it calls heard from this goroutine until ctx ends or the hub is closed. Its error
+// is that of ctx, or persist.ErrClosed; never nil.
 func (h *Hub) Listen(ctx context.Context, heard func(err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -109,14 +108,15 @@ func (h *Hub) Listen(ctx context.Context, heard func(err error)) error {
 // failed names the journal in an error.
 func (h *Hub) failed(err error) error { return fmt.Errorf("journal %s: %w", h.c.Name, err) }
 
-// listener is one Listen. Its fields are guarded by Hub.mu.
+// listener is one call of Listen. Hub.mu guards its fields.
 type listener struct {
-	news  chan struct{} // gets a value when one of the others is set
+	news  chan struct{} // of capacity 1: holds a value while one of the others may be set
 	woken bool          // something may be due
-	deaf  error         // nothing is heard any more
+	deaf  error         // why no notification arrives; nil: they do, or it is unknown
 }
 
-// set adds news for the listener to the news not told yet. A new deaf replaces the old one.
+// set adds to the news for the listener; the given deaf, also nil, replaces the one not taken yet. Without news it does
+// nothing. Hub.mu is held.
 func (l *listener) set(woken bool, deaf error) {
 	if woken || deaf != nil {
 		l.woken, l.deaf = l.woken || woken, deaf
@@ -127,7 +127,7 @@ func (l *listener) set(woken bool, deaf error) {
 	}
 }
 
-// take returns the news not told to the listener yet.
+// take returns and clears the news for the listener.
 func (h *Hub) take(l *listener) (woken bool, deaf error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +136,7 @@ func (h *Hub) take(l *listener) (woken bool, deaf error) {
 	return woken, deaf
 }
 
-// join lets l take part in the session under way, or starts one. It returns nil if the hub is closed.
+// join adds l to the current session, or starts one, and returns it. The caller must call leave. nil: the hub is closed.
 func (h *Hub) join(l *listener) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -158,7 +158,7 @@ func (h *Hub) join(l *listener) *session {
 	return h.current
 }
 
-// leave ends the part of l in the session. The last leave ends the session, and waits for its end.
+// leave removes l from the session. The last leave ends the session, and waits for its end.
 func (h *Hub) leave(s *session, l *listener) {
 	h.mu.Lock()
 	delete(s.of, l)

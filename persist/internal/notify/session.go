@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// testPrefix is the start of the messages for tests of connections. They wake nobody: only an empty one does.
+// testPrefix begins the messages for tests of connections. They wake no listener: only an empty message does.
 const testPrefix = "test "
 
-// session is the time during which somebody listens without a gap. One goroutine runs it; its first three fields are
-// guarded by Hub.mu.
+// session is a time with at least one listener throughout. One goroutine runs it; Hub.mu guards its first three fields.
 type session struct {
-	of    map[*listener]bool
-	hears bool  // there is a hearing connection
-	deaf  error // the reason for not hearing; nil if it is not known yet
+	of    map[*listener]bool // the listeners
+	hears bool               // there is a tested connection
+	deaf  error              // why there is none, as told to the listeners; nil: not told yet
 
 	*Hub
-	stop context.CancelFunc
-	over chan struct{} // closed when run has ended
+	stop context.CancelFunc // ends run
+	over chan struct{}      // closed when run has ended
 }
 
-// run keeps a connection until ctx ends. A connection that has worked is replaced silently; if the replacement fails,
-// all listeners are told.
+// run keeps a connection until ctx ends. A connection that has worked is replaced without a word; if the replacement fails,
+// all listeners get the error.
 func (s *session) run(ctx context.Context) {
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
 		worked, err := s.serve(ctx)
@@ -44,7 +43,7 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// wake wakes all listeners.
+// wake notes a working connection and wakes all listeners.
 func (s *session) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +53,7 @@ func (s *session) wake() {
 	}
 }
 
-// lose notes the loss of the hearing connection, and the reason. All listeners are told once, unless the loss is
-// silent.
+// lose notes the loss of the connection. All listeners get the error, once until the next wake, unless silent.
 func (s *session) lose(err error, silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +67,8 @@ func (s *session) lose(err error, silent bool) {
 	}
 }
 
-// serve makes a connection, and uses it until it breaks or fails its test. worked: it has heard something.
+// serve makes a connection, and uses it until it breaks or fails its test, or ctx ends. worked: it had passed a test. The
+// connection is closed when serve returns.
 func (s *session) serve(ctx context.Context) (worked bool, err error) {
 	connecting, stop := context.WithTimeout(ctx, s.c.Within)
 	line, err := s.c.Connect(connecting)
@@ -89,20 +88,20 @@ func (s *session) serve(ctx context.Context) (worked bool, err error) {
 	return u.worked, err
 }
 
-// use is the use of one connection. The fields are those of the session's goroutine.
+// use is the use of one connection. The session's goroutine owns the fields, except for the channels.
 type use struct {
 	s        *session
-	messages chan string
-	broken   chan error // the reason for the end of the messages
+	messages chan string // from read to step
+	broken   chan error  // the reason for the end of the messages
 	running  sync.WaitGroup
 
 	worked bool
-	token  string      // of the test under way; empty: there is none
-	sent   chan error  // the result of sending its message; nil: there is nothing to wait for
-	timer  *time.Timer // runs until the next test, or while the message of one may be on its way
+	token  string      // the message of the running test; empty: none runs
+	sent   chan error  // gets the result of sending it; nil: no result is awaited
+	timer  *time.Timer // runs until the next test, or until the message must have arrived
 }
 
-// read hands on the messages of the line, and returns the reason for its end.
+// read passes on the messages of the line until an error, which it returns.
 func (u *use) read(ctx context.Context, line Line) error {
 	for {
 		message, err := line.Next(ctx)
@@ -117,7 +116,7 @@ func (u *use) read(ctx context.Context, line Line) error {
 	}
 }
 
-// step waits for the next event. Its error ends the use.
+// step waits for the next event and handles it. Its error ends the use of the connection.
 func (u *use) step(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -144,8 +143,8 @@ func (u *use) step(ctx context.Context) error {
 	return nil
 }
 
-// hear handles a message. Before the first test is passed, no message counts, since the connection may lead to
-// another server. The first pass wakes all listeners: they may have missed something.
+// hear handles a message. Before the first passed test no message counts, since the connection may lead to another server.
+// The first pass wakes all listeners: they may have missed something.
 func (u *use) hear(message string) {
 	passed := u.token != "" && message == u.token
 	if passed {
@@ -163,7 +162,7 @@ func (u *use) hear(message string) {
 	}
 }
 
-// test sends a message to be heard by the connection.
+// test starts a test: it sends a message, in the background, that the connection must receive.
 func (u *use) test(ctx context.Context) {
 	u.token, u.sent = testPrefix+rand.Text(), make(chan error, 1)
 	token, sent := u.token, u.sent

@@ -26,21 +26,15 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	}
 	err := j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		where, args := row.ended()
-		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ? AND send_until <= ?"))
+		statement := j.d.Rebind(j.d.Update(row.sets(), where+" AND created = ? AND fingerprint = ? AND send_until <= ?"))
 		args = append(append(row.changed(), args...), row.Created, row.Fingerprint, row.SendUntil)
 		n, err := exec(ctx, conn, statement, args)
 		if err != nil || n > 0 {
 			return err
 		}
-		now, err := j.stands(ctx, conn, row)
-		if err != nil {
+		now, err := j.missedEnd(ctx, conn, row)
+		if now == nil {
 			return err
-		}
-		if now.Revision == row.Revision+1 && bytes.Equal(now.Token, row.Token) {
-			return j.confirm(ctx, conn) // an earlier try of this call has landed
-		}
-		if state := persist.State(now.State); !state.Final() {
-			return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, row.Key, state, now.Revision)
 		}
 		now.State = int64(persist.StatePending) // it has ended, as it should
 		return now.refuse(row)
@@ -53,6 +47,23 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	}
 	rec.Revision++
 	return rec, nil
+}
+
+// missedEnd returns the final row that a change of row has not changed. now is nil after an error, and if an earlier try of the same call has
+// landed; err is then that of the confirmation.
+func (j *Journal) missedEnd(ctx context.Context, conn *sql.Conn, row *Row) (now *Row, err error) {
+	stands, err := j.stands(ctx, conn, row)
+	if err != nil {
+		return nil, err
+	}
+	now = &stands
+	if now.Revision == row.Revision+1 && bytes.Equal(now.Token, row.Token) {
+		return nil, j.confirm(ctx, conn)
+	}
+	if state := persist.State(now.State); !state.Final() {
+		return nil, fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, row.Key, state, now.Revision)
+	}
+	return now, nil
 }
 
 // ended returns a condition for the final record read by the caller.

@@ -14,8 +14,24 @@ import (
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
 	"finished = ?, sweep_at = ?, lease_owner = ?, lease_until = ?, send_until = ?, owed_from = ?, progress = ?, answer = ?, needs = COALESCE(?, needs), hold_reason = ?"
 
+// sets lists the columns set for the row, in the order of changed: with a new intent also this, and the body goes with it (Record.RequestDropped).
+func (r *Row) sets() string {
+	if r.Intent != nil {
+		return changeable + ", intent = ?, body = NULL"
+	}
+	return changeable
+}
+
 // changed returns pointers to the fields for changeable. Drivers take them as values.
 func (r *Row) changed() []any {
+	if r.Intent != nil {
+		return append(r.always(), &r.Intent)
+	}
+	return r.always()
+}
+
+// always is changed without an intent.
+func (r *Row) always() []any {
 	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Progress, &r.Answer, &r.Needs, &r.HoldReason}
 }
 
@@ -66,7 +82,7 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	}
 	err := settle(ctx, j.writes.first(sharer{row: row, late: late}), func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		where, args := row.current()
-		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ? AND send_until <= ?"))
+		statement := j.d.Rebind(j.d.Update(row.sets(), where+" AND created = ? AND fingerprint = ? AND send_until <= ?"))
 		args = append(append(row.changed(), args...), row.Created, row.Fingerprint, row.SendUntil)
 		n, err := exec(ctx, conn, statement, args)
 		if err != nil || n > 0 {

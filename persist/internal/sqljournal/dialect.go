@@ -81,6 +81,8 @@ type Dialect interface {
 	OriginHash() string
 	// Denied reports whether the database refused a statement because the role has no right on its table.
 	Denied(err error) bool
+	// Clear reports whether the database refused a row in clear, since the journal is sealed.
+	Clear(err error) bool
 	// SelectFact returns a query for a fact's value; its parameter is the fact's name. InsertFact inserts a fact, with
 	// the parameters name and value, unless there is one of that name. UpdateFact replaces a fact's value; its
 	// parameters are the new value, the name and the old value. Each parameter is a "?", in this order.

@@ -155,6 +155,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if errors.Is(err, persist.ErrUncertain) {
 		j.landing.Lost(string(row.ID), &rec)
 	}
+	err = ErrClear(j.d, err)
 	if err != nil && j.d.Waited(err) {
 		// The operation of that transaction may be sent, so this error is no "no effect".
 		err = fmt.Errorf("%w: another transaction has begun the key %q and is still open: %w", persist.ErrUncertain, rec.Key, err)
@@ -165,10 +166,23 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if !alone { // inserted together with others
 		existing, created, err = Begun(&rec, row, row)
 	}
+	if err == nil && !created {
+		err = j.checkErased(ctx, &existing, rec.ID)
+	}
 	if created && late {
 		j.landing.Late(string(row.ID), &existing)
 	}
 	return existing, created, err
+}
+
+// Begins returns nil if a record may be begun through the journal, in a transaction of a caller's own. Errors, with their
+// verdict: persist.ErrClosed, persist.ErrReadOnly, the context's.
+func (j *Journal) Begins(ctx context.Context) error {
+	err := j.Flush(ctx)
+	if err == nil {
+		err = j.refuseReadOnly()
+	}
+	return Undecided(err)
 }
 
 // Undecided returns the error of a Begin in a caller's transaction with its verdict: an operation may stand under the key. nil
@@ -178,6 +192,34 @@ func Undecided(err error) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", persist.ErrOutcomeUnknown, err)
+}
+
+// RefuseClear returns persist.ErrSealed for a record in clear, if the records of the journal are sealed, or will be: the table would refuse
+// it, and with that the caller's transaction could only be rolled back. query reads the value of a fact by its name. Other errors are those of
+// the query.
+func RefuseClear(ctx context.Context, rec *persist.Record, run QueryRow, query string) error {
+	if rec.Carrier == persist.CarrierSealed {
+		return nil
+	}
+	var standing []byte
+	err := run(ctx, query, []any{persist.FactSeal}, &standing)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	case string(standing) != persist.FactPlain:
+		return fmt.Errorf("%w: the journal is sealed, and the record of %q is in clear; begin it through the journal opened with its keys (persist.BeginTx), or seal it first (Sealer.Seal of package persist/seal)", persist.ErrSealed, rec.Key)
+	}
+	return nil
+}
+
+// ErrClear returns an error of a Begin, as persist.ErrSealed if the database refused a row in clear.
+func ErrClear(d Dialect, err error) error {
+	if err == nil || !d.Clear(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", persist.ErrSealed, err)
 }
 
 // Begun returns the results of a Begin of rec from the row standing after it. If another has changed a row with the
@@ -190,7 +232,7 @@ func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, cr
 		return existing, true, nil
 	}
 	existing, err = standing.Record()
-	if err == nil && existing.ID != rec.ID {
+	if err == nil && !existing.Erased && existing.ID != rec.ID { // the ID of an erased one: see checkErased
 		err = fmt.Errorf("%w: the row of account %q, key %q is that of account %q, key %q", persist.ErrCorrupt, rec.Account, rec.Key, existing.Account, existing.Key)
 	}
 	return existing, false, err
@@ -216,6 +258,9 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, e
 	rec, err = row.Record()
 	if err != nil {
 		return persist.Record{}, j.failed(err)
+	}
+	if err := j.checkErased(ctx, &rec, id); err != nil {
+		return persist.Record{}, err
 	}
 	return rec, nil
 }

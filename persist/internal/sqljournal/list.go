@@ -35,19 +35,43 @@ func (c *condition) and(where string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// selecting returns the condition of q, without its After.
-func (j *Journal) selecting(q *persist.Query) condition {
-	c := condition{}
-	c.and("1 = 1")
+// named adds the condition for the account and the key of q, or for those of erased, unless it is nil. An erased record keeps its id.
+func (c *condition) named(q, erased *persist.Query) {
 	if !q.AllAccounts {
-		// '}' follows '|', so these are all accounts with a '|' behind q.Account.
-		c.and("(account = ? OR account >= ? AND account < ?)", []byte(q.Account), []byte(q.Account+"|"), []byte(q.Account+"}"))
+		// '}' follows '|', so these are all accounts with a '|' behind the account.
+		const in = "account = ? OR account >= ? AND account < ?"
+		within := func(account string) []any {
+			return []any{[]byte(account), []byte(account + "|"), []byte(account + "}")}
+		}
+		if erased == nil {
+			c.and("("+in+")", within(q.Account)...)
+		} else {
+			c.and("("+in+" OR "+in+")", append(within(q.Account), within(erased.Account)...)...)
+		}
 	}
 	if q.Key != "" {
 		first := keyPrefix(q.Key)
 		last := append(slices.Clone(first), strings.Repeat("\xff", accountHash)...)
-		c.and("id >= ? AND id <= ? AND op_key = ?", first, last, []byte(q.Key))
+		c.and("id >= ? AND id <= ?", first, last)
+		if erased == nil {
+			c.and("op_key = ?", []byte(q.Key))
+		} else {
+			c.and("op_key IN (?, ?)", []byte(q.Key), []byte(erased.Key))
+		}
 	}
+}
+
+// selecting returns the condition of the listing, without its After.
+func (l *listing) selecting() condition { return l.j.selectingOf(l.q, l.erased) }
+
+// selecting returns the condition of q for records that are not erased, without its After.
+func (j *Journal) selecting(q *persist.Query) condition { return j.selectingOf(q, nil) }
+
+// selectingOf returns the condition of q, with that of erased for its account and its key, without its After. erased may be nil.
+func (j *Journal) selectingOf(q, erased *persist.Query) condition {
+	c := condition{}
+	c.and("1 = 1")
+	c.named(q, erased)
 	if q.Origin != "" {
 		sum := sha256.Sum256([]byte(q.Origin))
 		c.and(j.d.OriginHash()+" = ? AND origin = ?", sum[:], []byte(q.Origin))
@@ -90,6 +114,11 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 			return
 		}
 		l := listing{j: j, q: &q, after: number(q.After), rows: pageRows, lastID: []byte{}}
+		var err error
+		if l.erased, err = j.erasedBy(ctx, &q); err != nil {
+			yield(persist.Record{}, err)
+			return
+		}
 		for !l.over {
 			page, err := l.next(ctx)
 			for i := range page {
@@ -116,11 +145,12 @@ func number(seq uint64) int64 { return int64(min(seq, math.MaxInt64)) }
 
 // listing is one List under way.
 type listing struct {
-	j     *Journal
-	q     *persist.Query
-	after int64 // the last number yielded
-	last  int64 // the last number to yield, once bounded
-	rows  int   // of the next page
+	j      *Journal
+	q      *persist.Query
+	erased *persist.Query // see erasedBy
+	after  int64          // the last number yielded
+	last   int64          // the last number to yield, once bounded
+	rows   int            // of the next page
 
 	bounded bool
 	over    bool
@@ -198,7 +228,7 @@ func (l *listing) findUnnumbered(ctx context.Context) error {
 		return nil
 	}
 	find := func() (rows []Row, err error) {
-		c := l.j.selecting(l.q)
+		c := l.selecting()
 		c.and("seq IS NULL")
 		rows, _, err = l.read(ctx, c)
 		return rows, err
@@ -249,7 +279,7 @@ func (j *Journal) number(ctx context.Context) error {
 
 // page reads the next page, and sets over if it was the last.
 func (l *listing) page(ctx context.Context) ([]Row, error) {
-	c := l.j.selecting(l.q)
+	c := l.selecting()
 	if l.bounded {
 		c.and("seq > ? AND seq <= ?", l.after, l.last)
 	} else {

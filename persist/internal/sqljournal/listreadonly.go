@@ -41,7 +41,7 @@ func (l *listing) nextUnnumbered(ctx context.Context) (page []Row, full bool, er
 	if l.q.After > 0 || l.seenAll {
 		return nil, false, nil
 	}
-	c := l.j.selecting(l.q)
+	c := l.selecting()
 	c.and("seq IS NULL AND id > ?", l.lastID)
 	page, full, err = l.readBy(ctx, c, "id")
 	l.seenAll = !full

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,15 +23,14 @@ var ErrNotMigrated = fmt.Errorf("%w", ErrSchema)
 // Step is one step of the schema.
 type Step struct {
 	Version    int      // of the schema after the step
-	Oldest     int      // the lowest version a program has to know to use the schema
-	Statements []string // each one statement, without its semicolon
+	Statements []string // each one statement, without its semicolon; one of them notes the step in the table of versions
 }
 
-// Steps reads the steps of a folder: files named VERSION_oldest_OLDEST.sql. The first makes all tables; those of an earlier
-// version are refused. Each later one has the next version. Their statements end with a semicolon at
-// the end of a line; the body of a function stands between two $$. names are the texts for {name} in the files.
-func Steps(files fs.FS, names map[string]string) ([]Step, error) {
-	paths, err := fs.Glob(files, "*/*.sql")
+// Steps reads the steps of a folder: files named VERSION_WORDS.sql, in the order of their names. The first makes all tables; those of an
+// earlier version are refused. Each later one has the next version. Their statements end with a semicolon at
+// the end of a line; the body of a function stands between two $$.
+func Steps(files fs.FS) ([]Step, error) {
+	paths, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return nil, err
 	}
@@ -43,13 +41,12 @@ func Steps(files fs.FS, names map[string]string) ([]Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		version, oldest, err := stepName(path.Base(file))
+		first, _, _ := strings.Cut(file, "_")
+		version, err := strconv.Atoi(first)
 		if err != nil || i > 0 && version != steps[i-1].Version+1 {
-			return nil, fmt.Errorf("%s: step %d has a wrong name: %w", file, i+1, err)
+			return nil, fmt.Errorf("%s: step %d has a wrong name, want VERSION_WORDS.sql: %w", file, i+1, err)
 		}
-		step := Step{Version: version, Oldest: oldest}
-		step.Statements = statements(withNames(string(text), names))
-		steps = append(steps, step)
+		steps = append(steps, Step{Version: version, Statements: statements(string(text))})
 	}
 	return steps, nil
 }
@@ -70,33 +67,11 @@ func statements(text string) (all []string) {
 	return all
 }
 
-// stepName reads VERSION_oldest_OLDEST.sql.
-func stepName(name string) (version, oldest int, err error) {
-	first, second, ok := strings.Cut(strings.TrimSuffix(name, ".sql"), "_oldest_")
-	if !ok {
-		return 0, 0, errors.New("want VERSION_oldest_OLDEST.sql")
-	}
-	version, err = strconv.Atoi(first)
-	if err == nil {
-		oldest, err = strconv.Atoi(second)
-	}
-	return version, oldest, err
-}
-
-// withNames puts the names into a text.
-func withNames(text string, names map[string]string) string {
-	for name, value := range names {
-		text = strings.ReplaceAll(text, "{"+name+"}", value)
-	}
-	return text
-}
-
 // Schema is the schema of one journal. Its statements are in the engine's words.
 type Schema struct {
-	Steps    []Step
-	Versions string // the statement to make the table of versions, unless it exists
-	Table    string // the name of that table
-	Insert   string // "INSERT INTO", such that a step noted before is no error
+	Steps  []Step
+	Table  string // the name of the table of versions
+	Exists string // a query with the result true if Table exists
 	// Older is a query with the result true if OlderTable exists and Table does not. OlderTable is the table of
 	// versions of programs from before the first release. Elsewhere is the kind of another place for Migrate to make a
 	// journal in.
@@ -135,10 +110,7 @@ func (s *Schema) Make(ctx context.Context, db Runner) error {
 	if err := s.notOlder(ctx, db); err != nil {
 		return err
 	}
-	if _, err := db.ExecContext(ctx, s.Versions); err != nil {
-		return err
-	}
-	version, oldest, err := s.version(ctx, db)
+	version, err := s.made(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -149,14 +121,24 @@ func (s *Schema) Make(ctx context.Context, db Runner) error {
 		if step.Version <= version {
 			continue
 		}
-		for _, statement := range s.statements(step) {
+		for _, statement := range step.Statements {
 			if _, err := db.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("step %d: %w", step.Version, err)
 			}
 		}
-		version, oldest = step.Version, step.Oldest
 	}
-	return s.fits(version, oldest)
+	return s.Check(ctx, db)
+}
+
+// made returns the version of the schema, or zero if there is no table of versions yet. A missing table is no error of a statement, which
+// would end a transaction.
+func (s *Schema) made(ctx context.Context, db Runner) (version int, err error) {
+	exists := false
+	if err := db.QueryRowContext(ctx, s.Exists).Scan(&exists); err != nil || !exists {
+		return 0, err
+	}
+	version, _, err = s.version(ctx, db)
+	return version, err
 }
 
 // Check returns an error if this program must not use the existing schema. Errors: ErrSchema, ErrNotMigrated, the
@@ -175,9 +157,9 @@ func (s *Schema) Check(ctx context.Context, db Runner) error {
 // Print writes the statements run by Make on an empty database. The statements before and after go before and after
 // them.
 func (s *Schema) Print(w io.Writer, before, after []string) error {
-	all := append(slices.Clone(before), s.Versions)
+	all := slices.Clone(before)
 	for _, step := range s.Steps {
-		all = append(all, s.statements(step)...)
+		all = append(all, step.Statements...)
 	}
 	for _, statement := range append(all, after...) {
 		if _, err := fmt.Fprintf(w, "%s;\n\n", statement); err != nil {
@@ -185,12 +167,6 @@ func (s *Schema) Print(w io.Writer, before, after []string) error {
 		}
 	}
 	return nil
-}
-
-// statements returns the statements of a step, and the one to note the step.
-func (s *Schema) statements(step Step) []string {
-	noted := fmt.Sprintf("%s %s (version, oldest) VALUES (%d, %d)", s.Insert, s.Table, step.Version, step.Oldest)
-	return append(slices.Clone(step.Statements), noted)
 }
 
 // version reads the version of the existing schema; zero is none.

@@ -68,7 +68,7 @@ type Row struct {
 	LeaseUntil  int64         // a time
 	SendUntil   int64         // a time
 	OwedFrom    int64         // a time
-	Intent      []byte        // codec's, without the values in columns
+	Intent      []byte        // codec's, without the values in columns; null in a change: as it is
 	Progress    []byte        // likewise
 	Body        []byte        // of the request; null if it is empty
 	Answer      []byte        // the body of the answer; null if it is empty
@@ -150,7 +150,7 @@ func NewRow(rec *persist.Record) *Row {
 	return row
 }
 
-// newChange is NewRow for an Update or a Finish. They leave the intent as it is.
+// newChange is NewRow for a change. It leaves the intent as it is, unless the record's request is dropped.
 func newChange(rec *persist.Record) *Row {
 	row := &Row{
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
@@ -164,6 +164,9 @@ func newChange(rec *persist.Record) *Row {
 	row.Created, row.NextAttempt = nanoseconds(rec.Created), nanoseconds(rec.NextAttempt)
 	row.Finished, row.LeaseUntil, row.SendUntil = nanoseconds(rec.Finished), nanoseconds(rec.LeaseUntil), nanoseconds(rec.SendUntil)
 	row.OwedFrom, row.Progress = nanoseconds(rec.OwedFrom), encodeProgress(rec)
+	if rec.RequestDropped {
+		row.Intent = encodeIntent(rec)
+	}
 	return row
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
 // readRows is the largest number of records read by one statement of a sweep. It locks none of them.
@@ -211,6 +212,7 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 // version, stays as it is.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed int, err error) {
 	strip := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET swept = 1, generated = ?, unreported = ?, sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL, answer = NULL WHERE id = ?")
+	shorten := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL WHERE id = ?")
 	var drop []any
 	for i := range rows {
 		var rec persist.Record
@@ -222,9 +224,12 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 		case whole:
 			drop = append(drop, rows[i].ID)
 		case answer:
-			rec.Strip()
-			rows[i].Intent, rows[i].Progress = encodeIntent(&rec), encodeProgress(&rec)
-			if _, err := tx.ExecContext(ctx, strip, flag(rec.Generated), flag(rec.Unreported), sweepAt(&rec), rows[i].Intent, rows[i].Progress, rows[i].ID); err != nil {
+			s.l.Strip(&rec, s.l.Now)
+			statement, args := strip, []any{flag(rec.Generated), flag(rec.Unreported), sweepAt(&rec), encodeIntent(&rec), encodeProgress(&rec), rows[i].ID}
+			if !rec.Swept { // the answer stays
+				statement, args = shorten, []any{sweepAt(&rec), encodeIntent(&rec), codec.WithRequestDropped(rows[i].Progress), rows[i].ID}
+			}
+			if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
 				return 0, err
 			}
 			changed++

@@ -18,19 +18,19 @@ type Together interface {
 }
 
 // ChangeColumns returns first the columns compared by WriteAll in a changed row, seq only if it is not null. Then,
-// from token on, come the columns set by it, needs only if it is not null. WriteAll leaves a row with a later
+// from token on, come the columns set by it, needs only if it is not null, and intent likewise, with body then null. WriteAll leaves a row with a later
 // send_until as it is.
 func ChangeColumns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"created", 'i'}, {"fingerprint", 'b'},
 		{"token", 'b'}, {"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'},
-		{"finished", 'i'}, {"sweep_at", 'i'}, {"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"owed_from", 'i'}, {"progress", 'b'}, {"answer", 'b'}, {"needs", 'b'}, {"hold_reason", 'b'},
+		{"finished", 'i'}, {"sweep_at", 'i'}, {"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"owed_from", 'i'}, {"progress", 'b'}, {"answer", 'b'}, {"needs", 'b'}, {"hold_reason", 'b'}, {"intent", 'b'},
 	}
 }
 
 // ChangeFields returns pointers to the row's fields, in the order of ChangeColumns.
 func (r *Row) ChangeFields() []any {
-	return append([]any{&r.ID, &r.Seq, &r.Revision, &r.Created, &r.Fingerprint}, r.changed()...)
+	return append(append([]any{&r.ID, &r.Seq, &r.Revision, &r.Created, &r.Fingerprint}, r.always()...), &r.Intent)
 }
 
 // writeAll is the statement of the gather of Begin, Update and Finish.

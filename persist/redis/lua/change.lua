@@ -1,6 +1,6 @@
 -- change replaces what Begin has not frozen of the unfinished record that the caller read. It returns the end of its sends, of
 -- which the later stays. needs is the hash of what the record needs from now on, or '' if that stays.
-local id, seq, revision, head, progress, answer, ended, over, needs, reason = unpack(ARGV)
+local id, seq, revision, head, progress, answer, ended, over, needs, reason, intent = unpack(ARGV)
 local standing = read(id)
 if not standing then return { 'gone' } end
 local r = parse(id, head)
@@ -16,5 +16,9 @@ if later(standing.sendUntil, r.sendUntil) then r.sendUntil = standing.sendUntil 
 r.flags = r.flags - r.flags % 2 + standing.flags % 2 -- whether its key is generated is frozen
 redis.call('HSET', records, 'h' .. id, format(r), 'p' .. id, progress)
 keep('a', id, answer)
+if intent ~= '' then -- the request is gone
+  redis.call('HSET', records, 'i' .. id, intent)
+  redis.call('HDEL', records, 'b' .. id)
+end
 place(r, ended, over, needs, reason)
 return { 'done', r.sendUntil }

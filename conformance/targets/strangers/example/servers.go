@@ -1,5 +1,5 @@
-// Package example has two servers that show how one is written; see conformance/targets/strangers/README.md. They are not
-// counted in what is measured.
+// Package example has two servers as models for authors; see
+// conformance/targets/strangers/README.md. They are not a part of the measurement.
 package example
 
 import (
@@ -22,14 +22,14 @@ func Servers() []strangers.Server {
 // layer is a key layer in front of a service.
 type layer struct {
 	service   *strangers.Service
-	unchunked bool // keys in chunked requests are not looked up
+	unchunked bool // the fault: keys in chunked requests are not looked up
 	lock      strangers.Lock
-	known     map[string]*record
+	known     map[string]*record // by caller and key; lock guards it
 }
 
-// record is what is known of a key.
+// record is the state of a key. A stored record does not change; a new one replaces it.
 type record struct {
-	request string
+	request string                     // method, URL and body of the first request
 	answer  *httptest.ResponseRecorder // nil while the request is at work
 }
 
@@ -37,6 +37,8 @@ func newLayer(unchunked bool) *layer {
 	return &layer{service: strangers.NewService(), unchunked: unchunked, lock: strangers.NewLock(), known: map[string]*record{}}
 }
 
+// ServeHTTP executes the first request of a key, and answers repeats with its answer; 409
+// during the work, 422 for another request. Requests without a key and GET pass.
 func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	if key == "" || r.Method == http.MethodGet {
@@ -63,7 +65,8 @@ func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// claim returns a copy of the key's record, and whether it was made for this request.
+// claim returns a copy of the key's record; true means that it is new, and the caller must
+// execute.
 func (l *layer) claim(id, request string) (record, bool) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -74,7 +77,8 @@ func (l *layer) claim(id, request string) (record, bool) {
 	return *l.known[id], true
 }
 
-// execute has the service execute a request, and stores its answer. After a failure the key is free.
+// execute runs a request in the service, stores the answer, and gives it. A failure or a crash
+// frees the key.
 func (l *layer) execute(w http.ResponseWriter, r *http.Request, id string, first record) {
 	answer := httptest.NewRecorder()
 	defer func() {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Of a key that has been tried.
+// The states of a key.
 const (
 	running = iota
 	failed
@@ -19,10 +19,11 @@ type attempt struct {
 	reply *reply
 }
 
-// attempts is a layer that remembers failures, and lets the same request try again.
+// attempts is a layer that remembers failures and lets the same request try again. Its fault:
+// a crash in a later try leaves the key locked.
 type attempts struct {
 	next http.Handler
-	mu   sync.Mutex
+	mu   sync.Mutex // guards keys and their attempts
 	keys map[string]*attempt
 }
 
@@ -30,7 +31,8 @@ func newAttempts() http.Handler {
 	return recovered(&attempts{next: newService(), keys: map[string]*attempt{}})
 }
 
-// enter takes a key for a request, if it is new or has failed, and returns a copy of how it was.
+// enter returns the state of a key before this request, as a copy. A new key, or a failed one
+// for the same request, is running afterwards, and the caller must execute and call leave.
 func (a *attempts) enter(id, print string) (was attempt, isNew bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,13 +48,14 @@ func (a *attempts) enter(id, print string) (was attempt, isNew bool) {
 	return was, false
 }
 
-// leave says how a try has ended.
+// leave stores the end of a try; p is nil for a failure.
 func (a *attempts) leave(id string, state int, p *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.keys[id].state, a.keys[id].reply = state, p
 }
 
+// ServeHTTP executes a request with a new or failed key, and replays a finished one.
 func (a *attempts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !keyed(r) {
 		a.next.ServeHTTP(w, r)
@@ -78,7 +81,7 @@ func (a *attempts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// first is the first try. A crash of it is a failure.
+// first executes the first try. A crash of it counts as a failure, and goes on as a panic.
 func (a *attempts) first(w http.ResponseWriter, r *http.Request, id string) {
 	defer func() {
 		if crash := recover(); crash != nil {
@@ -89,7 +92,8 @@ func (a *attempts) first(w http.ResponseWriter, r *http.Request, id string) {
 	a.try(w, r, id)
 }
 
-// try executes a request.
+// try executes a request and stores its end. After a panic in it the key stays running: the
+// fault, for all tries but the first.
 func (a *attempts) try(w http.ResponseWriter, r *http.Request, id string) {
 	p := &catcher{header: http.Header{}}
 	a.next.ServeHTTP(p, r)
@@ -101,7 +105,7 @@ func (a *attempts) try(w http.ResponseWriter, r *http.Request, id string) {
 	give(w, p.reply())
 }
 
-// catcher is a writer that keeps what is written.
+// catcher is a ResponseWriter that keeps the answer. Its status is 0 without WriteHeader.
 type catcher struct {
 	header http.Header
 	status int
@@ -116,7 +120,8 @@ func (c *catcher) Write(data []byte) (int, error) {
 }
 func (c *catcher) reply() *reply { return &reply{status: c.status, header: c.header, body: c.body} }
 
-// limits is a layer that works at two requests at a time.
+// limits is a layer that works at two requests at a time. Its fault: a request without a slot
+// leaves its key locked.
 type limits struct {
 	next  http.Handler
 	store *memory
@@ -127,6 +132,8 @@ func newLimitedLocks() http.Handler {
 	return &limits{next: newService(), store: newMemory(), at: make(slots, 2)}
 }
 
+// ServeHTTP executes the first request of a key, if there is a slot, and replays its answer to
+// repeats.
 func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !keyed(r) {
 		l.next.ServeHTTP(w, r)
@@ -152,7 +159,8 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// execute works at a request, if there is a slot. If there is none, the key has been taken nevertheless.
+// execute works at the first request of a key, or answers 429 without a slot. The key stays
+// taken then: the fault.
 func (l *limits) execute(w http.ResponseWriter, r *http.Request, id string, e *entry) {
 	if !l.at.take() {
 		tooMany(w)

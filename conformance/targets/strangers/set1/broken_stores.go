@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// ordered is a store with a bound: beyond 5,000 keys the oldest is forgotten.
+// ordered is a store with a bound: beyond 5,000 keys it forgets the oldest.
 type ordered struct {
 	*memory
 	order []string // keys, in the order in which they were taken
@@ -18,6 +18,7 @@ func newRollback() http.Handler {
 	return l
 }
 
+// claim is keeper.claim. A new key may push the oldest one out, even while that is at work.
 func (o *ordered) claim(id, print string) (*entry, bool) {
 	e, mine := o.memory.claim(id, print)
 	if !mine {
@@ -33,7 +34,8 @@ func (o *ordered) claim(id, print string) (*entry, bool) {
 	return e, true
 }
 
-// finish rolls a failure back: its key goes, and with it the last line of the order, which is not always the key's own.
+// finish stores an answer, or rolls a failure back. Its fault: the rollback removes the last
+// key of the order, which may be another key.
 func (o *ordered) finish(r *http.Request, id string, e *entry, p *reply, keep bool) {
 	o.memory.finish(r, id, e, p, keep)
 	if keep {
@@ -47,10 +49,10 @@ func (o *ordered) finish(r *http.Request, id string, e *entry, p *reply, keep bo
 	}
 }
 
-// slabs is a store that has its answers in slabs of memory, which are used again.
+// slabs is a store with its answers in reused slabs of memory.
 type slabs struct {
 	*memory
-	room sync.Mutex
+	room sync.Mutex // guards free and the slabs
 	free [][]byte
 }
 
@@ -60,7 +62,8 @@ func newSlabs() http.Handler {
 	return l
 }
 
-// finish puts the answer into a slab. If nobody reads the answer, the slab is free again - but the entry has it, too.
+// finish copies the answer into a slab. Its fault: after a client has left, the slab is free
+// again, though the entry still has it.
 func (s *slabs) finish(r *http.Request, id string, e *entry, p *reply, keep bool) {
 	kept := *p
 	s.room.Lock()
@@ -72,7 +75,7 @@ func (s *slabs) finish(r *http.Request, id string, e *entry, p *reply, keep bool
 	s.memory.finish(r, id, e, &kept, keep)
 }
 
-// write copies an answer into a slab.
+// write copies an answer into a free slab, or a new one. The caller holds s.room.
 func (s *slabs) write(data []byte) []byte {
 	slab := make([]byte, 0, 4096)
 	if last := len(s.free) - 1; last >= 0 {
@@ -82,6 +85,7 @@ func (s *slabs) write(data []byte) []byte {
 	return append(slab, data...)
 }
 
+// reply returns the stored reply with a copy of the slab's bytes.
 func (s *slabs) reply(e *entry) *reply {
 	s.room.Lock()
 	defer s.room.Unlock()
@@ -90,7 +94,7 @@ func (s *slabs) reply(e *entry) *reply {
 	return &p
 }
 
-// crowd is a store whose users wait for the first, and take its place if it fails.
+// crowd is a layer with repeats that wait for the first, and replace it if it fails.
 type crowd struct {
 	next  http.Handler
 	store *memory
@@ -98,6 +102,8 @@ type crowd struct {
 
 func newStampede() http.Handler { return &crowd{next: newService(), store: newMemory()} }
 
+// ServeHTTP executes the first request of a key. Repeats wait for it, and execute, too, if it
+// fails.
 func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !keyed(r) {
 		c.next.ServeHTTP(w, r)
@@ -126,7 +132,8 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	give(w, p)
 }
 
-// replace takes the place of a request that has failed. It does not look whether somebody else has done so.
+// replace puts a new entry for the caller, who must execute and finish it, after the first has
+// failed. The fault: every waiting repeat does so, without a look at the others.
 func (c *crowd) replace(id, print string) *entry {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()

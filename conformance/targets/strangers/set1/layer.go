@@ -8,15 +8,16 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// layer is the middleware of keys.
+// layer is a key layer in front of next. The functions are its choices; newLayer sets them all
+// but busy.
 type layer struct {
 	next  http.Handler
 	store keeper
-	scope func(r *http.Request, key string) string  // what a key is known by
-	print func(r *http.Request, body []byte) string // what a repeat has to have in common with the first
-	keeps func(status int) bool                     // whether an outcome is kept; else the key is free again
-	busy  func(w http.ResponseWriter)               // answers a repeat while the first is at work; nil: it waits
-	again func(w http.ResponseWriter, p *reply)     // gives an outcome once more
+	scope func(r *http.Request, key string) string  // the key's id in the store
+	print func(r *http.Request, body []byte) string // the fingerprint, equal for repeats
+	keeps func(status int) bool                     // true: the outcome is kept; false: the key is free again
+	busy  func(w http.ResponseWriter)               // answers a repeat during the work; nil: it waits
+	again func(w http.ResponseWriter, p *reply)     // answers a repeat with the outcome
 }
 
 // newLayer returns a layer that waits, compares bytes, and frees keys after failures.
@@ -24,27 +25,27 @@ func newLayer(next http.Handler) *layer {
 	return &layer{next: next, store: newMemory(), scope: byCaller, print: byBytes, keeps: successes, again: give}
 }
 
-// newService is the service as most of these servers have it.
+// newService returns the service with effects before its answers.
 func newService() http.Handler { return strangers.NewService() }
 
-// byCaller has each caller have keys of their own.
+// byCaller is a scope with keys of its own for each caller.
 func byCaller(r *http.Request, key string) string { return r.Header.Get("Authorization") + "\n" + key }
 
-// byBytes compares the method, the path, and the bytes of the body.
+// byBytes is a fingerprint of method, path, and the bytes of the body.
 func byBytes(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path + "\n" + digest(body)
 }
 
-// digest returns a digest of some bytes.
+// digest returns the SHA-256 of data, as raw bytes in a string.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return string(sum[:])
 }
 
-// successes keeps the outcomes that had an effect.
+// successes reports whether an outcome had an effect.
 func successes(status int) bool { return status < 300 }
 
-// keyOf returns the key of a request, without quotes.
+// keyOf returns the key of a request, without quotes; "" if it has none.
 func keyOf(r *http.Request) string {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
@@ -53,9 +54,11 @@ func keyOf(r *http.Request) string {
 	return key
 }
 
-// keyed says whether a request is one for the layer of keys.
+// keyed reports whether the key layer is responsible for a request.
 func keyed(r *http.Request) bool { return r.Method != http.MethodGet && keyOf(r) != "" }
 
+// ServeHTTP executes the first request of a key. A repeat waits for it, or gets busy's answer,
+// and then the stored outcome; after a failure one of those who wait executes.
 func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !keyed(r) {
 		l.next.ServeHTTP(w, r)
@@ -91,7 +94,7 @@ func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ended says whether the work for an entry has ended.
+// ended reports whether the work for an entry has ended.
 func ended(e *entry) bool {
 	select {
 	case <-e.done:

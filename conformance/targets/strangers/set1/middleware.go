@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// slots admits a number of requests at a time.
+// slots admits as many requests at a time as the channel has room.
 type slots chan struct{}
 
-// take takes a slot, if one is free.
+// take takes a slot without waiting; false if none is free. free gives it back.
 func (s slots) take() bool {
 	select {
 	case s <- struct{}{}:
@@ -30,7 +30,7 @@ func tooMany(w http.ResponseWriter) {
 	refuse(w, http.StatusTooManyRequests, "too many requests are at work")
 }
 
-// limited answers 429 to a request that is to be worked at while n others are.
+// limited answers 429 to requests, but not to GET, while n others are at work.
 func limited(n int, next http.Handler) http.Handler {
 	at := make(slots, n)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func limited(n int, next http.Handler) http.Handler {
 	})
 }
 
-// shy answers 503 to each nth request with a key, before anything else.
+// shy answers 503 to each nth request with a key, before any work.
 func shy(n int64, next http.Handler) http.Handler {
 	var count atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,7 @@ func upTo(n int, next http.Handler) http.Handler {
 	})
 }
 
-// deadline answers 503 if there is no answer in time.
+// deadline answers 503 after d. The work goes on.
 func deadline(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answers := make(chan *reply, 1)
@@ -102,20 +102,23 @@ func recovered(next http.Handler) http.Handler {
 	})
 }
 
-// flight is a request at work.
+// flight is a request at work. reply is set before done is closed.
 type flight struct {
 	done  chan struct{}
 	reply *reply
 }
 
-// flights has the same requests that come at the same time do one work.
+// flights lets equal requests that come during the work share its answer, if that is a
+// success.
 type flights struct {
 	next http.Handler
-	name func(r *http.Request, body []byte) string // what the same requests have in common
-	mu   sync.Mutex
-	now  map[string]*flight
+	name func(r *http.Request, body []byte) string // equal for equal requests
+	mu   sync.Mutex                                // guards now
+	now  map[string]*flight                        // requests at work, by name
 }
 
+// ServeHTTP executes the first of equal requests. Those that come meanwhile get its answer if
+// it is a success, and go on to next otherwise.
 func (f *flights) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !keyed(r) {
 		f.next.ServeHTTP(w, r)

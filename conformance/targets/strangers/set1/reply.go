@@ -7,17 +7,17 @@ import (
 	"net/http/httptest"
 )
 
-// reply is an answer that can be given more than once.
+// reply is a stored answer. It does not change.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// good says whether the answer is that of an effect.
+// good reports whether the answer is a success with an effect.
 func (p *reply) good() bool { return p.status < 300 }
 
-// capture has a handler answer a request. A panic is an answer 500.
+// capture calls next and returns its answer; 500 after a panic.
 func capture(next http.Handler, r *http.Request) (p *reply) {
 	defer func() {
 		if recover() != nil {
@@ -38,14 +38,15 @@ func give(w http.ResponseWriter, p *reply) {
 	_, _ = w.Write(p.body) // the client may have left
 }
 
-// refuse answers that nothing was done.
+// refuse answers with an error for a request without an effect.
 func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, `{"error":"`+why+`"}`) // the client may have left
 }
 
-// slurp reads the body of a request, and leaves it there to be read again. An upload that was cut off is refused.
+// slurp reads the body of a request and puts it back, to be read again. False: the upload was
+// cut off, and is refused already.
 func slurp(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newByValue compares values, takes keys that are UUIDs without regard to their case, waits for the first, and keeps failures, too.
+// newByValue compares JSON values, and UUIDs as keys without regard to case. It waits for the
+// first, and keeps failures, too.
 func newByValue() http.Handler {
 	l := newLayer(newService())
 	l.print = byValue
@@ -31,7 +32,7 @@ func newByValue() http.Handler {
 	return l
 }
 
-// isUUID says whether a key looks like a UUID.
+// isUUID reports whether a key has the form of a UUID.
 func isUUID(key string) bool {
 	if len(key) != 36 {
 		return false
@@ -48,14 +49,16 @@ func isUUID(key string) bool {
 	return true
 }
 
-// newLateAndShy has effects that come after their answers, answers 503 now and then, and takes no large bodies.
+// newLateAndShy has effects after its answers, answers each seventh request with 503, and
+// refuses large bodies.
 func newLateAndShy() http.Handler {
 	s := strangers.NewService()
 	s.Late = 35 * time.Millisecond
 	return shy(7, upTo(100<<10, newLayer(s)))
 }
 
-// newOneOwner has each key be of the caller who used it first: another's request is refused. It works at two requests at a time.
+// newOneOwner gives each key to the caller who used it first, and refuses others. It works at
+// two requests at a time.
 func newOneOwner() http.Handler {
 	l := newLayer(limited(2, newService()))
 	l.scope = func(_ *http.Request, key string) string { return key }
@@ -67,14 +70,14 @@ func newOneOwner() http.Handler {
 	return l
 }
 
-// recent is a store that remembers the 1,000 keys that were used last.
+// recent is a store that remembers the 1,000 keys used last.
 type recent struct {
 	*memory
 	uses  *list.List               // of keys, the newest in front
 	place map[string]*list.Element // of a key in uses
 }
 
-// newBounded remembers a number of keys, has to have one, and takes nothing but POST.
+// newBounded remembers 1,000 keys, requires a key, and accepts POST only.
 func newBounded() http.Handler {
 	l := newLayer(newService())
 	l.store = &recent{memory: newMemory(), uses: list.New(), place: map[string]*list.Element{}}
@@ -92,6 +95,8 @@ func newBounded() http.Handler {
 	})
 }
 
+// claim is keeper.claim. It drops the keys used longest ago beyond 1,000, except those at
+// work.
 func (c *recent) claim(id, print string) (*entry, bool) {
 	e, mine := c.memory.claim(id, print)
 	c.mu.Lock()
@@ -113,7 +118,8 @@ func (c *recent) claim(id, print string) (*entry, bool) {
 	return e, mine
 }
 
-// newQueryCounts compares the query, too, keeps failures of the client, and gives outcomes again in a prettier form.
+// newQueryCounts compares the query, too, keeps failures of the client, and replays with other
+// white space.
 func newQueryCounts() http.Handler {
 	l := newLayer(newService())
 	l.print = func(r *http.Request, body []byte) string { return byBytes(r, body) + r.URL.RawQuery }

@@ -1,5 +1,6 @@
-// Package set1 has servers by one author; see conformance/targets/strangers/README.md. They are layers of middleware in front of
-// the service, with a store in memory.
+// Package set1 has servers by one author; see conformance/targets/strangers/README.md. They are
+// layers of middleware in front of the service, with a store in memory. Broken ones have one
+// deliberate fault.
 package set1
 
 import "github.com/oncehttp/oncehttp/conformance/targets/strangers"

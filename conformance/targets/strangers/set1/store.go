@@ -5,24 +5,25 @@ import (
 	"sync"
 )
 
-// entry is what a store has of a key.
+// entry is the state of a key in a store.
 type entry struct {
 	print string        // of the first request
 	done  chan struct{} // closed when the request has ended
 	reply *reply        // set before done is closed; nil if the key is free again
 }
 
-// keeper is a store of keys.
+// keeper is a store of keys, safe for concurrent use.
 type keeper interface {
-	// claim returns the entry of a key, and whether it was made for this request.
+	// claim returns the entry of a key. True: it is new, and the caller must work and then
+	// call finish once.
 	claim(id, print string) (*entry, bool)
-	// finish ends the work for an entry: its reply is kept, or the key is free again.
+	// finish ends the work for an entry: with keep its reply is stored, else the key is free.
 	finish(r *http.Request, id string, e *entry, p *reply, keep bool)
-	// reply returns the reply that was kept in an entry.
+	// reply returns the stored reply of an entry that has one.
 	reply(e *entry) *reply
 }
 
-// memory is a keeper that forgets nothing.
+// memory is a keeper without a bound. mu guards entries, and reply until done is closed.
 type memory struct {
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -30,6 +31,7 @@ type memory struct {
 
 func newMemory() *memory { return &memory{entries: map[string]*entry{}} }
 
+// claim is keeper.claim.
 func (m *memory) claim(id, print string) (*entry, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -41,6 +43,7 @@ func (m *memory) claim(id, print string) (*entry, bool) {
 	return e, true
 }
 
+// finish is keeper.finish. It wakes those who wait for done.
 func (m *memory) finish(_ *http.Request, id string, e *entry, p *reply, keep bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// parse reads one JSON value, with its numbers as they are written.
+// parse decodes one JSON value, with json.Number for numbers. Further text after it, or
+// invalid UTF-8, is an error.
 func parse(body []byte) (any, error) {
 	if !utf8.Valid(body) {
 		return nil, errors.New("not UTF-8")
@@ -30,7 +31,8 @@ func parse(body []byte) (any, error) {
 	return v, nil
 }
 
-// number writes a number in one way: 1.0 and 10e-1 are 1.
+// number returns a number in one spelling for all equal ones: 1.0 and 10e-1 are 1. Very large
+// exponents stay as they are.
 func number(n json.Number) string {
 	text := n.String()
 	if _, exponent, found := strings.Cut(strings.ToLower(text), "e"); found && len(exponent) > 4 {
@@ -43,7 +45,8 @@ func number(n json.Number) string {
 	return exact.RatString()
 }
 
-// canonical writes a value in one way. A member that is null is absent. It fails if a text could not be decoded as it is written.
+// canonical writes a value in one spelling for all equal ones; a null member counts as absent.
+// False: a text has a replacement character, so that different texts may look equal.
 func canonical(b *strings.Builder, v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -94,7 +97,8 @@ func sortedNames(object map[string]any) []string {
 	return names
 }
 
-// byValue compares the method, the path, and the value of the body.
+// byValue is a fingerprint of method, path, and the value of the body; of its bytes if it has
+// no clear value.
 func byValue(r *http.Request, body []byte) string {
 	v, err := parse(body)
 	if err != nil {
@@ -107,7 +111,7 @@ func byValue(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path + "\n" + digest([]byte(b.String()))
 }
 
-// byLines compares the method, the path, and the lines of a flattened body.
+// byLines is a fingerprint of method, path, and the sorted lines of a flattened body.
 func byLines(r *http.Request, body []byte) string {
 	v, err := parse(body)
 	if err != nil {
@@ -118,7 +122,7 @@ func byLines(r *http.Request, body []byte) string {
 	return r.Method + " " + r.URL.Path + "\n" + digest([]byte(strings.Join(lines, "\n")))
 }
 
-// flatten appends a line for each value in a value: the way to it, and what it is.
+// flatten appends a line for each value inside v: its path, way, and the value itself.
 func flatten(lines []string, way string, v any) []string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// batched commits outcomes in batches: one transaction for all that ends within 50 ms.
+// batched commits outcomes in batches: one transaction for all of 50 ms. Its fault: a crash
+// rolls back the outcomes of other requests.
 type batched struct {
 	next    http.Handler
-	mu      sync.Mutex
-	working map[string]row
+	mu      sync.Mutex     // guards the maps
+	working map[string]row // requests at work
 	pending map[string]row // outcomes of the open transaction
 	rows    map[string]row // outcomes that are committed
 }
@@ -19,7 +20,8 @@ func newBatched() http.Handler {
 	return &batched{next: newService(), working: map[string]row{}, pending: map[string]row{}, rows: map[string]row{}}
 }
 
-// claim returns the row of a key, or makes one. The open transaction reads its own writes.
+// claim returns the row of a key, also from the open transaction. True: there was none, and
+// the caller must work and then call end.
 func (b *batched) claim(c *call) (had row, mine bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +34,8 @@ func (b *batched) claim(c *call) (had row, mine bool) {
 	return row{}, true
 }
 
-// end writes an outcome into the open transaction. After a crash the transaction is rolled back, with all that is in it.
+// end writes a success into the open transaction, and drops failures. After a crash it drops
+// the whole transaction: the fault.
 func (b *batched) end(c *call, outcome row, crashed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,6 +61,8 @@ func (b *batched) commit() {
 	clear(b.pending)
 }
 
+// ServeHTTP executes a new key, and settles others from their row. A panic of the service is a
+// crash for end.
 func (b *batched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, b.next)
 	if !ok {

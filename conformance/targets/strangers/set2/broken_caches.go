@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// filtered has a small filter for each caller, which says of most keys that they were never seen.
+// filtered has a small filter for each caller, to skip the table for new keys. Its fault: a
+// failure clears bits that other keys share.
 type filtered struct {
 	next http.Handler
 	mu   sync.Mutex
@@ -18,13 +19,14 @@ func newFiltered() http.Handler {
 	return &filtered{next: newService(), seen: map[string]uint32{}, rows: map[string]*row{}}
 }
 
-// bits returns the bits of a key.
+// bits returns the two bits of a key in the filter; they may be one.
 func bits(c *call) uint32 {
 	h := c.hash()
 	return 1<<(h%32) | 1<<(h>>32%32)
 }
 
-// claim returns a copy of a key's row, or makes one. A key whose bits are not all set needs no look into the table.
+// claim returns a copy of a key's row. True: the filter or the table has none, and the caller
+// must work and then call end. A key without all its bits is not looked up.
 func (f *filtered) claim(c *call) (had row, mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -38,7 +40,8 @@ func (f *filtered) claim(c *call) (had row, mine bool) {
 	return row{}, true
 }
 
-// end stores an outcome, or has the key forgotten. Its bits are cleared, though they may be of others, too.
+// end stores a success, or forgets the key of a failure. It clears the key's bits, which may
+// be of other keys, too: the fault.
 func (f *filtered) end(c *call, outcome row) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,6 +53,7 @@ func (f *filtered) end(c *call, outcome row) {
 	f.seen[c.caller] &^= bits(c)
 }
 
+// ServeHTTP executes a new key, and settles others from their row.
 func (f *filtered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, f.next)
 	if !ok {
@@ -65,20 +69,21 @@ func (f *filtered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.give(outcome)
 }
 
-// hot has a cache for the rows that are read often. A row is in the table or in the cache.
+// hot has a cache for rows that are read often. Its fault: such a row is in the cache only,
+// and expires there.
 type hot struct {
 	next  http.Handler
-	mu    sync.Mutex
+	mu    sync.Mutex // guards the maps
 	rows  map[string]row
-	reads map[string]int
-	cache map[string]row // with rows that expire
+	reads map[string]int // of rows, up to the third
+	cache map[string]row // its rows expire
 }
 
 func newHot() http.Handler {
 	return &hot{next: newService(), rows: map[string]row{}, reads: map[string]int{}, cache: map[string]row{}}
 }
 
-// claim returns the row of a key, or makes one.
+// claim returns the row of a key. True: there was none, and the caller must work.
 func (h *hot) claim(c *call) (had row, mine bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +102,8 @@ func (h *hot) claim(c *call) (had row, mine bool) {
 	return had, false
 }
 
-// warm counts a read of a row. The third moves it to the cache.
+// warm counts a read of a row, and moves the row to the cache at the third. The caller holds
+// h.mu.
 func (h *hot) warm(id string, had row) {
 	h.reads[id]++
 	if h.reads[id] < 3 {
@@ -109,6 +115,7 @@ func (h *hot) warm(id string, had row) {
 	delete(h.reads, id)
 }
 
+// ServeHTTP executes a new key, and settles others from their row. A failure frees the key.
 func (h *hot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, h.next)
 	if !ok {
@@ -130,17 +137,19 @@ func (h *hot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.give(outcome)
 }
 
-// cached is a cache of outcomes in front of a layer.
+// cached is a cache of outcomes in front of a layer. Its fault: method and path are not
+// compared in the cache.
 type cached struct {
 	layer *layer
-	mu    sync.Mutex
-	fresh map[string]row
+	mu    sync.Mutex     // guards fresh
+	fresh map[string]row // outcomes of the last second, by id and body
 }
 
 func newCached() http.Handler {
 	return &cached{layer: newLayer(), fresh: map[string]row{}}
 }
 
+// ServeHTTP answers from the cache, or else from the layer behind it.
 func (h *cached) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, h.layer.next)
 	if !ok {
@@ -157,7 +166,7 @@ func (h *cached) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// get returns an outcome that is not older than a second.
+// get returns a cached outcome; false if there is none of the last second.
 func (h *cached) get(name string) (row, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,7 +178,7 @@ func (h *cached) get(name string) (row, bool) {
 	return had, found
 }
 
-// put has an outcome be in the cache for a second.
+// put caches an outcome for a second.
 func (h *cached) put(name string, had row) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// leased has keys that expire if their worker does not renew them.
+// leased has keys that expire unless their worker renews them. Its fault: it renews once only.
 type leased struct {
 	next http.Handler
 	rows *table
@@ -14,6 +14,8 @@ type leased struct {
 
 func newLeased() http.Handler { return &leased{next: newService(), rows: newTable()} }
 
+// ServeHTTP executes a key without a live row. The row expires after 150 ms, and is renewed
+// once, after 100 ms, for 200 ms more: the fault.
 func (l *leased) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, l.next)
 	if !ok {
@@ -35,13 +37,13 @@ func (l *leased) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.give(outcome)
 }
 
-// locks are names that are taken.
+// locks is a set of named locks, safe for concurrent use.
 type locks struct {
 	mu    sync.Mutex
 	taken map[string]bool
 }
 
-// try takes a name, if it is free.
+// try takes a lock without waiting; false if it is taken.
 func (l *locks) try(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,14 +54,15 @@ func (l *locks) try(name string) bool {
 	return true
 }
 
-// release frees a name.
+// release frees a lock, whoever holds it.
 func (l *locks) release(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.taken, name)
 }
 
-// loser has a row for each key and a lock beside it. A row at work whose lock is free is of a worker that died.
+// loser has a row and a lock for each key. A row at work with a free lock counts as abandoned.
+// Its fault: a refused request frees the lock, too.
 type loser struct {
 	next  http.Handler
 	rows  *table
@@ -70,6 +73,8 @@ func newLoser() http.Handler {
 	return &loser{next: newService(), rows: newTable(), locks: locks{taken: map[string]bool{}}}
 }
 
+// ServeHTTP executes a key whose lock it gets and whose row has no outcome. It always releases
+// the lock in the end: the fault.
 func (l *loser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, l.next)
 	if !ok {
@@ -96,13 +101,14 @@ func (l *loser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.give(outcome)
 }
 
-// work is what a slot is at.
+// work is one execution in a slot. outcome is set before done is closed.
 type work struct {
 	done    chan struct{}
 	outcome row
 }
 
-// slotted has 8 slots in which requests are at work, so that a burst of one request is one work.
+// slotted has 8 slots, so that a burst of one request is one execution. Its fault: it does not
+// compare the keys in a slot.
 type slotted struct {
 	next http.Handler
 	rows *table
@@ -112,6 +118,8 @@ type slotted struct {
 
 func newSlotted() http.Handler { return &slotted{next: newService(), rows: newTable()} }
 
+// ServeHTTP executes a new key in its slot, and settles others from their row. A failure frees
+// the key.
 func (s *slotted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, s.next)
 	if !ok {
@@ -132,7 +140,8 @@ func (s *slotted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.give(outcome)
 }
 
-// do executes a call in its slot, or waits for what the slot is at. That it is the same call is taken for granted.
+// do executes a call in its slot. If the slot is at work it waits for that outcome and returns
+// it, though it may be another key's: the fault.
 func (s *slotted) do(c *call) row {
 	slot := c.hash() % uint64(len(s.at))
 	s.mu.Lock()

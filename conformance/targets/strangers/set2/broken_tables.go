@@ -5,33 +5,35 @@ import (
 	"sync"
 )
 
-// newVarchar has a column for keys that is cut at 64 bytes.
+// newVarchar has a column for keys that cuts them at 64 bytes: the fault.
 func newVarchar() http.Handler {
 	l := newLayer()
 	l.id = func(c *call) string { return c.caller + "\n" + c.key[:min(len(c.key), 64)] }
 	return l
 }
 
-// newRowLimit has the bodies in its rows, and rows of a limited size. What does not fit is left out.
+// newRowLimit has a limit on the size of rows with their bodies. Its fault: larger ones are
+// not stored.
 func newRowLimit() http.Handler {
 	l := newLayer()
 	l.keeps = func(c *call, status int) bool { return status < 300 && len(c.body) <= 64<<10 }
 	return l
 }
 
-// uniquePair has an index that is unique over the key and the print of a request.
+// uniquePair has an index that is unique over key and fingerprint. Its fault: another request
+// under the key is executed while the first is at work.
 type uniquePair struct {
 	next  http.Handler
 	rows  *table
-	mu    sync.Mutex
-	first map[string]string // the print of the request that has ended first, by key
+	mu    sync.Mutex        // guards first
+	first map[string]string // the fingerprint of the first request to end, by id
 }
 
 func newUniquePair() http.Handler {
 	return &uniquePair{next: newService(), rows: newTable(), first: map[string]string{}}
 }
 
-// owner returns the print of the request that a key was used for. A request at work has not used it yet.
+// owner returns the fingerprint of the request that used a key; false if none has ended yet.
 func (u *uniquePair) owner(id string) (string, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -39,7 +41,7 @@ func (u *uniquePair) owner(id string) (string, bool) {
 	return print, found
 }
 
-// own notes what a key was used for.
+// own stores the fingerprint of a request that has ended, unless its key has one.
 func (u *uniquePair) own(id, print string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -48,6 +50,8 @@ func (u *uniquePair) own(id, print string) {
 	}
 }
 
+// ServeHTTP refuses a key that another request has used, and executes each new pair of key and
+// fingerprint.
 func (u *uniquePair) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c, ok := open(w, r, u.next)
 	if !ok {

@@ -17,10 +17,11 @@ type call struct {
 	caller string
 	key    string
 	body   []byte
-	print  string // what a repeat has in common with the first
+	print  string // the fingerprint: method, path and a digest of the body
 }
 
-// open reads a request. One without a key goes to the service, and one that was cut off is refused.
+// open reads a request as a call. False: it is answered already, by the service if it has no
+// key, or with a refusal if its upload was cut off.
 func open(w http.ResponseWriter, r *http.Request, next http.Handler) (*call, bool) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
@@ -43,20 +44,21 @@ func open(w http.ResponseWriter, r *http.Request, next http.Handler) (*call, boo
 // id is the primary key of a call: the caller and the key.
 func (c *call) id() string { return c.caller + "\n" + c.key }
 
-// digest is one of the body.
+// digest returns the SHA-256 of the body, as raw bytes in a string.
 func (c *call) digest() string {
 	sum := sha256.Sum256(c.body)
 	return string(sum[:])
 }
 
-// hash is a short hash of a call's primary key.
+// hash returns a short hash of the call's primary key.
 func (c *call) hash() uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.id())) // never fails
 	return h.Sum64()
 }
 
-// execute has the service execute a call, and returns its outcome. A panic is an outcome 500.
+// execute runs the call in next and returns its outcome; 500 after a panic. It answers
+// nothing.
 func (c *call) execute(next http.Handler) (o row) {
 	defer func() {
 		if recover() != nil {
@@ -78,14 +80,15 @@ func (c *call) give(o row) {
 	_, _ = c.w.Write(o.body) // the client may have left
 }
 
-// refuse answers that nothing was done.
+// refuse answers with an error for a call without an effect.
 func (c *call) refuse(status int, why string) {
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(status)
 	_, _ = io.WriteString(c.w, `{"error":"`+why+`"}`) // the client may have left
 }
 
-// settle answers a call whose key has a row: it is another request, or one at work, or its outcome is given.
+// settle answers a call whose key has a row: 422 for another request, 409 during the work,
+// else the outcome.
 func (c *call) settle(had row) {
 	switch {
 	case had.print != c.print:

@@ -7,23 +7,24 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// layer is the design that most of these servers have: one row for a key, inserted before the work and updated after it.
+// layer is the common design: one row for a key, inserted before the work and updated after
+// it.
 type layer struct {
 	next  http.Handler
 	rows  *table
 	id    func(c *call) string           // the primary key
-	keeps func(c *call, status int) bool // whether an outcome is kept; else the row is deleted
-	polls bool                           // a repeat waits while the first is at work
+	keeps func(c *call, status int) bool // true: the outcome is kept; false: the row is deleted
+	polls bool                           // repeats wait for the first; false: they get 409
 }
 
 func newLayer() *layer {
 	return &layer{next: newService(), rows: newTable(), id: (*call).id, keeps: successes}
 }
 
-// newService is the service as most of these servers have it.
+// newService returns the service with effects before its answers.
 func newService() http.Handler { return strangers.NewService() }
 
-// successes keeps the outcomes that had an effect.
+// successes reports whether an outcome had an effect.
 func successes(_ *call, status int) bool { return status < 300 }
 
 func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {

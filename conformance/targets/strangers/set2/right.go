@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newPolling has repeats wait for the first, and keeps the refusals of the service. Its own failures free the key.
+// newPolling lets repeats wait for the first, and keeps refusals of the service. Failures free
+// the key.
 func newPolling() http.Handler {
 	l := newLayer()
 	l.polls = true
@@ -16,7 +17,7 @@ func newPolling() http.Handler {
 	return l
 }
 
-// newCrowded has three requests at a time, be they new or not.
+// newCrowded answers 429 while three requests are at work.
 func newCrowded() http.Handler {
 	l := newLayer()
 	room := make(chan struct{}, 3)
@@ -36,7 +37,7 @@ func newCrowded() http.Handler {
 	})
 }
 
-// newForgetful forgets what nobody has asked for in 61 seconds, and takes no large bodies.
+// newForgetful forgets keys after 61 seconds without a request, and refuses large bodies.
 func newForgetful() http.Handler {
 	l := newLayer()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +54,8 @@ func newForgetful() http.Handler {
 	})
 }
 
-// newStriped has each key under one of 8 locks, from the look at its row to the end of its work. Who waits for too long comes again.
+// newStriped holds one of 8 locks for each key from its lookup to the end of its work.
+// Requests that wait for 100 ms get 503.
 func newStriped() http.Handler {
 	l := newLayer()
 	var stripes [8]strangers.Lock
@@ -78,13 +80,15 @@ func newStriped() http.Handler {
 	})
 }
 
-// outbox answers that a payment is accepted, and has it made a little later. A key belongs to the caller who used it first, for good.
+// outbox answers 202, and has its effects a little later. A key belongs to its first caller
+// for good.
 type outbox struct {
 	layer *layer
-	mu    sync.Mutex
-	owner map[string]string
+	mu    sync.Mutex        // guards owner
+	owner map[string]string // callers by key
 }
 
+// newOutbox returns an outbox with effects 40 ms after their answers.
 func newOutbox() http.Handler {
 	s := strangers.NewService()
 	s.Late = 40 * time.Millisecond
@@ -93,6 +97,7 @@ func newOutbox() http.Handler {
 	return &outbox{layer: l, owner: map[string]string{}}
 }
 
+// ServeHTTP requires a key of this caller's own, and leaves the rest to the layer.
 func (o *outbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Idempotency-Key") == "" && r.Method != http.MethodGet {
 		(&call{w: w, r: r}).refuse(http.StatusBadRequest, "a key is needed")
@@ -109,7 +114,7 @@ func (o *outbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.layer.serve(c)
 }
 
-// ownerOf returns whose a call's key is.
+// ownerOf returns the owner of a call's key. A new key goes to this caller.
 func (o *outbox) ownerOf(c *call) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package set2 has servers by one author; see conformance/targets/strangers/README.md. They are designs with tables, leases, caches,
-// sweeps and locks, as somebody has them who thinks of databases.
+// Package set2 has servers by one author; see conformance/targets/strangers/README.md. They are
+// designs with tables, leases, caches, sweeps and locks. Broken ones have one deliberate fault.
 package set2
 
 import "github.com/oncehttp/oncehttp/conformance/targets/strangers"

@@ -6,27 +6,28 @@ import (
 	"time"
 )
 
-// latency is how long a statement takes.
+// latency is the time of a statement.
 const latency = time.Millisecond
 
-// row is what a table has of a key.
+// row is the state of a key in a table.
 type row struct {
-	print   string // of the first request
-	done    bool   // whether the request has ended; then the rest is its outcome
+	print   string // the fingerprint of the first request
+	done    bool   // the request has ended, and status, header and body are its outcome
 	status  int
 	header  http.Header
 	body    []byte
-	until   time.Time // when the row expires; zero: never
-	touched time.Time // when the row was read or written last
+	until   time.Time // the row expires then; zero: never
+	touched time.Time // of the last insert, also a refused one, or set
 }
 
-// good says whether the outcome is that of an effect.
+// good reports whether the outcome is a success with an effect. It is true, too, for a row at
+// work.
 func (o row) good() bool { return o.status < 300 }
 
-// expired says whether the row is none any more.
+// expired reports whether the row no longer counts.
 func (o row) expired() bool { return !o.until.IsZero() && !time.Now().Before(o.until) }
 
-// table is a table with a primary key. Each statement is atomic.
+// table has rows by primary key. Each method is one atomic statement.
 type table struct {
 	mu   sync.Mutex
 	rows map[string]row
@@ -34,7 +35,7 @@ type table struct {
 
 func newTable() *table { return &table{rows: map[string]row{}} }
 
-// get returns a row, and whether there is one.
+// get returns a row; false if there is none, or it has expired.
 func (t *table) get(id string) (row, bool) {
 	time.Sleep(latency)
 	t.mu.Lock()
@@ -43,7 +44,8 @@ func (t *table) get(id string) (row, bool) {
 	return had, found && !had.expired()
 }
 
-// insert inserts a row, unless there is one. It returns the row that is there, and whether that is the new one.
+// insert adds a row, unless there is one. It returns the row in the table; true if it is the
+// new one.
 func (t *table) insert(id string, fresh row) (row, bool) {
 	time.Sleep(latency)
 	t.mu.Lock()
@@ -75,7 +77,7 @@ func (t *table) remove(id string) {
 	delete(t.rows, id)
 }
 
-// extend has a row expire later, if its request is at work.
+// extend lets a row at work expire d from now. Other rows stay as they are.
 func (t *table) extend(id string, d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,7 +87,7 @@ func (t *table) extend(id string, d time.Duration) {
 	}
 }
 
-// sweep deletes the rows with an outcome that nobody has touched for some time.
+// sweep deletes the rows with an outcome that were not touched for longer than age.
 func (t *table) sweep(age time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,14 +2,14 @@ package set3
 
 import "sync"
 
-// exchange is what is known of a key.
+// exchange is the state of a key.
 type exchange struct {
-	sum  string        // of the first request
+	sum  string        // the fingerprint of the first request
 	done chan struct{} // closed when the request has ended
 	kept *answer       // set before done is closed; nil if the key is free again
 }
 
-// ended says whether the request has ended.
+// ended reports whether the request has ended.
 func (x *exchange) ended() bool {
 	select {
 	case <-x.done:
@@ -19,7 +19,7 @@ func (x *exchange) ended() bool {
 	}
 }
 
-// book has an exchange for each key.
+// book has an exchange for each key. It is safe for concurrent use.
 type book struct {
 	mu    sync.Mutex
 	known map[string]*exchange
@@ -27,14 +27,15 @@ type book struct {
 
 func newBook() *book { return &book{known: map[string]*exchange{}} }
 
-// look returns the exchange of a key, or nil.
+// look returns the exchange of a key; nil if there is none.
 func (b *book) look(id string) *exchange {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.known[id]
 }
 
-// open returns the exchange of a key, and whether it was opened for this request.
+// open returns the exchange of a key. True: it is new, and the caller must work and then call
+// end.
 func (b *book) open(id, sum string) (*exchange, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +47,7 @@ func (b *book) open(id, sum string) (*exchange, bool) {
 	return x, true
 }
 
-// put has a new exchange for a key, whatever there was.
+// put replaces the exchange of a key by a new one. The caller must call end for it.
 func (b *book) put(id, sum string) *exchange {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +56,7 @@ func (b *book) put(id, sum string) *exchange {
 	return x
 }
 
-// end ends an exchange with the answer that is kept, or with none: then the key is free.
+// end stores the answer of an exchange; nil frees the key. Call it once for each exchange.
 func (b *book) end(id string, x *exchange, kept *answer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// newQuotedLowered has a parser for keys in quotes, which writes them in lower case.
+// newQuotedLowered has a parser for keys in quotes that writes them in lower case: the fault.
 func newQuotedLowered() http.Handler {
 	f := newFront(newService())
 	f.id = func(r *http.Request) string {
@@ -18,28 +18,29 @@ func newQuotedLowered() http.Handler {
 	return f
 }
 
-// newVaryAccept knows what a cache knows: an answer is one for the Accept that it was asked for with.
+// newVaryAccept keeps one answer for each Accept, as caches do: the fault.
 func newVaryAccept() http.Handler {
 	f := newFront(newService())
 	f.id = func(r *http.Request) string { return byCaller(r, keyOf(r)) + "\n" + r.Header.Get("Accept") }
 	return f
 }
 
-// newFloats compares numbers as most JSON parsers read them.
+// newFloats compares numbers as 64-bit floats: the fault.
 func newFloats() http.Handler {
 	f := newFront(newService())
 	f.sum = comparison{number: float, absent: isNull}.sum
 	return f
 }
 
-// newEmptyDropped compares bodies as they are encoded with omitempty.
+// newEmptyDropped compares bodies without their empty members, as omitempty writes them: the
+// fault.
 func newEmptyDropped() http.Handler {
 	f := newFront(newService())
 	f.sum = comparison{number: decimal, absent: isEmpty}.sum
 	return f
 }
 
-// newClosing keeps nothing for a client that does not keep its connection.
+// newClosing keeps no answer for a client that closes its connection: the fault.
 func newClosing() http.Handler {
 	f := newFront(newService())
 	f.keep = func(r *http.Request, a *answer) bool { return a.effective() && !r.Close }

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// newLookFirst looks the key up when the header is there, so that a repeat need not be uploaded, and takes the key when the body is there.
+// newLookFirst looks the key up before it reads the body, and takes it afterwards. Its fault:
+// two requests may both find it free.
 func newLookFirst() http.Handler {
 	f := newFront(newService())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +27,8 @@ func newLookFirst() http.Handler {
 	})
 }
 
-// newExpecting has requests with Expect: 100-continue streamed to the service, and takes their key when it has answered.
+// newExpecting sends requests with Expect: 100-continue to the service at once, and takes
+// their key after the answer: the fault.
 func newExpecting() http.Handler {
 	f := newFront(newService())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,17 +50,20 @@ func newExpecting() http.Handler {
 	})
 }
 
-// uploads takes the key of a large body before it is uploaded, so that nobody uploads it twice.
+// uploads takes the key of a body over 16 KiB before it is read. Its fault: an upload that is
+// cut off keeps the key.
 type uploads struct {
 	*front
-	mu   sync.Mutex
-	sums map[*exchange]string // what was uploaded for an exchange
+	mu   sync.Mutex           // guards sums
+	sums map[*exchange]string // fingerprints of the first requests; missing: not yet read
 }
 
 func newCutUpload() http.Handler {
 	return &uploads{front: newFront(newService()), sums: map[*exchange]string{}}
 }
 
+// ServeHTTP takes the key, of a large body before its upload, and executes its first request.
+// Repeats get 409 until that has ended.
 func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if keyless(r) {
 		u.backend.ServeHTTP(w, r)
@@ -92,7 +97,8 @@ func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// uploaded returns the sum of what was uploaded for an exchange, after it has noted it, if it is the caller's own.
+// uploaded returns the fingerprint of an exchange's first request, after it has stored the
+// caller's own if mine is true; "" if that is not read yet.
 func (u *uploads) uploaded(x *exchange, mine bool, sum string) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// newResending has a proxy between the keys and the service.
+// newResending has a proxy between key layer and service that repeats a slow PUT: the fault.
 func newResending() http.Handler { return newFront(resending(newService())) }
 
-// resending sends a PUT once more if it is not answered for 300 ms: everybody knows that PUT is idempotent. The first answer counts.
+// resending sends a PUT once more after 300 ms without an answer, and gives the first answer
+// that comes.
 func resending(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPut {
@@ -34,7 +35,7 @@ func resending(service http.Handler) http.Handler {
 	})
 }
 
-// newHangUp ends an exchange when the client leaves, as if the service would notice.
+// newHangUp frees the key when the client leaves. Its fault: the work goes on.
 func newHangUp() http.Handler {
 	f := newFront(newService())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

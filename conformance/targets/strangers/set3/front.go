@@ -2,18 +2,19 @@ package set3
 
 import "net/http"
 
-// front is a layer of keys in front of a backend.
+// front is a key layer in front of a backend. The functions are its choices.
 type front struct {
 	backend http.Handler
 	book    *book
-	id      func(r *http.Request) string              // what the key is known by
-	sum     func(r *http.Request, body []byte) string // what a repeat has in common with the first
-	keep    func(r *http.Request, a *answer) bool     // whether an answer is kept; else the key is free
-	busy    func(w http.ResponseWriter)               // answers a repeat while the first is at work; nil: it waits
-	replay  func(w http.ResponseWriter, a *answer)    // gives an answer once more
+	id      func(r *http.Request) string              // the key's id in the book
+	sum     func(r *http.Request, body []byte) string // the fingerprint, equal for repeats
+	keep    func(r *http.Request, a *answer) bool     // true: the answer is kept; false: the key is free
+	busy    func(w http.ResponseWriter)               // answers a repeat during the work; nil: it waits
+	replay  func(w http.ResponseWriter, a *answer)    // answers a repeat with the stored answer
 }
 
-// newFront returns a layer that compares bytes, frees the key after a failure, and answers 409 while the first is at work.
+// newFront returns a layer that compares bytes, frees the key after a failure, and answers 409
+// during the work.
 func newFront(backend http.Handler) *front {
 	return &front{
 		backend: backend, book: newBook(), sum: byBytes, busy: atWork, replay: give,
@@ -22,6 +23,7 @@ func newFront(backend http.Handler) *front {
 	}
 }
 
+// ServeHTTP answers requests with a key, and passes others on.
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if keyless(r) {
 		f.backend.ServeHTTP(w, r)
@@ -47,7 +49,8 @@ func (f *front) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 }
 
-// execute has the backend answer the first request of an exchange.
+// execute sends the first request of an exchange to the backend, ends the exchange, and
+// answers.
 func (f *front) execute(w http.ResponseWriter, r *http.Request, body []byte, id string, x *exchange) {
 	a := send(f.backend, r, body)
 	if f.keep(r, a) {
@@ -58,7 +61,8 @@ func (f *front) execute(w http.ResponseWriter, r *http.Request, body []byte, id 
 	give(w, a)
 }
 
-// settle answers a request that is not the first of its exchange. It does not if the first has failed, and the key is free.
+// settle answers a request that is not the first of its exchange. False: it has not, since the
+// first has failed and the key is free.
 func (f *front) settle(w http.ResponseWriter, x *exchange, sum string) bool {
 	if x.sum != sum {
 		another(w)

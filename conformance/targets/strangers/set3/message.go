@@ -11,20 +11,21 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// answer is what a client is answered.
+// answer is a stored answer. It does not change.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// effective says whether an answer is that of an effect.
+// effective reports whether the answer is a success with an effect.
 func (a *answer) effective() bool { return a.status < 300 }
 
-// newService is the service as most of these servers have it.
+// newService returns the service with effects before its answers.
 func newService() http.Handler { return strangers.NewService() }
 
-// send sends a request to a backend. One that crashes has answered 500.
+// send sends a copy of a request with this body to a backend, and returns the answer; 500
+// after a panic.
 func send(backend http.Handler, r *http.Request, body []byte) (a *answer) {
 	defer func() {
 		if recover() != nil {
@@ -47,7 +48,7 @@ func give(w http.ResponseWriter, a *answer) {
 	_, _ = w.Write(a.body) // the client may have left
 }
 
-// refuse answers that nothing was done.
+// refuse answers with an error for a request without an effect.
 func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -62,7 +63,7 @@ func another(w http.ResponseWriter) {
 // atWork refuses a repeat while the first is at work.
 func atWork(w http.ResponseWriter) { refuse(w, http.StatusConflict, "the first is at work") }
 
-// receive reads the body of a request. An upload that was cut off is refused.
+// receive reads the body of a request. False: the upload was cut off, and is refused already.
 func receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -72,7 +73,7 @@ func receive(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return body, true
 }
 
-// quoted returns what is between the quotes of a field, if it has them.
+// quoted returns a field without its quotes; false if it has none.
 func quoted(field string) (string, bool) {
 	if len(field) > 2 && strings.HasPrefix(field, `"`) && strings.HasSuffix(field, `"`) {
 		return field[1 : len(field)-1], true
@@ -86,13 +87,13 @@ func keyOf(r *http.Request) string {
 	return key
 }
 
-// keyless says whether a request is none for the layer of keys.
+// keyless reports whether the key layer is not responsible for a request.
 func keyless(r *http.Request) bool { return r.Method == http.MethodGet || keyOf(r) == "" }
 
-// byCaller is what a key is known by: the caller and the key.
+// byCaller is an id with keys of its own for each caller.
 func byCaller(r *http.Request, key string) string { return r.Header.Get("Authorization") + "\n" + key }
 
-// byBytes is what a repeat has in common with the first: the method, the path, and the bytes of the body.
+// byBytes is a fingerprint of method, path, and the bytes of the body.
 func byBytes(r *http.Request, body []byte) string {
 	sum := sha256.Sum256(body)
 	return r.Method + " " + r.URL.Path + "\n" + string(sum[:])

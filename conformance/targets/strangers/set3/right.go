@@ -11,7 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp/conformance/targets/strangers"
 )
 
-// newExactValues compares values, exactly, and lets repeats wait. UUIDs are taken without regard to their case.
+// newExactValues compares JSON values exactly, and UUIDs as keys without regard to case.
+// Repeats wait.
 func newExactValues() http.Handler {
 	f := newFront(newService())
 	f.busy = nil
@@ -26,7 +27,7 @@ func newExactValues() http.Handler {
 	return f
 }
 
-// isUUID says whether a key looks like a UUID.
+// isUUID reports whether a key has the form of a UUID.
 func isUUID(key string) bool {
 	groups := strings.Split(key, "-")
 	if len(groups) != 5 {
@@ -40,7 +41,8 @@ func isUUID(key string) bool {
 	return true
 }
 
-// newCharsetCounts compares the Content-Type and the query, too, knows no PATCH and no PUT, and keeps failures.
+// newCharsetCounts compares Content-Type and query, too, refuses PATCH and PUT, and keeps
+// failures.
 func newCharsetCounts() http.Handler {
 	f := newFront(newService())
 	f.sum = func(r *http.Request, body []byte) string {
@@ -59,7 +61,8 @@ func newCharsetCounts() http.Handler {
 	})
 }
 
-// newPieces gives its replays with a marker, white space, and in pieces. Its effects are a little late.
+// newPieces gives its replays with a mark, other white space, and in pieces. Its effects come
+// a little late.
 func newPieces() http.Handler {
 	s := strangers.NewService()
 	s.Late = 20 * time.Millisecond
@@ -83,7 +86,8 @@ func newPieces() http.Handler {
 	return f
 }
 
-// newFifth answers each fifth request under a key with 503, be it new or not. It wants keys, and no large bodies.
+// newFifth answers each fifth request with 503, new or not. It requires keys, and refuses
+// large bodies.
 func newFifth() http.Handler {
 	f := newFront(newService())
 	var count atomic.Int64
@@ -110,8 +114,8 @@ func newFifth() http.Handler {
 	})
 }
 
-// newDetached works on after a client has left, behind a proxy that sends a request once more after a 503 that says that nothing was
-// done. A key that somebody else has used is refused, and so is a repeat while the first is at work: with 503.
+// newDetached works on after a client has left, behind a proxy that repeats a request after a
+// 503 before any work. A key of another caller is refused; a repeat during the work gets 503.
 func newDetached() http.Handler {
 	f := newFront(patient(sleepy(newService())))
 	f.id = keyOf
@@ -120,9 +124,11 @@ func newDetached() http.Handler {
 	return &detached{f}
 }
 
-// detached has its exchanges go on without their clients.
+// detached is a front whose exchanges go on without their clients.
 type detached struct{ *front }
 
+// ServeHTTP executes the first request of a key in the background, and answers its client if
+// that is still there. Repeats are settled from the book.
 func (d *detached) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if keyless(r) {
 		d.backend.ServeHTTP(w, r)
@@ -157,7 +163,7 @@ func (d *detached) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sleepy answers every other request that is no GET with 503 before any work.
+// sleepy answers every second request, but not GET, with 503 before any work.
 func sleepy(service http.Handler) http.Handler {
 	var count atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +176,7 @@ func sleepy(service http.Handler) http.Handler {
 	})
 }
 
-// patient sends a request again as long as nothing was done.
+// patient repeats a request, 20 times at most, while the answer says that nothing was done.
 func patient(backend http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := receive(w, r)

@@ -1,5 +1,6 @@
-// Package set3 has servers by one author; see conformance/targets/strangers/README.md. They are written by somebody who thinks of HTTP:
-// of framing and connections, proxies, header fields, and the values in JSON.
+// Package set3 has servers by one author; see conformance/targets/strangers/README.md. Their
+// subjects are framing, connections, proxies, header fields, and values in JSON. Broken ones have
+// one deliberate fault.
 package set3
 
 import "github.com/oncehttp/oncehttp/conformance/targets/strangers"

@@ -14,11 +14,12 @@ import (
 
 // comparison is a way to compare the values of bodies.
 type comparison struct {
-	number func(text string) string // writes a number in one way
-	absent func(member any) bool    // whether a member is as good as absent
+	number func(text string) string // returns one spelling for all equal numbers
+	absent func(member any) bool    // true: the member counts as absent
 }
 
-// sum is as byBytes is, of the value of a body. What is no proper value is compared by its bytes.
+// sum is a fingerprint of method, path, and the value of the body; of its bytes if it has no
+// clear value.
 func (c comparison) sum(r *http.Request, body []byte) string {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -40,7 +41,7 @@ func (c comparison) sum(r *http.Request, body []byte) string {
 // escaper escapes the ends of a text.
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// write writes a value in one way.
+// write writes a value in one spelling for all equal ones.
 func (c comparison) write(b *strings.Builder, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -75,10 +76,10 @@ func (c comparison) write(b *strings.Builder, v any) {
 	}
 }
 
-// isNull says whether a member is null.
+// isNull reports whether a member is null.
 func isNull(member any) bool { return member == nil }
 
-// isEmpty says whether a member has the empty value of its type.
+// isEmpty reports whether a member has the empty value of its type.
 func isEmpty(member any) bool {
 	switch member := member.(type) {
 	case map[string]any:
@@ -96,7 +97,7 @@ func isEmpty(member any) bool {
 	}
 }
 
-// decimal writes a number as its digits and its exponent, exactly: 100, 1e2 and 100.0 are 1e2.
+// decimal returns a number as digits and exponent, exactly: 100, 1e2 and 100.0 are 1e2.
 func decimal(text string) string {
 	mantissa, exponent, scientific := strings.Cut(strings.ToLower(text), "e")
 	power := 0
@@ -120,7 +121,7 @@ func decimal(text string) string {
 	return short + "e" + strconv.Itoa(power)
 }
 
-// float writes a number as a float of 64 bits.
+// float returns a number as a 64-bit float in its shortest form.
 func float(text string) string {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {

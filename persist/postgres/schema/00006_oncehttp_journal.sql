@@ -1,4 +1,12 @@
--- Version 4 of the journal's schema.
+-- +goose Up
+-- Version 6 of the journal's schema. The first step makes all of it, in a schema that is there.
+
+-- The steps that were made. A program uses tables whose latest step has an oldest version that it knows.
+CREATE TABLE {schema}.version (
+  version integer     NOT NULL PRIMARY KEY,
+  oldest  integer     NOT NULL,
+  applied timestamptz NOT NULL DEFAULT now()
+);
 
 -- Numbers order the records. CACHE 1 is the default and must stay: a number that a session
 -- keeps for later would come back in the wrong order.
@@ -72,6 +80,7 @@ CREATE INDEX record_sweep_idx ON {schema}.record (sweep_at, id) WHERE sweep_at >
 -- and the number of each record that was written. The settings, and "state + 0", leave only the primary key to find a record
 -- by: the plan is kept while the table grows. PL/pgSQL keeps an array that it is given in a form in which each element is
 -- found at once, and an expression that is assigned costs less than a PERFORM.
+-- +goose StatementBegin
 CREATE FUNCTION {schema}.write_records (text, bytea[], bigint[], bytea[], bigint[])
 RETURNS TABLE (written bytea, numbered bigint) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -95,10 +104,33 @@ BEGIN
     RETURN QUERY UPDATE {schema}.record r SET revision = r.revision + 1,
       token = $4[3][i], state = $5[4][i], unreported = $5[5][i], swept = $5[6][i], next_attempt = $5[7][i],
       finished = $5[8][i], sweep_at = $5[9][i], lease_owner = $4[4][i], lease_until = $5[10][i], send_until = $5[11][i], owed_from = $5[12][i],
-      progress = $4[5][i], answer = $4[6][i], needs = COALESCE($4[7][i], r.needs), hold_reason = $4[8][i]
+      progress = $4[5][i], answer = $4[6][i], needs = COALESCE($4[7][i], r.needs), hold_reason = $4[8][i],
+      intent = COALESCE($4[9][i], r.intent), body = CASE WHEN $4[9][i] IS NULL THEN r.body END
     FROM generate_series(1, array_length($4, 2)) AS i
     WHERE r.id = $4[1][i] AND r.revision = $5[2][i] AND r.state + 0 < 2 AND ($5[1][i] IS NULL OR r.seq = $5[1][i])
       AND r.created = $5[3][i] AND r.fingerprint = $4[2][i] AND r.send_until <= $5[11][i] RETURNING r.token, r.seq;
   END IF;
 END
 $$;
+-- +goose StatementEnd
+
+-- A row in clear is refused once the journal is sealed, whoever inserts it: the facts say so from when a journal is opened with keys on. The
+-- needs of a sealed record name its keys. The function runs for rows in clear alone, and as its owner: whoever may insert need not read facts.
+-- Rows that stand in clear are changed and ended as before.
+-- +goose StatementBegin
+CREATE FUNCTION {schema}.refuse_clear () RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF EXISTS (SELECT FROM {schema}.fact WHERE name = 'seal' AND value <> 'plain') THEN
+    RAISE EXCEPTION 'table {schema}.record is that of a sealed journal, and the new row is in clear; open the journal with its keys, or seal the record first (package persist/seal of oncehttp)'
+      USING ERRCODE = 'check_violation', SCHEMA = '{schema}', TABLE = 'record', CONSTRAINT = 'record_sealed';
+  END IF;
+  RETURN NEW;
+END
+$$;
+-- +goose StatementEnd
+
+CREATE TRIGGER record_sealed BEFORE INSERT ON {schema}.record FOR EACH ROW
+  WHEN (position(' seal='::bytea IN NEW.needs) = 0) EXECUTE FUNCTION {schema}.refuse_clear();
+
+INSERT INTO {schema}.version (version, oldest) VALUES (6, 6);

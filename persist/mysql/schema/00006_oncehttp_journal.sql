@@ -1,5 +1,13 @@
--- Version 4 of the journal's schema. Each statement can be made again, since no transaction
+-- +goose Up
+-- Version 6 of the journal's schema. The first step makes all of it. Each statement can be made again, since no transaction
 -- holds them together.
+
+-- The steps that were made. A program uses tables whose latest step has an oldest version that it knows.
+CREATE TABLE IF NOT EXISTS {db}oncehttp_version (
+  version INT NOT NULL PRIMARY KEY,
+  oldest  INT NOT NULL,
+  applied TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
+) ENGINE=InnoDB;
 
 -- Numbers order the records.
 CREATE SEQUENCE IF NOT EXISTS {db}oncehttp_seq;
@@ -32,6 +40,10 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_fact (
 -- alone which it has to read: the rows lie in the order of their ids, which are hashes, and to look each up costs a page each. sweep_at is
 -- negative while the end is owed to OnResult: its amount counts once that is delivered. From owed_from on the end or the hold is owed.
 -- The unfinished are counted from record_count alone.
+--
+-- A row in clear is refused once the journal is sealed, as the facts say. The needs of a sealed record name its keys. The program's INSERT gives
+-- such a row a revision that no row has, and the error of the constraint names the table and the way on. An INSERT by hand is not stopped. Rows
+-- that stand in clear are changed and ended as before.
 CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   id           BINARY(32) NOT NULL PRIMARY KEY,
   seq          BIGINT,
@@ -69,5 +81,8 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   KEY record_orphan (orphan, seq),
   KEY record_owed (owed, seq),
   KEY record_count (state, hold_reason, created),
-  KEY record_sweep (sweep_at, id)
+  KEY record_sweep (sweep_at, id),
+  CONSTRAINT `the journal is sealed, open it with its keys (oncehttp)` CHECK (revision > 0)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;
+
+INSERT IGNORE INTO {db}oncehttp_version (version, oldest) VALUES (6, 6);

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist/postgres"
+	"github.com/oncehttp/oncehttp/persist/seal"
+)
+
+// capacityKeep is Config.KeepAnswer of the section capacity: short, so that sweeps have work from its first minutes on.
+const capacityKeep = 5 * time.Minute
+
+// capacityCallers is the number of calls that may wait at a time. A tick that finds none free is late, and counted.
+const capacityCallers = 512
+
+// capacity is one run at a steady rate: calls of Do on a sealed journal on PostgreSQL, beside keys that have ended.
+type capacity struct {
+	*bench
+	db     *pgxpool.Pool
+	client *oncehttp.Client
+	sent   atomic.Int64 // requests that reached the server
+
+	mu     sync.Mutex
+	took   samples // of the slice under way, in milliseconds
+	failed []error
+}
+
+// runCapacity measures a rate of operations for a time, beside ended keys. Without -capacity it measures nothing.
+func runCapacity(b *bench) error {
+	length, ended := b.capacity, int64(b.ended)
+	if b.tiny {
+		length, ended = time.Second, 2000
+	}
+	if length == 0 {
+		b.note("by command: go run . -only capacity -capacity 1h -ended 20000000")
+		return nil
+	}
+	return onFleet(b, func(dsn, _ string) error {
+		c := &capacity{bench: b}
+		return c.run(dsn, length, ended)
+	})
+}
+
+// run makes the journal, fills it, and calls for a time.
+func (c *capacity) run(dsn string, length time.Duration, ended int64) error {
+	api := httptest.NewServer(http.HandlerFunc(c.pay))
+	defer api.Close()
+	opts := postgres.Options{Schema: fleetSchema}
+	if err := postgres.Migrate(c, dsn, opts); err != nil {
+		return err
+	}
+	table, err := postgres.Open(c, dsn, opts)
+	if err != nil {
+		return err
+	}
+	s, err := seal.New(seal.Config{Keys: []seal.Key{{ID: "k1", Secret: bytes.Repeat([]byte("k"), seal.SecretSize)}}})
+	if err != nil {
+		return errors.Join(err, table.Close())
+	}
+	journal, err := s.Journal(c, table)
+	if err != nil {
+		return errors.Join(err, table.Close())
+	}
+	defer func() { _ = journal.Close() }()
+	if c.db, err = openPool(c, dsn); err != nil {
+		return err
+	}
+	defer c.db.Close()
+	pool := newPool()
+	defer pool.CloseIdleConnections()
+	c.client, err = oncehttp.New(oncehttp.Config{Journal: journal, Origins: loopback(), Transport: pool, KeepAnswer: capacityKeep})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.client.Close() }()
+	if err := c.fill(api.URL, ended); err != nil {
+		return fmt.Errorf("filling: %w", err)
+	}
+	return c.measure(api.URL, length, ended)
+}
+
+// pay is the server: it takes 20 ms, and counts.
+func (c *capacity) pay(w http.ResponseWriter, req *http.Request) {
+	_, _ = io.Copy(io.Discard, req.Body)
+	c.sent.Add(1)
+	time.Sleep(delayUsual)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, answerBody)
+}
+
+// fill leaves n keys in the table, as they are after their answers were swept: one real row, copied under other ids.
+func (c *capacity) fill(url string, n int64) error {
+	if err := c.call(url, 0); err != nil {
+		return err
+	}
+	if err := c.client.Flush(c); err != nil {
+		return err
+	}
+	if _, err := c.client.Prune(c, oncehttp.Keeping{KeepAnswer: -1}); err != nil {
+		return err
+	}
+	var columns []string
+	if err := c.db.QueryRow(c, "SELECT array_agg(column_name::text ORDER BY ordinal_position) FROM information_schema.columns WHERE table_schema = $1 AND table_name = 'record'",
+		fleetSchema).Scan(&columns); err != nil {
+		return err
+	}
+	values := slices.Clone(columns)
+	for i, name := range values {
+		switch name {
+		case "id":
+			values[i] = "sha256(convert_to('ended ' || n, 'UTF8'))"
+		case "seq":
+			values[i] = "nextval('" + fleetSchema + ".record_seq')"
+		case "token":
+			values[i] = "substr(sha256(convert_to('token ' || n, 'UTF8')), 1, 16)"
+		}
+	}
+	const atOnce = 500_000
+	for from := int64(1); from <= n; from += atOnce {
+		_, err := c.db.Exec(c, fmt.Sprintf("INSERT INTO %[1]s.record (%[2]s) SELECT %[3]s FROM (SELECT * FROM %[1]s.record WHERE swept = 1 ORDER BY seq LIMIT 1) r, generate_series($1::bigint, $2::bigint) n",
+			fleetSchema, strings.Join(columns, ", "), strings.Join(values, ", ")), from, min(n, from+atOnce-1))
+		if err != nil {
+			return err
+		}
+	}
+	_, err := c.db.Exec(c, "VACUUM ANALYZE "+fleetSchema+".record")
+	return err
+}
+
+// call makes operation n, and notes its duration.
+func (c *capacity) call(url string, n int64) error {
+	req, err := newPayment(url, n)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	err = consume(c.client.DoKey(req, oncehttp.NewScope("order").Key(businessParts(n))))
+	took := float64(time.Since(began).Microseconds()) / 1000
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.failed = append(c.failed, err)
+		return err
+	}
+	c.took = append(c.took, took)
+	return nil
+}
+
+// size is the state of the database at a moment.
+type size struct {
+	bytes, wal, rows, dead int64
+}
+
+func (c *capacity) size() (s size, err error) {
+	err = c.db.QueryRow(c, "SELECT pg_total_relation_size($1::regclass), pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint, n_live_tup, n_dead_tup FROM pg_stat_user_tables WHERE relid = $1::regclass",
+		fleetSchema+".record").Scan(&s.bytes, &s.wal, &s.rows, &s.dead)
+	return s, err
+}
+
+// measure calls at the rate until the time is over, sweeps beside it, and records figures for each tenth of the time.
+func (c *capacity) measure(url string, length time.Duration, ended int64) error {
+	group := fmt.Sprintf("%d operations a second for %v beside %d ended keys, sealed, 20 ms server", c.rate, length, ended)
+	before, err := c.size()
+	if err != nil {
+		return err
+	}
+	c.took, c.failed = nil, nil
+	sweeping, stop := context.WithCancel(c)
+	swept := make(chan int64, 1)
+	go func() { swept <- c.sweep(sweeping, length/60) }()
+	sentBefore, busy, began := c.sent.Load(), processorTime(), time.Now()
+	var calls sync.WaitGroup
+	free := make(chan struct{}, capacityCallers)
+	late := int64(0)
+	interval := time.Second / time.Duration(c.rate)
+	n, slice := int64(0), 1
+	for due := began; time.Since(began) < length && c.Err() == nil; due = due.Add(interval) {
+		time.Sleep(time.Until(due))
+		select {
+		case free <- struct{}{}:
+		default:
+			late++
+			free <- struct{}{}
+		}
+		n++
+		number := n
+		calls.Go(func() { _ = c.call(url, number); <-free })
+		if slice < 10 && time.Since(began) > length*time.Duration(slice)/10 {
+			c.slice(group, slice)
+			slice++
+		}
+	}
+	calls.Wait()
+	took := time.Since(began)
+	cpu := processorTime() - busy
+	stop()
+	c.slice(group, slice)
+	if err := c.client.Flush(c); err != nil {
+		return err
+	}
+	after, err := c.size()
+	if err != nil {
+		return err
+	}
+	c.add(group, "in all", "ops/s", samples{float64(n) / took.Seconds()})
+	c.add(group, "in all", "WAL bytes an operation", samples{float64(after.wal-before.wal) / float64(n)})
+	c.add(group, "in all", "table and index bytes an operation", samples{float64(after.bytes-before.bytes) / float64(n)})
+	c.add(group, "in all", "dead rows at the end", samples{float64(after.dead)})
+	c.add(group, "in all", "client CPU µs an operation, server included", samples{micros(cpu) / float64(n)})
+	c.note("%d operations, %d requests at the server, %d calls failed, %d begun late since %d waited; %d answers swept meanwhile",
+		n, c.sent.Load()-sentBefore, len(c.failed), late, capacityCallers, <-swept)
+	c.atLeast(group+": of the rate", "", 0.99, samples{float64(n) / took.Seconds() / float64(c.rate)})
+	if sent := c.sent.Load() - sentBefore; sent != n || len(c.failed) > 0 {
+		return fmt.Errorf("%d requests for %d operations, %d calls failed: %w", sent, n, len(c.failed), errors.Join(c.failed[:min(3, len(c.failed))]...))
+	}
+	return nil
+}
+
+// sweep sweeps at this interval until ctx ends, and returns the number of changed records.
+func (c *capacity) sweep(ctx context.Context, every time.Duration) (all int64) {
+	for {
+		select {
+		case <-ctx.Done():
+			return all
+		case <-time.After(every):
+		}
+		for {
+			n, err := c.client.Sweep(ctx)
+			all += int64(n)
+			if err != nil && ctx.Err() == nil {
+				c.mu.Lock()
+				c.failed = append(c.failed, fmt.Errorf("sweep: %w", err))
+				c.mu.Unlock()
+			}
+			if err != nil || n < 10_000 {
+				break
+			}
+		}
+	}
+}
+
+// slice records the latencies since the last slice.
+func (c *capacity) slice(group string, n int) {
+	c.mu.Lock()
+	took := c.took
+	c.took = nil
+	c.mu.Unlock()
+	if len(took) == 0 {
+		return
+	}
+	slices.Sort(took)
+	at := func(share float64) samples { return samples{took[min(len(took)-1, int(share*float64(len(took))))]} }
+	name := fmt.Sprintf("tenth %d", n)
+	c.add(group, name, "p50 ms", at(0.5))
+	c.add(group, name, "p99 ms", at(0.99))
+	c.add(group, name, "longest ms", at(1))
+}

@@ -1,0 +1,294 @@
+// Package alike looks for operations of the same request. A call without a key may begin one only if no operation of its request stands unresolved
+// or unreported under a generated key: a loop around Do must not pay twice.
+package alike
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/known"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Known is the knowledge that the clients of a journal in this process share. The zero value is ready; it is safe for concurrent use.
+type Known struct {
+	recipes known.Recipes // of the operations possibly repeated by a request without a key
+	looks   known.Looks[lookAt, unresolvedNow]
+	cleared known.Cleared[lookAt] // if no other process uses the journal
+}
+
+// Calls are the calls under way in this process.
+type Calls interface {
+	// Running reports whether a call runs the operation, and whether the operation was in doubt before.
+	Running(id persist.ID) (running, inDoubt bool)
+}
+
+// Lookalikes looks for operations of the same request in a journal. Its fields do not change. It is safe for concurrent use.
+type Lookalikes struct {
+	Journal    persist.Journal
+	Shared     bool // other processes may use the journal
+	Known      *Known
+	Notes      *known.Notes // of records missing in the journal
+	Calls      Calls
+	Reader     *request.Reader
+	RandomKeys bool             // keys are made at random, and not by Config.NewKey
+	Now        func() time.Time // by the journal's clock
+	// Recorded waits until the record of an answer given already agrees with it.
+	Recorded func(ctx context.Context, pick func(persist.ID) bool) error
+}
+
+// Call is a call that looks for operations of its request.
+type Call struct {
+	Record *persist.Record // to be begun
+	Named  *request.Named
+	Read   *request.Snapshot
+}
+
+// Of returns an unresolved or unreported operation under a generated key, possibly of the same request; nil
+// if there is none. It looks in the account of the call and among the operations under no account. The record may
+// be a part without request and answer. Errors: the journal's; they say nothing about operations.
+func (l *Lookalikes) Of(ctx context.Context, call Call) (*persist.Record, error) {
+	l.Known.recipes.Use(call.Record.Recipe)
+	for _, account := range append([]string{call.Named.Account}, call.Named.Unassigned()...) {
+		if rec := l.lost(ctx, call, account); rec != nil {
+			return rec, nil
+		}
+		look := l.here
+		if l.Shared {
+			look = l.anywhere
+		}
+		if rec, err := look(ctx, call, account); rec != nil || err != nil {
+			return rec, err
+		}
+	}
+	return nil, nil
+}
+
+// lost is Of among operations begun by this process and missing in the journal, but possibly
+// appearing there later. Of such a record only the ID and the owner count. A note of a record in the journal by
+// now is removed; the other looks find the record. A call with the key named in the error clears the doubt.
+func (l *Lookalikes) lost(ctx context.Context, call Call, account string) *persist.Record {
+	for {
+		rec, found := l.Notes.Like(account, call.Record, l.Now(), call.Read.FingerprintBy)
+		if !found {
+			return nil
+		}
+		if _, err := l.Journal.Get(ctx, rec.ID); err != nil {
+			return &rec
+		}
+		l.Notes.Shown(rec.ID) // it is in the lists
+	}
+}
+
+// lookAt selects unresolved operations of an account: those of a recipe with a fingerprint, or all of them if both are empty.
+type lookAt struct{ account, recipe, fingerprint string }
+
+// content is a request by a recipe.
+type content struct{ recipe, fingerprint string }
+
+// unresolvedNow are the unresolved operations found by one look.
+type unresolvedNow map[content]*lookalikes
+
+// lookalikes are operations of the same request, without their requests and answers. It is safe for concurrent use.
+type lookalikes struct {
+	mu   sync.Mutex
+	recs []persist.Record
+}
+
+// here is Of in a journal used by this process only: by an index, for each existing recipe. It
+// remembers contents without unresolved operations, and does not look for them again before Doubted names them.
+func (l *Lookalikes) here(ctx context.Context, call Call, account string) (*persist.Record, error) {
+	recipes, known := l.Known.recipes.Of(account)
+	if !known {
+		all, err := l.unresolved(ctx, lookAt{account: account})
+		if err != nil {
+			return nil, err
+		}
+		l.Known.recipes.Read(account, all.recipes())
+		recipes = append(recipes, all.recipes()...)
+	}
+	for _, recipe := range recipes {
+		sum, known := call.Read.FingerprintBy(recipe)
+		if !known {
+			if rec, err := l.compareEach(ctx, call, account, recipe); rec != nil || err != nil {
+				return rec, err
+			}
+			continue
+		}
+		at := lookAt{account, recipe, string(sum)}
+		if l.Known.cleared.Has(at) {
+			continue
+		}
+		doubts := l.Known.cleared.Doubts()
+		found, err := l.unresolved(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		rec, none := l.standing(ctx, found[content{recipe, string(sum)}], call)
+		if rec != nil {
+			return rec, nil
+		}
+		if none {
+			l.Known.cleared.Clear(at, doubts)
+		}
+	}
+	return nil, nil
+}
+
+// Doubted notes that an operation may be unresolved from now on. It must be called before a caller can learn of
+// the doubt: else a call of the same request would rely on an earlier look. Records under keys of the business
+// need no note.
+func (l *Lookalikes) Doubted(rec *persist.Record) {
+	if rec.Generated {
+		l.Known.cleared.Doubt(lookAt{request.Base(rec.Account), rec.Recipe, string(rec.Fingerprint)})
+	}
+}
+
+// Assigned is Doubted for an operation that an account has got: its recipe may be new there.
+func (l *Lookalikes) Assigned(rec *persist.Record) {
+	l.Doubted(rec)
+	l.Known.recipes.Use(rec.Recipe)
+}
+
+// anywhere is Of in a journal used by other processes, too: they may have begun operations by other recipes.
+func (l *Lookalikes) anywhere(ctx context.Context, call Call, account string) (*persist.Record, error) {
+	all, err := l.unresolved(ctx, lookAt{account: account})
+	if err != nil {
+		return nil, err
+	}
+	for _, recipe := range all.recipes() {
+		var rec *persist.Record
+		if sum, known := call.Read.FingerprintBy(recipe); known {
+			rec, _ = l.standing(ctx, all[content{recipe, string(sum)}], call)
+		} else {
+			rec, err = l.compareEach(ctx, call, account, recipe)
+		}
+		if rec != nil || err != nil {
+			return rec, err
+		}
+	}
+	return nil, nil
+}
+
+// unresolved returns the unresolved operations selected by at. Callers with the same at at the same time share one
+// look and its result, so the result may be changed only under the locks of its lookalikes. It leaves out
+// operations run by a call of this process without an earlier doubt. After an error there is no result.
+func (l *Lookalikes) unresolved(ctx context.Context, at lookAt) (unresolvedNow, error) {
+	return l.Known.looks.Share(at, func() (unresolvedNow, error) {
+		query := persist.Query{Account: at.account, AnyUnresolved: at.fingerprint == ""}
+		if at.fingerprint != "" {
+			query.Unresolved = []byte(at.fingerprint)
+		}
+		found := unresolvedNow{}
+		for rec, err := range l.Journal.List(ctx, query) {
+			if err == nil {
+				err = rec.Sealed()
+			}
+			switch {
+			case err != nil:
+				return nil, err
+			case request.InAccount(&rec, at.account) && isInTheWay(&rec, operation.Lookalike{Undoubted: l.RunsUndoubted(&rec)}):
+				found.add(&rec)
+			}
+		}
+		return found, nil
+	})
+}
+
+// add adds the parts of a record that a look needs: no request, no answer. Only the look calls it, before others
+// have u.
+func (u unresolvedNow) add(rec *persist.Record) {
+	of := content{rec.Recipe, string(rec.Fingerprint)}
+	if u[of] == nil {
+		u[of] = &lookalikes{}
+	}
+	u[of].recs = append(u[of].recs, persist.Record{
+		ID: rec.ID, Generated: rec.Generated, Business: rec.Business, Credentials: rec.Credentials, Scopes: rec.Scopes, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent, Unreported: rec.Unreported,
+		Attempts: rec.Attempts, Sends: rec.Sends, Status: rec.Status, LeaseOwner: rec.LeaseOwner, LeaseUntil: rec.LeaseUntil,
+	})
+}
+
+// recipes returns the recipes of the operations.
+func (u unresolvedNow) recipes() (recipes []string) {
+	for of := range u {
+		if !slices.Contains(recipes, of.recipe) {
+			recipes = append(recipes, of.recipe)
+		}
+	}
+	return recipes
+}
+
+// standing returns a copy of one of the operations not ended since the listing, with another key than the call's
+// and no other scope; nil if there is none. none is true if not even one of the call's own key is left, which
+// Begin finds. like may be nil. standing removes ended operations from like, once for all callers, and holds its
+// lock meanwhile: others wait for the journal with it.
+func (l *Lookalikes) standing(ctx context.Context, like *lookalikes, call Call) (rec *persist.Record, none bool) {
+	if like == nil {
+		return nil, true
+	}
+	like.mu.Lock()
+	defer like.mu.Unlock()
+	for i := 0; i < len(like.recs); {
+		rec := &like.recs[i]
+		switch {
+		case !isInTheWay(rec, operation.Lookalike{OwnKey: rec.Key == call.Record.Key, OtherScope: call.Read.OtherScope(rec)}):
+			i++
+		case l.endedSince(ctx, rec):
+			last := len(like.recs) - 1
+			like.recs[i] = like.recs[last]
+			like.recs = like.recs[:last]
+		default:
+			standing := *rec
+			return &standing, false
+		}
+	}
+	return nil, len(like.recs) == 0
+}
+
+// compareEach is Of among the operations of one recipe, without an index: it reads all unresolved records
+// of the account. It is called only after a change of configuration, for a recipe with parts unknown to this
+// request, or of a later version.
+func (l *Lookalikes) compareEach(ctx context.Context, call Call, account, recipe string) (*persist.Record, error) {
+	for rec, err := range l.Journal.List(ctx, persist.Query{Account: account, AnyUnresolved: true}) {
+		switch {
+		case err != nil:
+			return nil, err
+		case !request.InAccount(&rec, account) || rec.Recipe != recipe || !isInTheWay(&rec, operation.Lookalike{OwnKey: rec.Key == call.Record.Key, Undoubted: l.RunsUndoubted(&rec)}):
+			continue
+		case call.Read.Compare(&rec) != request.OtherRequest && !l.endedSince(ctx, &rec):
+			return &rec, nil
+		}
+	}
+	return nil, nil
+}
+
+// RunsUndoubted reports whether a call of this process runs the unfinished operation now, and nothing was in doubt
+// before that call. Such a call tells its callers the end, so the operation is in nobody's way.
+func (l *Lookalikes) RunsUndoubted(rec *persist.Record) bool {
+	running, inDoubt := l.Calls.Running(rec.ID)
+	return running && !inDoubt && !rec.State.Final()
+}
+
+// endedSince reports whether an operation has ended since it was listed as unfinished, and its callers know the
+// end. It waits for the record of an answer given already: a call writes its record a moment after its answer. If
+// the end cannot be known, it returns false. It sets the lease in listed as it is now.
+func (l *Lookalikes) endedSince(ctx context.Context, listed *persist.Record) bool {
+	if listed.State.Final() || l.Recorded(ctx, func(id persist.ID) bool { return id == listed.ID }) != nil {
+		return false
+	}
+	now, err := l.Journal.Get(context.WithoutCancel(ctx), listed.ID)
+	if err == nil {
+		listed.LeaseOwner, listed.LeaseUntil = now.LeaseOwner, now.LeaseUntil
+	}
+	return err == nil && now.State.Final() && !isInTheWay(&now, operation.Lookalike{})
+}
+
+// isInTheWay reports whether an operation under a generated key stops a call of the same request without a named key.
+func isInTheWay(rec *persist.Record, like operation.Lookalike) bool {
+	op := operation.OpOf(rec, 0)
+	return op.InTheWay(like) != operation.NotInTheWay
+}

@@ -1,0 +1,263 @@
+package keeping_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+const (
+	paid    = `{"id":"p1","client_secret":"canary","card":{"number":"canary","brand":"x"}}`
+	kept    = `{"id":"p1","card":{"brand":"x"}}`
+	headers = "Content-Type: application/json\nDigest: sha-256=canary\nContent-Digest: sha-256=:canary:\nETag: \"canary\"\nX-Note: n"
+)
+
+var dropped = []string{"/card/number", "/client_secret"}
+
+func dropping(cfg *oncehttp.Config) {
+	clienttest.OneAttempt(cfg)
+	cfg.DropAnswer = []string{"/client_secret", "/card/number", "/absent"}
+}
+
+// lessen checks that a recorded answer has nothing of the members, and that it names them.
+func lessen(t *testing.T, a *persist.Answer) {
+	t.Helper()
+	if a == nil || string(a.Body) != kept || !reflect.DeepEqual(a.Dropped, dropped) || a.BodyDropped {
+		t.Fatalf("recorded %+v", a)
+	}
+	for name, lines := range a.Header {
+		if strings.Contains(strings.Join(lines, " "), "canary") {
+			t.Errorf("the header %s is recorded, which tells of the whole body", name)
+		}
+	}
+}
+
+// TestDropAnswer: on each way to a record the members are taken out of the answer before it is recorded. The caller of the
+// first call has the whole answer, and a replay names the missing members.
+func TestDropAnswer(t *testing.T) {
+	t.Parallel()
+	reply := wiretest.Reply{Status: 201, Header: headers, Body: paid}
+	answer := &persist.Answer{Status: 201, Body: []byte(paid)}
+	for name, ends := range map[string]func(t *testing.T, c *oncehttp.Client, w *wiretest.Wire){
+		"Do": func(t *testing.T, c *oncehttp.Client, _ *wiretest.Wire) {
+			resp := clienttest.Do(t, c, clienttest.Post(t, "{}"), "k")
+			if got := clienttest.Read(t, resp); got != paid || resp.Header.Get("Digest") == "" || oncehttp.ResultOf(resp).Dropped != nil {
+				t.Errorf("the first caller has %s, %v, %+v", got, resp.Header, oncehttp.ResultOf(resp))
+			}
+		},
+		"Transport": func(t *testing.T, c *oncehttp.Client, _ *wiretest.Wire) {
+			resp, err := clienttest.SDK(t, c, "k")
+			if err != nil || clienttest.Read(t, resp) != paid {
+				t.Errorf("the first caller has not the whole answer: %v", err)
+			}
+		},
+		"Resume": func(t *testing.T, c *oncehttp.Client, _ *wiretest.Wire) {
+			clienttest.Must(t, c.Enqueue(clienttest.Post(t, "{}"), "k"))
+			res := clienttest.Resume(t, c)["k"].Result
+			if lessen(t, res.Answer); !reflect.DeepEqual(res.Dropped, dropped) {
+				t.Errorf("%v are missing, the Result says", res.Dropped)
+			}
+		},
+		"Settle": func(t *testing.T, c *oncehttp.Client, w *wiretest.Wire) {
+			w.Then(wiretest.Reply{Err: wiretest.ErrLost})
+			_, _ = c.DoKey(clienttest.Post(t, "{}"), "k")
+			clienttest.Must(t, c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: answer}))
+			if string(answer.Body) != paid {
+				t.Error("the caller's answer was changed")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				w := &wiretest.Wire{Replies: []wiretest.Reply{reply}}
+				if name == "Settle" {
+					w.Replies = nil
+				}
+				c, _ := clienttest.New(t, w, clienttest.On(j, dropping))
+				ends(t, c, w)
+				lessen(t, clienttest.Lookup(t, c, "k").Answer)
+				sends := w.Count()
+				resp := clienttest.Do(t, c, clienttest.Post(t, "{}"), "k")
+				how := oncehttp.ResultOf(resp)
+				if got := clienttest.Read(t, resp); got != kept || resp.ContentLength != int64(len(kept)) || !reflect.DeepEqual(how.Dropped, dropped) || w.Count() != sends {
+					t.Errorf("the replay is %s after %d more sends, without %v", got, w.Count()-sends, how.Dropped)
+				}
+			})
+		})
+	}
+}
+
+// TestDropAnswerFrozen: a client that ends another one's operation leaves out the members that the beginner named, and its own; so does every later client.
+func TestDropAnswerFrozen(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]struct{ begins, ends []string }{
+		"the beginner names them":  {begins: []string{"/client_secret", "/card/number"}},
+		"the ender names them":     {ends: []string{"/client_secret", "/card/number"}},
+		"each names one":           {begins: []string{"/client_secret"}, ends: []string{"/card/number"}},
+		"both name one, one alone": {begins: []string{"/client_secret", "/card/number"}, ends: []string{"/card/number", "/absent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 201, Header: headers, Body: paid}}}
+				naming := func(pointers []string) func(*oncehttp.Config) {
+					return func(cfg *oncehttp.Config) { clienttest.OneAttempt(cfg); cfg.DropAnswer = pointers }
+				}
+				c, _ := clienttest.New(t, w, clienttest.On(j, naming(r.begins)))
+				_, _ = c.DoKey(clienttest.Post(t, "{}"), "k")
+				time.Sleep(time.Hour)
+				other, _ := clienttest.New(t, w, clienttest.On(j, naming(r.ends)))
+				clienttest.Resume(t, other)
+				lessen(t, clienttest.Lookup(t, other, "k").Answer)
+			})
+		})
+	}
+}
+
+// TestDropAnswerReconciled: the answer of Config.Reconcile is recorded without the members.
+func TestDropAnswerReconciled(t *testing.T) {
+	t.Parallel()
+	journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}}}
+		c, _ := clienttest.New(t, w, clienttest.On(j, dropping, func(cfg *oncehttp.Config) {
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				return oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 201, Body: []byte(paid)}}, nil
+			}
+		}))
+		clienttest.Must(t, c.Enqueue(clienttest.Post(t, "{}"), "k"))
+		clienttest.Resume(t, c)
+		time.Sleep(100 * 24 * time.Hour) // its window
+		clienttest.Resume(t, c)
+		clienttest.Resume(t, c)
+		lessen(t, clienttest.Lookup(t, c, "k").Answer)
+	})
+}
+
+// TestDropAnswerOwed: OnResult gets the record, whose answer is without the members.
+func TestDropAnswerOwed(t *testing.T) {
+	t.Parallel()
+	journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+		got := make(chan persist.Record, 1)
+		c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Header: headers, Body: paid}}}, clienttest.On(j, dropping, func(cfg *oncehttp.Config) {
+			cfg.OnResult = func(_ context.Context, rec persist.Record) error { got <- rec; return nil }
+		}))
+		clienttest.Must(t, c.Enqueue(clienttest.Post(t, "{}"), "k"))
+		stop := clienttest.Run(t, c)
+		rec := <-got
+		lessen(t, rec.Answer)
+		clienttest.Must(t, stop())
+	})
+}
+
+// TestDropAnswerUnparsed: of an answer that is not one JSON value only status and headers are recorded. As after one that is too large, the
+// server is asked again. One without a body has nothing to drop, and a compressed one is recorded as its text.
+func TestDropAnswerUnparsed(t *testing.T) {
+	t.Parallel()
+	var zip bytes.Buffer
+	zw := gzip.NewWriter(&zip)
+	_, _ = zw.Write([]byte(paid))
+	_ = zw.Close()
+	for name, r := range map[string]struct {
+		header, body string
+		kept         string
+		gone         bool
+	}{
+		"a text":                {"Content-Type: text/plain", "secret canary", "", true},
+		"two JSON values":       {"", `{"client_secret":"canary"}{"client_secret":"canary"}`, "", true},
+		"an unknown coding":     {"Content-Encoding: br", "canary", "", true},
+		"no gzip, though named": {"Content-Encoding: gzip", "canary", "", true},
+		"gzip":                  {"Content-Encoding: gzip\nContent-Type: application/json", zip.String(), kept, false},
+		"without a body":        {"", "", "", false},
+		"without the members":   {"", ` { "id" : 1.0 }`, ` { "id" : 1.0 }`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Header: r.header, Body: r.body}}}
+				c, _ := clienttest.New(t, w, clienttest.On(j, dropping))
+				if got := clienttest.Read(t, clienttest.Do(t, c, clienttest.Post(t, "{}"), "k")); got != r.body {
+					t.Errorf("the first caller has %q", got)
+				}
+				a := clienttest.Lookup(t, c, "k").Answer
+				if a.BodyDropped != r.gone || string(a.Body) != r.kept || a.Header.Get("Content-Encoding") != "" && r.kept != "" {
+					t.Fatalf("recorded %q, %v, dropped %t", a.Body, a.Header, a.BodyDropped)
+				}
+				w.Then(wiretest.Reply{Status: 201, Header: "Content-Type: application/json", Body: paid})
+				_ = clienttest.Do(t, c, clienttest.Post(t, "{}"), "k").Body.Close()
+				if want := map[bool]int{true: 2, false: 1}[r.gone]; w.Count() != want {
+					t.Errorf("%d sends, want %d", w.Count(), want)
+				}
+			})
+		})
+	}
+}
+
+// TestDropAnswerHeld: the answer of a held operation, and that of an error, are without the members.
+func TestDropAnswerHeld(t *testing.T) {
+	t.Parallel()
+	journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 500, Header: "Idempotent-Replayed: true\n" + headers, Body: paid}}}
+		c, _ := clienttest.New(t, w, clienttest.On(j, dropping, clienttest.Protected))
+		_, err := c.DoKey(clienttest.Request(t, http.MethodPost, "https://api.example.com/v1/charges", "a=1"), "k")
+		e := new(oncehttp.Error)
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		lessen(t, e.Answer)
+		if rec := clienttest.Lookup(t, c, "k"); rec.State != persist.StateHeld || rec.Answer == nil {
+			t.Fatalf("%v, %+v", rec.State, rec.Answer)
+		}
+		lessen(t, clienttest.Lookup(t, c, "k").Answer)
+	})
+}
+
+// TestDropAnswerOtherFacts: a client with other facts records the answer without a member that the facts of the operation read. The client
+// with these facts does not take its absence for a success: the operation stays held.
+func TestDropAnswerOtherFacts(t *testing.T) {
+	t.Parallel()
+	ours := clienttest.WithProfile("x", func(p *profile.Profile) {
+		p.Unclear = []profile.Matcher{{Status: []int{200}, Pointer: "/problem"}}
+	})
+	theirs := clienttest.WithProfile("x", func(p *profile.Profile) {
+		p.Mismatch = []profile.Matcher{{Status: []int{200}, Pointer: "/id"}}
+	})
+	for name, r := range map[string]struct {
+		body, drops string
+		ends        bool
+	}{
+		"a value that is read": {`{"id":"p1","problem":"p"}`, "/problem", false},
+		"another":              {`{"id":"p1","client_secret":"s"}`, "/client_secret", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 200, Body: r.body}}}
+				begins, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, ours))
+				_, _ = begins.DoKey(clienttest.Post(t, "{}"), "k")
+				reads, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, theirs, func(cfg *oncehttp.Config) { cfg.DropAnswer = []string{r.drops} }))
+				_, _ = reads.DoKey(clienttest.Post(t, "{}"), "k")
+				if rec := clienttest.Lookup(t, begins, "k"); rec.HoldReason != persist.HoldUnread {
+					t.Fatalf("%v, held for %q", rec.State, rec.HoldReason)
+				}
+				_, _ = begins.DoKey(clienttest.Post(t, "{}"), "k")
+				if rec := clienttest.Lookup(t, begins, "k"); rec.State.Final() != r.ends {
+					t.Errorf("it is %v", rec.State)
+				}
+			})
+		})
+	}
+}

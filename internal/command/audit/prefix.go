@@ -1,0 +1,61 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// prefixes looks whether keys are missing on both sides only because one side has them behind a text such as "idemp:order:", or in quotes.
+type prefixes struct {
+	ours  func(key string) bool // the journal has the key
+	tries int
+
+	here, there string // the first one found, of the journal's keys and of the export's; "": none
+}
+
+const prefixTriesMax = 200 // keys looked at, of each side
+
+// rests calls try with what follows each ":" of a key, and returns the text before the first one for which it is true.
+func (p *prefixes) rests(key string, try func(string) bool) string {
+	for at := range len(key) {
+		if (key[at] == ':' || key[at] == '/') && at+1 < len(key) && try(key[at+1:]) {
+			return key[:at+1]
+		}
+	}
+	return ""
+}
+
+// absent takes a key of the journal that the export lacks.
+func (p *prefixes) absent(key string, theirs func(string) bool) {
+	if p.here == "" && p.there == "" && p.tries < prefixTriesMax {
+		p.tries++
+		p.here = p.rests(key, theirs)
+	}
+}
+
+// foreign takes a text of the export that no operation here has.
+func (p *prefixes) foreign(match string) {
+	if p.here != "" || p.there != "" || p.tries >= 2*prefixTriesMax {
+		return
+	}
+	p.tries++
+	p.there = p.rests(match, p.ours)
+	if bare := strings.Trim(match, `"`); p.there == "" && bare != match && p.ours(bare) {
+		p.there = `"`
+	}
+}
+
+// hint returns a line about the prefix; "" if there is none.
+func (p *prefixes) hint() string {
+	switch {
+	case p.here != "":
+		return fmt.Sprintf("the keys here begin with %q, and the export has them without: match by a field of the requests instead, --reference /FIELD", words.Clip(p.here))
+	case p.there == `"`:
+		return "the export has the keys in quotes: take them off, or match by a field of the requests, --reference /FIELD"
+	case p.there != "":
+		return fmt.Sprintf("the export has the keys behind %q, and here they stand without: take that off, or match by a field of the requests, --reference /FIELD", words.Clip(p.there))
+	}
+	return ""
+}

@@ -1,0 +1,286 @@
+// Package forgotten keeps a log of forgotten operations beside a journal: they were tried, nothing happened, and nothing is pending. The log is
+// for people. No client reads it, so a key in it is as free as any other.
+package forgotten
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/seal"
+)
+
+// The bounds of a log: two files, each of at most FileBytesMax but for its last line, with lines no older than KeptFor.
+const (
+	FileBytesMax = 4 << 20
+	KeptFor      = 30 * 24 * time.Hour
+)
+
+// suffix is behind the name of a journal's file, older behind that of the log's older half.
+const (
+	suffix = ".forgotten"
+	older  = ".1"
+)
+
+// Operation is one forgotten operation: a line of the log. It has no query string, header or body.
+type Operation struct {
+	Forgotten time.Time `json:"forgotten"` // when
+	Key       string    `json:"key,omitempty"`
+	Account   string    `json:"account,omitempty"`
+	Method    string    `json:"method,omitempty"`
+	Origin    string    `json:"origin,omitempty"`
+	Target    string    `json:"target,omitempty"`
+	Profile   string    `json:"profile,omitempty"`
+	Created   time.Time `json:"created,omitzero"`
+	Attempts  int       `json:"attempts"`
+	Sends     int       `json:"sends"`
+	Status    int       `json:"status,omitempty"`  // of the latest answer
+	History   []attempt `json:"history,omitempty"` // the latest attempts, persist.HistoryMax at most
+	Sealed    []byte    `json:"sealed,omitempty"`  // all of this but Forgotten, of a sealed journal
+}
+
+type attempt struct {
+	At     time.Time `json:"at"`
+	TookMS int64     `json:"took_ms"`
+	Sent   bool      `json:"sent"`
+	Status int       `json:"status,omitempty"`
+	Error  string    `json:"error,omitempty"`
+}
+
+// operationOf returns the line of a record forgotten at now.
+func operationOf(rec *persist.Record, now time.Time) Operation {
+	o := Operation{
+		Forgotten: now.UTC().Round(0), Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Target: words.PathOf(rec.Target),
+		Profile: rec.Profile, Created: rec.Created.UTC(),
+	}
+	for _, a := range rec.History {
+		o.History = append(o.History, attempt{a.At.UTC(), a.Took.Milliseconds(), a.Sent, a.Status, a.Error})
+		if a.Status != 0 {
+			o.Status = a.Status
+		}
+		if a.Sent {
+			o.Sends++
+		}
+	}
+	// The counts of a record are those before its last run, and the history has the attempts of that one.
+	o.Attempts, o.Sends = max(rec.Attempts, len(rec.History)), max(rec.Sends, o.Sends)
+	return o
+}
+
+// AttemptsMade returns the history as records have it.
+func (o *Operation) AttemptsMade() []persist.Attempt {
+	var all []persist.Attempt
+	for _, a := range o.History {
+		all = append(all, persist.Attempt{At: a.At, Took: time.Duration(a.TookMS) * time.Millisecond, Sent: a.Sent, Status: a.Status, Error: a.Error})
+	}
+	return all
+}
+
+// pathOf returns the path of the log of a journal: beside its file, or in the user's folder for state. The log of a server's journal has the lines
+// of this user and machine alone.
+func pathOf(at place.Place) (string, error) {
+	if at.IsFile() {
+		path := at.Path
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		return path + suffix, nil
+	}
+	sum := sha256.Sum256([]byte(at.URL.Host + "\x00" + at.URL.Path + "\x00" + at.URL.RawQuery))
+	return place.StatePath("journal-" + hex.EncodeToString(sum[:8]) + suffix)
+}
+
+// log is an open log. It is for use by several goroutines; several processes may write the same log.
+type log struct {
+	path   string
+	sealer *seal.Sealer
+	most   int64
+
+	mu   sync.Mutex
+	file *os.File // nil: it is not open
+}
+
+// add writes the line of a record.
+func (l *log) add(rec *persist.Record, now time.Time) error {
+	line, err := l.line(rec, now)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.open(now); err != nil {
+		return err
+	}
+	_, err = l.file.Write(line) // a line is written whole, also beside other processes
+	return err
+}
+
+// line returns a line of the log. It is sealed if the journal is.
+func (l *log) line(rec *persist.Record, now time.Time) ([]byte, error) {
+	o := operationOf(rec, now)
+	if l.sealer != nil {
+		bare := rec.Clone()
+		bare.Header, bare.Body, bare.KeptFields, bare.Answer, bare.Target = nil, nil, nil, nil, o.Target
+		sealed, err := l.sealer.Seal(bare)
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		if err := gob.NewEncoder(&b).Encode(sealed); err != nil {
+			return nil, err
+		}
+		o = Operation{Forgotten: o.Forgotten, Sealed: b.Bytes()}
+	}
+	text, err := json.Marshal(o)
+	return append(text, '\n'), err
+}
+
+// open opens the file for a line. A full file, and one with an old last line, becomes the older half. The caller holds mu.
+func (l *log) open(now time.Time) error {
+	if l.file != nil {
+		info, err := l.file.Stat()
+		if err == nil && info.Size() < l.most {
+			return nil
+		}
+		_ = l.file.Close()
+		l.file = nil
+	} else if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
+		return words.Pathless(err)
+	}
+	old := func(info fs.FileInfo) bool { return now.Sub(info.ModTime()) > KeptFor }
+	if info, err := os.Stat(l.path + older); err == nil && old(info) {
+		_ = os.Remove(l.path + older)
+	}
+	if info, err := os.Stat(l.path); err == nil && old(info) {
+		_ = os.Remove(l.path)
+	} else if err == nil && info.Size() >= l.most { // unless another process has moved it: then it is small
+		if err := os.Rename(l.path, l.path+older); err != nil {
+			return words.Pathless(err)
+		}
+	}
+	var err error
+	l.file, err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	return words.Pathless(err)
+}
+
+func (l *log) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		_ = l.file.Close() // each line was written when it was added
+		l.file = nil
+	}
+}
+
+// Read returns the log of a journal, oldest first. unread counts the sealed lines that the keys of the place do not open. A line cut off by a
+// crash is left out.
+func Read(at place.Place, now time.Time) (all []Operation, unread int, err error) {
+	path, err := pathOf(at)
+	if err != nil {
+		return nil, 0, nil // there is no place for a log, so nobody has written one
+	}
+	for _, name := range []string{path + older, path} {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, 0, place.JournalError(at.Name, errors.Join(errors.New("what was tried cannot be read"), words.Pathless(err)))
+		}
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		lines.Buffer(nil, FileBytesMax)
+		for lines.Scan() {
+			var o Operation
+			if json.Unmarshal(lines.Bytes(), &o) != nil || now.Sub(o.Forgotten) > KeptFor {
+				continue
+			}
+			if o.Sealed != nil && !o.open(at.Sealer) {
+				unread++
+				continue
+			}
+			all = append(all, o)
+		}
+	}
+	return all, unread, nil
+}
+
+// open opens a sealed line, and reports whether it could.
+func (o *Operation) open(sealer *seal.Sealer) bool {
+	var sealed persist.Record
+	if sealer == nil || gob.NewDecoder(bytes.NewReader(o.Sealed)).Decode(&sealed) != nil {
+		return false
+	}
+	rec, err := sealer.Unseal(sealed)
+	if err == nil {
+		*o = operationOf(&rec, o.Forgotten)
+	}
+	return err == nil
+}
+
+// Keep returns the journal with a log of its forgotten operations. warn is called with each error of the log: the operation is forgotten, and the
+// caller goes on.
+func Keep(j persist.Journal, at place.Place, warn func(error)) persist.Journal {
+	path, err := pathOf(at)
+	if err != nil {
+		return j
+	}
+	k := &keeping{j, &log{path: path, sealer: at.Sealer, most: FileBytesMax}, warn}
+	if late, is := j.(persist.LateFinisher); is && late.FinishesLate() == j {
+		return &lateKeeping{k, late}
+	}
+	return k
+}
+
+// keeping is a journal with a log of its forgotten operations.
+type keeping struct {
+	persist.Journal
+	log  *log
+	warn func(error)
+}
+
+// Unwrap returns the journal itself, for the optional interfaces.
+func (k *keeping) Unwrap() persist.Journal { return k.Journal }
+
+// Forget is persist.Journal's. The line is written once the operation is certainly forgotten.
+func (k *keeping) Forget(ctx context.Context, rec persist.Record) error {
+	err := k.Journal.Forget(ctx, rec)
+	if err == nil {
+		if err := k.log.add(&rec, time.Now()); err != nil {
+			k.warn(err)
+		}
+	}
+	return err
+}
+
+// Close is persist.Journal's.
+func (k *keeping) Close() error {
+	k.log.close()
+	return k.Journal.Close()
+}
+
+// lateKeeping is keeping over a persist.LateFinisher.
+type lateKeeping struct {
+	*keeping
+	late persist.LateFinisher
+}
+
+// FinishLate is persist.LateFinisher's.
+func (k *lateKeeping) FinishLate(ctx context.Context, rec persist.Record) error {
+	return k.late.FinishLate(ctx, rec)
+}
+
+// FinishesLate is persist.LateFinisher's.
+func (k *lateKeeping) FinishesLate() persist.Journal { return k }

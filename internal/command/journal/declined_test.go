@@ -1,0 +1,108 @@
+package journal_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// TestDeclinedIsKnownLater: stats, list, report and show have the results of a batch with --declined, without its being said again; on every
+// kind of journal, in a copy, and beside a journal whose runs were told nothing.
+func TestDeclinedIsKnownLater(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), `"b"`) {
+			_, _ = io.WriteString(w, `{"status":"failed"}`)
+		}
+	})
+	test := func(t *testing.T, journal string, declined ...string) {
+		t.Helper()
+		file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id,amount\na,5\nb,7\n")
+		args := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--journal", journal, "--new-journal", "--quiet"}
+		status := terminal.ExitOK
+		for _, text := range declined {
+			args, status = append(args, "--declined", text), terminal.ExitRefused
+		}
+		commandtest.Run(t, args...).Want(t, status)
+		commandtest.Run(t, args[:9]...).Want(t, status) // without --declined
+		wantDeclined(t, journal, status == terminal.ExitRefused)
+	}
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		journal := filepath.Join(t.TempDir(), "j.db")
+		test(t, journal, "/status=failed", "/status=no")
+		commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--key", "k", "--journal", journal, "--declined", "/code=7").Want(t, terminal.ExitOK)
+		if got := commandtest.Run(t, "journal", "stats", "--journal", journal, "--json").Want(t, terminal.ExitOK).Out; !strings.Contains(got, `"declined_by":["/status=failed","/status=no","/code=7"]`) {
+			t.Errorf("stats: %s", got)
+		}
+		if got := commandtest.Run(t, "journal", "stats", "--journal", journal, "--declined", "/code=8").Want(t, terminal.ExitOK).Out; strings.Contains(got, "declined") {
+			t.Errorf("stats with --declined: %s", got)
+		}
+		long := "/status=" + strings.Repeat("x", 250)
+		if got := commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--key", "k2", "--journal", journal, "--declined", long).Want(t, terminal.ExitOK); !strings.Contains(got.Err, "the journal keeps at most 256 bytes of --declined") {
+			t.Errorf("send: stderr %s", got.Err)
+		}
+		export := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "export.csv"), "key\nidemp:o:a\nk\nk2\n")
+		if got := commandtest.Run(t, "audit", "--journal", journal, "--against", export, "--match", "key").Want(t, terminal.ExitOK); !strings.Contains(got.Err, "declined is also /status=failed or") {
+			t.Errorf("audit: stderr %s", got.Err)
+		}
+		commandtest.EnqueueOne(t, journal, s.URL, "later", `{"id":"b"}`)
+		if got := commandtest.Run(t, "journal", "resume", "--journal", journal).Want(t, terminal.ExitRefused).Only(t); got.Result != "declined" {
+			t.Errorf("resume: %+v", got)
+		}
+		commandtest.Run(t, "journal", "compact", "--journal", journal).Want(t, terminal.ExitOK)
+		wantDeclined(t, journal, true)
+	})
+	t.Run("told nothing", func(t *testing.T) {
+		t.Parallel()
+		test(t, filepath.Join(t.TempDir(), "j.db"))
+	})
+	commandtest.OnServers(t, func(t *testing.T, journal string) { test(t, journal, "/status=failed") })
+}
+
+// TestStatsSumsByCurrency: amounts of several currencies are never added up, also without --currency.
+func TestStatsSumsByCurrency(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) {})
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id,amount,currency\na,5,EUR\nb,7,USD\nc,1,EUR\n")
+	commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}", "--quiet").Want(t, terminal.ExitOK)
+	got := commandtest.Run(t, "journal", "stats", "--journal", file+".oncehttp.db", "--sum", "/amount").Want(t, terminal.ExitOK).Out
+	if !strings.Contains(got, "total /amount EUR: 6 in 2 operations = 6 in 2 done\ntotal /amount USD: 7 in 1 operation = 7 in 1 done\n") {
+		t.Errorf("%s", got)
+	}
+}
+
+// wantDeclined wants the one operation o:b of a journal to be declined for all that read it, or for none.
+func wantDeclined(t *testing.T, journal string, want bool) {
+	t.Helper()
+	page := filepath.Join(t.TempDir(), "page.html")
+	for _, args := range [][]string{{"stats"}, {"list", "o:b"}, {"show", "o:b"}, {"report", "--out", page}} {
+		got := commandtest.Run(t, append(append([]string{"journal"}, args...), "--journal", journal)...).Want(t, terminal.ExitOK).Out
+		if args[0] == "report" {
+			got = readFile(t, page)
+			got = got[strings.Index(got, "<body"):]
+		}
+		if strings.Contains(got, "declined") != want {
+			t.Errorf("%s: declined is not %t in\n%s", args[0], want, got)
+		}
+	}
+	if got := commandtest.Run(t, "journal", "list", "--result", "declined", "--journal", journal).Want(t, terminal.ExitOK).Out; strings.Contains(got, "o:b") != want {
+		t.Errorf("list --result declined:\n%s", got)
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

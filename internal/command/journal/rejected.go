@@ -1,0 +1,237 @@
+package journal
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/forgotten"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file shows what was tried of operations that the journal has forgotten: nothing happened, and nothing is pending. They are no
+// operations of the journal, so no record is made of them but for the columns of a table.
+
+// rejectedView is a forgotten operation in JSON. Its result is always rejected.
+type rejectedView struct {
+	Result results.Result `json:"result"`
+	forgotten.Operation
+}
+
+// rejected reads the forgotten operations of the selected accounts, keys, servers and times. Those of other results or states are none.
+func rejected(ses *session.Session, sel selection, now time.Time, stderr io.Writer) ([]forgotten.Operation, error) {
+	all, unread, err := forgotten.Read(ses.Place, now)
+	if err != nil {
+		return nil, err
+	}
+	if unread > 0 {
+		terminal.Say(stderr, "%s without effect, sealed with other keys; not shown", words.Count(unread, "forgotten operation"))
+	}
+	var chosen []forgotten.Operation
+	for _, o := range all {
+		rec := recordOf(&o)
+		if len(sel.query.States) == 0 && sel.query.Match(&rec) && sel.match(&rec) {
+			chosen = append(chosen, o)
+		}
+	}
+	return chosen, nil
+}
+
+// recordOf returns a record for the columns of a table. It stands in no journal.
+func recordOf(o *forgotten.Operation) persist.Record {
+	return persist.Record{
+		ID: persist.ID{Account: o.Account, Key: o.Key}, Seq: 1, State: persist.StateSettled, Effect: persist.EffectAbsent, Method: o.Method, Origin: o.Origin,
+		Target: o.Target, Profile: o.Profile, Created: o.Created, Finished: o.Forgotten, Attempts: o.Attempts, Sends: o.Sends, History: o.AttemptsMade(),
+	}
+}
+
+// stillRejected returns the latest of each key, without those whose key stands in the journal now.
+func stillRejected(ctx context.Context, ses *session.Session, all []forgotten.Operation) ([]forgotten.Operation, error) {
+	last := map[persist.ID]int{}
+	for i := range all {
+		last[persist.ID{Account: all[i].Account, Key: all[i].Key}] = i
+	}
+	var left []forgotten.Operation
+	for i := range all {
+		id := persist.ID{Account: all[i].Account, Key: all[i].Key}
+		if last[id] != i {
+			continue
+		}
+		switch _, err := ses.Journal.Get(ctx, id); {
+		case errors.Is(err, persist.ErrNotFound):
+			left = append(left, all[i])
+		case err != nil && !persist.OfOneRecord(err):
+			return nil, place.JournalError(ses.Place.Name, err)
+		}
+	}
+	return left, nil
+}
+
+func rejectedColumns(c clock) []column {
+	return []column{
+		{"KEY", func(rec *persist.Record) string { return rec.Key }},
+		{"ACCOUNT", func(rec *persist.Record) string { return words.OrDash(rec.ScopedAccount()) }},
+		{"REJECTED", func(rec *persist.Record) string { return c.when(rec.Finished, "-") }},
+		{"STATUS", statusText},
+		{"ATTEMPTS", attemptsText},
+		{"SENDS", func(rec *persist.Record) string { return fmt.Sprint(rec.Sends) }},
+		{"LAST ERROR", lastError},
+		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + words.PathOf(rec.Target) }},
+	}
+}
+
+// writeRejected writes forgotten operations in the format of the flags.
+func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operation) error {
+	if l.limit > 0 {
+		all = all[:min(len(all), l.limit)]
+	}
+	if l.json || l.format == "ndjson" || l.format == "json" {
+		return writeRejectedJSON(out, all, l.format == "json" && !l.json)
+	}
+	columns, err := l.choose(rejectedColumns(c), c)
+	if err != nil {
+		return err
+	}
+	var w recordWriter = newTableWriter(out, columns)
+	if l.format == "csv" {
+		file := &csvWriter{csv.NewWriter(out), columns}
+		w, err = file, file.csv.Write(names(columns, strings.ToLower))
+	}
+	for i := range all {
+		rec := recordOf(&all[i])
+		err = cmp.Or(err, w.write(&rec))
+	}
+	if err = cmp.Or(w.end(), err); err != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: words.Pathless(err)}
+	}
+	return nil
+}
+
+func writeRejectedJSON(out io.Writer, all []forgotten.Operation, array bool) error {
+	w := bufio.NewWriter(out)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	views := make([]rejectedView, len(all))
+	for i := range all {
+		views[i] = rejectedView{results.Rejected, all[i]}
+	}
+	if array {
+		return cmp.Or(enc.Encode(views), w.Flush())
+	}
+	for i := range views {
+		if err := enc.Encode(views[i]); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// checkRejected checks the flags of list --rejected.
+func (l *listFlags) checkRejected() error {
+	switch {
+	case l.sort != "" || len(l.states) > 0:
+		return errors.New("--rejected lists what is no operation of the journal, oldest first; leave out --state and --sort")
+	case l.limit < 0:
+		return errors.New("--limit must not be negative")
+	case (l.json || strings.HasSuffix(l.format, "json")) && len(l.columns) > 0:
+		return errors.New("--columns is for --format table and csv; JSON has everything")
+	}
+	_, err := l.writer(io.Discard, clock{}, nil)
+	l.fields = nil
+	return err
+}
+
+// listRejected is list --rejected.
+func (l *listFlags) listRejected(ses *session.Session, sel selection, c clock, s terminal.Streams) error {
+	all, err := rejected(ses, sel, c.now, s.Err)
+	if err != nil {
+		return err
+	}
+	return l.writeRejected(s.Out, c, all)
+}
+
+// stuckRejected is stuck --rejected. It gives what is found to the alert.
+func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
+	sel.query.States = nil // those of stuck
+	all, err := a.lookAtRejected(ctx, ses, sel, s.Err)
+	if err != nil || a.flags.quiet {
+		return err
+	}
+	return l.writeRejected(s.Out, c, all)
+}
+
+// notDoneSince returns the forgotten operations of the selection that are still to be done.
+func notDoneSince(ctx context.Context, ses *session.Session, sel selection, now time.Time, stderr io.Writer) ([]forgotten.Operation, error) {
+	all, err := rejected(ses, sel, now, stderr)
+	if err != nil {
+		return nil, err
+	}
+	return stillRejected(ctx, ses, all)
+}
+
+// lookAtRejected counts the forgotten operations of the selection that are still to be done, and returns them. stderr is told of those
+// that cannot be read, unless the alert is quiet.
+func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel selection, stderr io.Writer) ([]forgotten.Operation, error) {
+	if a.flags.quiet {
+		stderr = io.Discard
+	}
+	all, err := notDoneSince(ctx, ses, sel, a.now, stderr)
+	a.addRejected(all)
+	return all, err
+}
+
+// showRejected prints the forgotten operations of a key, and reports whether there are any.
+func showRejected(f *session.JournalFlags, ses *session.Session, text string, c clock, asJSON bool, s terminal.Streams) (bool, error) {
+	all, err := rejected(ses, selection{query: f.Query(), globs: []string{text}}, c.now, s.Err)
+	if err != nil || len(all) == 0 {
+		return false, err
+	}
+	if asJSON {
+		return true, writeRejectedJSON(s.Out, all, false)
+	}
+	var b strings.Builder
+	for i := range all {
+		o := &all[i]
+		fmt.Fprintln(&b, o.Key)
+		if rec := recordOf(o); rec.ScopedAccount() != "" {
+			fmt.Fprintf(&b, "  %-9s %s\n", "account", rec.ScopedAccount())
+		}
+		fmt.Fprintf(&b, "  %-9s %s: nothing happened, and the journal forgot it; its key is free\n", "rejected", c.when(o.Forgotten, "-"))
+		fmt.Fprintf(&b, "  %-9s %s %s%s, profile %s\n", "request", o.Method, o.Origin, o.Target, o.Profile)
+		fmt.Fprintf(&b, "  %-9s %s, %s\n", "tried", words.Count(o.Attempts, "attempt"), words.Count(o.Sends, "send"))
+		drawHistory(&b, o.AttemptsMade(), c)
+	}
+	_, err = io.WriteString(s.Out, visible(b.String()))
+	return true, err
+}
+
+// addRejected counts forgotten operations that are still to be done.
+func (a *alert) addRejected(all []forgotten.Operation) {
+	a.rejected = len(all)
+	for i := range all {
+		if a.flags.overSet() && a.now.Sub(all[i].Created) > a.flags.over {
+			a.rejectedOver++
+		}
+	}
+}
+
+// sayRejected tells of forgotten operations beside a listing.
+func sayRejected(all []forgotten.Operation, now time.Time, stderr io.Writer) {
+	if len(all) > 0 {
+		terminal.Say(stderr, "beside these: %s without effect, forgotten; the latest, %s, %s ago; --rejected lists them",
+			words.Count(len(all), "operation"), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)))
+	}
+}

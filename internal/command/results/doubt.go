@@ -1,0 +1,103 @@
+package results
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+)
+
+// This file looks for words against a success in an answer of 2xx. Only the API knows their meaning. So they change no result: the summary names them,
+// and the flag that gives them one.
+
+// doubtNames are the last words in the names of members about an end.
+var doubtNames = []string{"status", "state", "outcome", "result", "success", "ok", "errors"}
+
+// doubtWords are words of such members that a success seldom has.
+var doubtWords = []string{
+	"failed", "failure", "fail", "declined", "denied", "refused", "canceled", "cancelled", "rejected", "error", "invalid", "false",
+	"pending", "processing", "queued", "waiting", "review",
+}
+
+// doubtOf returns the first words in an answer of 2xx against a success, such as /status=declined; "" if there are none. It looks at a JSON
+// object and at the objects in its members.
+func doubtOf(h http.Header, body []byte) string {
+	if len(bytes.TrimSpace(body)) == 0 {
+		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind == "application/json" || strings.HasSuffix(kind, "+json") {
+			return "no content, although it is called " + kind
+		}
+		return ""
+	}
+	if !mayDoubt(body) {
+		return ""
+	}
+	top, is := jsonpointer.Decode(body).(map[string]any)
+	if !is {
+		return ""
+	}
+	if text := doubtIn("", top); text != "" {
+		return text
+	}
+	for _, name := range slices.Sorted(maps.Keys(top)) {
+		if within, is := top[name].(map[string]any); is {
+			if text := doubtIn("/"+name, within); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// mayDoubt reports whether a body may have a name and a word of doubtIn. It spares the decoding of most answers.
+func mayDoubt(body []byte) bool {
+	low := bytes.ToLower(body)
+	has := func(text string) bool { return bytes.Contains(low, []byte(text)) }
+	return has(`errors"`) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
+}
+
+// doubtIn is doubtOf for the members of one object. before is the pointer to the object.
+func doubtIn(before string, object map[string]any) string {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		split := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) })
+		if len(split) == 0 || !slices.Contains(doubtNames, split[len(split)-1]) {
+			continue
+		}
+		if len(name) > 64 || strings.ContainsFunc(name, unicode.IsControl) {
+			continue
+		}
+		pointer := before + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		switch value := object[name].(type) {
+		case []any:
+			if len(value) > 0 && split[len(split)-1] == "errors" {
+				return pointer
+			}
+		case string, bool:
+			text := fmt.Sprint(value)
+			said := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
+			if len(text) <= 64 && !strings.ContainsFunc(text, unicode.IsControl) && slices.ContainsFunc(said, func(w string) bool { return slices.Contains(doubtWords, w) }) {
+				return pointer + "=" + text
+			}
+		}
+	}
+	return ""
+}
+
+// doubtText returns the line of a summary about n successes with a doubt.
+func doubtText(n int, result Result, doubt string) string {
+	said := doubt
+	if strings.HasPrefix(doubt, "/") {
+		said = words.Clip(doubt)
+	}
+	text := fmt.Sprintf("%d of the %s: the answer has %s", n, result, said)
+	if pointer, _, is := strings.Cut(doubt, "="); is && strings.HasPrefix(pointer, "/") {
+		return text + "; if that is no success, say so: --declined " + words.ShellQuote(doubt) + ", or of what is one --done " + words.ShellQuote(pointer+"=TEXT")
+	}
+	return text + "; look whether these took effect, and say by a member of the answer which do: --done /POINTER=TEXT"
+}

@@ -1,0 +1,76 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// KeepDeclines notes the values of --declined in the journal, so that whoever reads it later has the results of this run without saying
+// them again. A run without the flag takes those of earlier runs. warn is told of these, and where values cannot be kept; that is no error of the
+// run.
+func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(string)) error {
+	if len(f.declinedTexts) == 0 {
+		known, texts, err := KnownDeclines(ctx, ses)
+		if f.Declines = known; len(texts) > 0 {
+			warn(DeclinedBy(texts))
+		}
+		return err
+	}
+	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
+	for err == nil {
+		all := declinedTexts(standing)
+		for _, text := range f.declinedTexts {
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+		next := strings.Join(all, "\n")
+		switch {
+		case next == string(standing):
+			return nil
+		case len(next) > persist.FactMax || strings.Contains(strings.Join(f.declinedTexts, ""), "\n"):
+			warn(fmt.Sprintf("the journal keeps at most %d bytes of --declined: say it again to journal stats, list, report and show", persist.FactMax))
+			return nil
+		}
+		standing, err = ses.Journal.Fact(ctx, persist.FactDeclined, standing, []byte(next))
+	}
+	if errors.Is(err, persist.ErrDenied) {
+		warn("this role may not keep --declined in the journal: say it again to journal stats, list, report and show")
+		return nil
+	}
+	return place.JournalError(ses.Place.Name, err)
+}
+
+// declinedTexts parts the value of persist.FactDeclined.
+func declinedTexts(fact []byte) []string {
+	if len(fact) == 0 {
+		return nil
+	}
+	return strings.Split(string(fact), "\n")
+}
+
+// DeclinedBy returns the sentence about the declines of earlier runs.
+func DeclinedBy(texts []string) string {
+	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told"
+}
+
+// KnownDeclines returns the declines of the journal's earlier runs, and their texts. A role without the right to read them learns none.
+func KnownDeclines(ctx context.Context, ses *Session) (results.Declines, []string, error) {
+	fact, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
+	if err != nil && !errors.Is(err, persist.ErrDenied) {
+		return nil, nil, place.JournalError(ses.Place.Name, err)
+	}
+	texts := declinedTexts(fact)
+	list, err := results.ParseDeclines(texts)
+	if err != nil {
+		return nil, nil, fmt.Errorf("journal %s: it keeps a %w", ses.Place.Name, err)
+	}
+	return list, texts, nil
+}

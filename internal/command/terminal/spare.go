@@ -1,0 +1,41 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+)
+
+// SpareJournal refuses to write over a file that is a journal, by its head. flag names the output; an absent file is none.
+func SpareJournal(flag, name string) error { return SpareOthers(flag, name, "") }
+
+// SpareOthers is SpareJournal for an output that always begins with begins: a file that begins otherwise is of something else, such as the rows of
+// a batch, and is refused, too. The case of letters does not count, and an empty file is nothing. Empty begins: any file but a journal is written over.
+func SpareOthers(flag, name, begins string) error {
+	info, err := os.Stat(name)
+	if name == "" || err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil // the write says so
+	}
+	defer f.Close()
+	head := make([]byte, max(pageHead, len(begins)))
+	n, _ := io.ReadFull(f, head)
+	switch head = head[:n]; {
+	case n >= pageHead && binary.NativeEndian.Uint32(head[pageHead-4:]) == bboltMagic:
+		return fmt.Errorf("%s %s is a journal, which is not written over: name another file", flag, name)
+	case n > 0 && (n < len(begins) || !bytes.EqualFold(head[:len(begins)], []byte(begins))):
+		return fmt.Errorf("%s %s holds something else than this command writes: name another file, or remove it", flag, name)
+	}
+	return nil
+}
+
+// A file of bbolt begins with the head of a page, and behind it the magic number of a meta page.
+const (
+	pageHead   = 20
+	bboltMagic = 0xED0CDAED
+)

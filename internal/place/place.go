@@ -1,0 +1,107 @@
+// Package place reads the records of one key. An operation stands at the place of its account and key, or, beside a record of another scope
+// (Stripe-Account …), at a second place with the name of the scope: see package operation.
+package place
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Places reads the places of a journal. It is safe for concurrent use. No method ends with its context. The errors of all methods are the
+// journal's.
+type Places struct{ Journal persist.Journal }
+
+// Of returns the records of a key in an account and at the places inside it.
+func (p Places) Of(ctx context.Context, base persist.ID) (all []persist.Record, err error) {
+	for rec, err := range p.Journal.List(context.WithoutCancel(ctx), persist.Query{Account: base.Account, Key: base.Key}) {
+		if err != nil {
+			return nil, err
+		}
+		if request.InAccount(&rec, base.Account) {
+			all = append(all, rec)
+		}
+	}
+	return all, nil
+}
+
+// OfCall returns the record of a call with a named key, at any of its places; persist.ErrNotFound if there is none. at and err are the result of
+// reading the first place.
+func (p Places) OfCall(ctx context.Context, scopes []persist.Scope, scoped bool, id persist.ID, at persist.Record, err error) (persist.Record, error) {
+	other := err == nil && operation.OtherScope(scopes, &at)
+	if !other && !(errors.Is(err, persist.ErrNotFound) && scoped) {
+		return at, err
+	}
+	return p.ofScopes(ctx, id, scopes)
+}
+
+// Before returns the record of the operation before another one, under an earlier key of its account and scopes; persist.ErrNotFound if there is
+// none.
+func (p Places) Before(ctx context.Context, rec *persist.Record, key string) (persist.Record, error) {
+	id := persist.ID{Account: rec.Account, Key: key}
+	old, err := p.Journal.Get(context.WithoutCancel(ctx), id)
+	if len(rec.Scopes) == 0 || err == nil && !operation.OtherScope(rec.Scopes, &old) || err != nil && !errors.Is(err, persist.ErrNotFound) {
+		return old, err
+	}
+	id.Account = request.Base(rec.Account)
+	return p.ofScopes(ctx, id, rec.Scopes)
+}
+
+// ofScopes returns the record with the scopes among all records of a key; persist.ErrNotFound if there is none.
+func (p Places) ofScopes(ctx context.Context, id persist.ID, scopes []persist.Scope) (persist.Record, error) {
+	all, err := p.Of(ctx, id)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	for i := range all {
+		if !operation.OtherScope(scopes, &all[i]) {
+			return all[i], nil
+		}
+	}
+	return persist.Record{}, persist.ErrNotFound
+}
+
+// IsKept reports whether a record must stay although nothing came of it: a second place stands beside it. A client not counting the scope would
+// begin the operation of the second once more at the first.
+func (p Places) IsKept(ctx context.Context, rec *persist.Record) (bool, error) {
+	if !operation.MayHaveSecondPlace(rec, request.Base(rec.Account)) {
+		return false, nil
+	}
+	all, err := p.Of(ctx, rec.ID)
+	return slices.ContainsFunc(all, func(other persist.Record) bool { return other.Account != rec.Account }), err
+}
+
+// Namesake returns the key of another operation of the account and origin with the same key on the wire; "" if there is none.
+func (p Places) Namesake(ctx context.Context, rec *persist.Record) (string, error) {
+	other := request.OtherSpelling(rec)
+	if other == "" {
+		return "", nil
+	}
+	standing, err := p.Journal.Get(context.WithoutCancel(ctx), persist.ID{Account: rec.Account, Key: other})
+	switch {
+	case errors.Is(err, persist.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", err
+	case standing.Origin != rec.Origin:
+		return "", nil
+	}
+	same, err := p.sameOnWire(ctx, &standing, rec)
+	if !same || err != nil {
+		return "", err
+	}
+	return other, nil
+}
+
+// sameOnWire reports whether the key of a record has the spelling of another one's on the wire. An erased record has a digest of the spelling.
+func (p Places) sameOnWire(ctx context.Context, standing, rec *persist.Record) (bool, error) {
+	if !standing.Erased {
+		return standing.KeyOnWire() == rec.KeyOnWire(), nil
+	}
+	secret, err := p.Journal.Secret(context.WithoutCancel(ctx))
+	return err == nil && standing.KeyOnWire() == persist.ErasedKey(secret, rec.KeyOnWire()), err
+}

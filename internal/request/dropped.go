@@ -1,0 +1,40 @@
+package request
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The bounds of the members of answers that one client does not keep. The answer in a record has the names of three clients at most: of one
+// that began the operation, of one that held it, and of one that ended it.
+const (
+	dropPointersMax      = persist.DropAnswerMax
+	dropPointersBytesMax = persist.DropAnswerBytesMax
+)
+
+// CheckDropped returns an error for wrong pointers to members of answers that are not to be kept.
+func CheckDropped(pointers []string) error {
+	size := 0
+	for i, p := range pointers {
+		size += len(p)
+		if err := jsonpointer.Check(p); err != nil {
+			return err
+		}
+		if slices.Contains(pointers[:i], p) {
+			return fmt.Errorf("%q is there twice", p)
+		}
+	}
+	if len(pointers) > dropPointersMax || size > dropPointersBytesMax {
+		return fmt.Errorf("%d pointers of %d bytes; want at most %d, of %d bytes in all", len(pointers), size, dropPointersMax, dropPointersBytesMax)
+	}
+	return nil
+}
+
+// WithoutMembers returns the text of an answer without the values at the pointers, which have passed CheckDropped, and the pointers of those
+// that were there. It is an error if the text is not one JSON value.
+func WithoutMembers(text []byte, pointers []string) (rest []byte, removed []string, err error) {
+	return jsonpointer.Remove(text, pointers)
+}

@@ -1,0 +1,186 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// eraseName is the call in errors.
+const eraseName = "erase"
+
+// familyMax bounds the operations of one intent that an Erase looks at. Nobody begins so many in each other's place.
+const familyMax = 64
+
+// Erase is oncehttp.Client.Erase.
+func (c *Client) Erase(ctx context.Context, key string, chosen Chosen) error {
+	ctx, leave, err := c.visitKey(ctx, "Erase", eraseName, key)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	eraser, can := persist.As[persist.Eraser](c.cfg.Journal)
+	if !can {
+		return c.wrong(ctx, eraseName, key, chosen, fmt.Errorf("a %T cannot erase (persist.Eraser)", c.cfg.Journal))
+	}
+	return c.inPlace(ctx, eraseName, key, chosen, func(call callers, id persist.ID) error {
+		return erasure{c.engine, call.Values(), eraser, &chosen}.do(id)
+	})
+}
+
+// erasure is one Erase under way.
+type erasure struct {
+	*engine
+	ctx    context.Context
+	eraser persist.Eraser
+	chosen *Chosen
+}
+
+// do erases the operation and the others of its intent, once all of them may be. The operation itself is the last: so an Erase that was cut off is done again.
+func (e erasure) do(id persist.ID) error {
+	rec, err := e.journal.Get(e.ctx, id)
+	if err == nil {
+		err = rec.Sealed()
+	}
+	if err != nil {
+		return outrun(eraseName, &persist.Record{ID: id}, err)
+	}
+	if moved := e.chosen.moved(&rec, operation.End); moved != nil {
+		return e.refusals.stale(e.ctx, eraseName, &rec, moved)
+	}
+	for tries := 1; ; tries++ {
+		err := e.once(rec.ID)
+		if !errors.Is(err, persist.ErrStale) || tries == amendTries {
+			return err
+		}
+	}
+}
+
+// once looks at the family, and erases it. persist.ErrStale: a record has changed since the look; what is erased by then may be.
+func (e erasure) once(id persist.ID) error {
+	rec, err := e.journal.Get(e.ctx, id)
+	if err != nil {
+		return outrun(eraseName, &persist.Record{ID: id}, err)
+	}
+	others, unbegun, err := e.family(&rec)
+	if err != nil {
+		return outrun(eraseName, &rec, err)
+	}
+	all := append([]persist.Record{rec}, others...)
+	for i := range all { // the operation itself is the first: its reason is told
+		if err := e.may(&all[i], all, unbegun); err != nil {
+			return err
+		}
+	}
+	if err := e.journal.Flush(e.ctx); err != nil { // an end that is not durable is none
+		return outrun(eraseName, &rec, err)
+	}
+	secret, err := e.journal.Secret(e.ctx)
+	if err != nil {
+		return outrun(eraseName, &rec, err)
+	}
+	for i := range slices.Backward(all) {
+		if all[i].Erased {
+			continue
+		}
+		next := all[i].Clone()
+		next.Erase(secret)
+		if _, err := e.eraser.Erase(e.ctx, next, all[i].Fingerprint); err != nil {
+			return outrun(eraseName, &all[i], err)
+		}
+	}
+	return nil
+}
+
+// may returns the error against the erasure of one of a family; nil if there is none.
+func (e erasure) may(rec *persist.Record, family []persist.Record, unbegun string) error {
+	op, facts := operation.OpOf(rec, 0), operation.ErasingOf(rec, e.clock.Earliest())
+	facts.Unbegun = unbegun != ""
+	unfinished := slices.IndexFunc(family, func(other persist.Record) bool { return other.ID != rec.ID && !other.State.Final() })
+	facts.Unfinished = unfinished >= 0
+	var cause error
+	var why []error
+	switch op.MayErase(facts) {
+	case operation.MayAct:
+		return nil
+	case operation.NotEnded:
+		cause = fmt.Errorf("%q is %s: end it first", rec.Key, rec.State)
+		if rec.State == persist.StateHeld {
+			why = whyHeld(rec)
+		}
+	case operation.IsUnreported:
+		cause = errors.New("no caller with its key was told of its end")
+	case operation.IsOwed:
+		cause = errors.New("its end is not delivered to OnResult yet")
+	case operation.IsGoingOn:
+		cause = fmt.Errorf("an operation in its place is not there yet: %q; make the call that begins it again", unbegun)
+		if unbegun == "" {
+			cause = fmt.Errorf("another operation of the same intent is %s: %q", family[unfinished].State, family[unfinished].Key)
+		}
+	case operation.IsSending:
+		until := slices.MaxFunc([]time.Time{rec.SendUntil, rec.DesertedUntil}, time.Time.Compare)
+		cause = fmt.Errorf("%q has ended; its record is kept until %s, since a process that stopped during its send may go on until then, and must find the end; erase it after that",
+			rec.Key, until.UTC().Format(time.RFC3339))
+		why = []error{ErrInFlight}
+	case operation.IsInWindow:
+		cause = fmt.Errorf("the API may know the key %q, or its answer is kept, until %s; erase it after that", rec.Key, op.ErasableFrom(facts).UTC().Format(time.RFC3339))
+	}
+	return e.refusals.refuse(e.ctx, eraseName, rec, operation.KeyOnly, cause, why...).err
+}
+
+// family returns the other operations of a record's intent: those that a person began in its place, or in whose place it was begun, and the next
+// generations of their keys, before and after. unbegun is the key of a named successor without a record; "" if there is none. Errors: the journal's.
+func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun string, err error) {
+	seen := map[string]bool{rec.Key: true}
+	for at := []persist.Record{*rec}; len(at) > 0 && len(seen) <= familyMax; at = at[1:] {
+		for _, key := range kin(&at[0]) {
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			found, err := e.places.Before(e.ctx, &at[0], key)
+			switch {
+			case errors.Is(err, persist.ErrNotFound):
+				if key == at[0].ReplacedBy {
+					unbegun = key
+				}
+				continue
+			case err == nil:
+				err = found.Sealed()
+			}
+			if err != nil {
+				return nil, "", err
+			}
+			others, at = append(others, found), append(at, found)
+		}
+	}
+	return others, unbegun, nil
+}
+
+// kin returns the keys under which an operation of the same intent may stand.
+func kin(rec *persist.Record) (keys []string) {
+	for _, key := range []string{rec.ReplacedBy, rec.Replaces} {
+		if key != "" && !rec.Erased { // else it is a digest, and an Erase of this one has looked there
+			keys = append(keys, key)
+		}
+	}
+	if rec.KeyOfOneCall() {
+		return keys
+	}
+	first, n := request.Generations(rec.Key)
+	for g := max(1, n-generationsAhead); g <= n+generationsAhead; g++ {
+		if g != n {
+			keys = append(keys, request.Generation(first, g))
+		}
+	}
+	return keys
+}
+
+// errErased is the cause of an error for a call under the key of an erased operation.
+var errErased = errors.New("its record was erased, so that the request cannot be compared any more; begin anything new under a new key")

@@ -1,0 +1,90 @@
+package run
+
+import (
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds the operations that a pass has claimed and does not run: it gives them back.
+
+// lacks reports whether this client cannot act on a record of the pass. The lack is noted, for the error at the
+// end of Run.
+func (p *pass) lacks(rec *persist.Record) bool {
+	lack := p.c.cfg.lacksClaimed(rec)
+	p.c.engine.lacking.meet(lack)
+	return lack.Need != operation.Nothing
+}
+
+// lacksFor is lacks for a whole group. It returns false if the needs are not told: then each record is checked by
+// itself.
+func (p *pass) lacksFor(g group) bool {
+	if g.needs == "" {
+		return false // each of its records is checked by itself
+	}
+	lack := p.c.cfg.lacksFor(g.origin, g.needs)
+	p.c.engine.lacking.meet(lack)
+	return lack.Need != operation.Nothing
+}
+
+// passBy gives back a claimed operation not served by this client, unchanged. A Resume yields an error for it,
+// unless again is true: it has done so for an earlier claim.
+func (p *pass) passBy(rec *persist.Record, again bool) {
+	p.giveBack(rec, time.Time{})
+	if !p.silent && !again {
+		p.yieldUnserved(rec)
+	}
+}
+
+// yieldUnserved yields the error for an operation not served by this client.
+func (p *pass) yieldUnserved(rec *persist.Record) {
+	if lack := p.c.cfg.lacksClaimed(rec); lack.Need != operation.Nothing {
+		err := newError("resume", subjectOf(rec, operation.Same), lack.Err(), ErrConfig)
+		p.c.cfg.blocked(p.ctx, rec, err)
+		p.results <- resumed{result: Result{Key: rec.Key}, err: err}
+	}
+}
+
+// giveBack gives up the lease of a claimed operation without a run, in the journal and in this client. The
+// operation is due again at the time again, or as before if that is zero. It may panic if the journal does.
+func (p *pass) giveBack(rec *persist.Record, again time.Time) {
+	p.c.engine.writer.giveBack(p.ctx, *rec, again)
+	p.c.engine.leases.Drop(rec.ID)
+}
+
+// tryGiveBack gives back an operation without a run, due as before. A crash of the journal is logged; the lease
+// then ends by itself.
+func (p *pass) tryGiveBack(rec *persist.Record) {
+	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBack(rec, time.Time{}) })
+}
+
+// giveBackAll gives operations back, all at once, and waits: with a slow journal, this takes no longer than one
+// call. An operation that cannot be given back is free when its lease has ended.
+func (p *pass) giveBackAll(recs []*persist.Record) {
+	var calls sync.WaitGroup
+	for _, rec := range recs {
+		calls.Go(func() { p.tryGiveBack(rec) })
+	}
+	calls.Wait()
+}
+
+// pointers returns pointers to the elements of a slice.
+func pointers(recs []persist.Record) []*persist.Record {
+	all := make([]*persist.Record, 0, len(recs))
+	for i := range recs {
+		all = append(all, &recs[i])
+	}
+	return all
+}
+
+// again returns the next due time of an operation if this pass cannot go on with it. It is just after the beginning of the pass, for the next
+// pass to meet the operation. Of a pass without an end, it is pauseMax from now.
+func (p *pass) again() time.Time {
+	if p.lanes != nil {
+		_ = p.c.engine.clock.Notice(p.ctx, p.c.engine.host) // if the journal cannot be asked, nothing can be given back either
+		return p.c.engine.now().Add(pauseMax)
+	}
+	return p.query.DueBy.Add(1)
+}

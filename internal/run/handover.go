@@ -1,0 +1,42 @@
+package run
+
+import "sync"
+
+// handover is a result that callers may take before its record is written. If a caller with OnResult has taken it
+// before the write, the record owes nothing. Otherwise the later of the two, caller or writer, marks it as
+// delivered. A nil handover is never taken. It is safe for concurrent use.
+type handover struct {
+	mu    sync.Mutex
+	taken bool
+	owed  uint64 // result.owed; zero: it is not written
+}
+
+// take notes that a caller has the result. It returns result.owed of the written record, which the caller then
+// marks as delivered; zero if the record is not written or owes nothing. h may be nil.
+func (h *handover) take() uint64 {
+	if h == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = true
+	return h.owed
+}
+
+// isTaken reports whether a caller has the result. h may be nil.
+func (h *handover) isTaken() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.taken
+}
+
+// isWritten notes result.owed of the written record, and reports whether it is to be marked since a caller has the result.
+func (h *handover) isWritten(owed uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.owed = owed
+	return h.taken && owed != 0
+}

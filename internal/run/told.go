@@ -1,0 +1,71 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// toldMarks writes, before a caller is told of an end, that it is told. It is safe for concurrent use.
+type toldMarks struct {
+	journal persist.Journal
+	cfg     *Config
+}
+
+// note writes into the record that a caller is told the end, where a person must know that later. It is called
+// before the caller is told: after an error nothing may be told. It updates rec.
+func (t *toldMarks) note(ctx context.Context, rec *persist.Record) error {
+	if !operation.NotesTold(rec) {
+		return nil
+	}
+	told := *rec
+	told.Told = true
+	told, err := t.journal.Amend(ctx, told)
+	if err == nil {
+		*rec = told
+	}
+	return err
+}
+
+// noteResult notes that a caller gets a result, where the journal must know that, before the caller has it. After an
+// error the caller must not get the result.
+func (t *toldMarks) noteResult(ctx context.Context, id persist.ID, res *result) error {
+	if res.unreported {
+		t.noteReported(ctx, id)
+	}
+	if res.untold {
+		return t.noteJoined(ctx, id)
+	}
+	return nil
+}
+
+// noteJoined is note for a caller that has joined a pass. It reads the record itself, again after a change by
+// others, amendTries times at most. A record that is gone needs no note.
+func (t *toldMarks) noteJoined(ctx context.Context, id persist.ID) error {
+	for tries := 1; ; tries++ {
+		rec, err := t.journal.Get(ctx, id)
+		if errors.Is(err, persist.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			err = t.note(ctx, &rec)
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, persist.ErrStale) || tries == amendTries {
+			return journalError("do", &persist.Record{ID: id, MaybeSent: true}, err)
+		}
+	}
+}
+
+// noteReported notes that a caller with the key was told the operation's end. If the mark cannot be cleared, it only refuses a caller
+// without a key once more.
+func (t *toldMarks) noteReported(ctx context.Context, id persist.ID) {
+	if err := t.journal.MarkReported(ctx, id); err != nil {
+		t.cfg.log(ctx, slog.LevelError, "that an operation was reported could not be recorded", id.Key, err)
+	}
+}

@@ -1,0 +1,265 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/alike"
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/known"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/owner"
+	"github.com/oncehttp/oncehttp/internal/place"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds the looks of a call before its error says that no operation was begun. The call looks for operations under its named keys
+// and, without a key, for operations possibly of the same request.
+
+// unbegun makes the errors of calls without a begun operation. It is safe for concurrent use.
+type unbegun struct {
+	cfg      *Config
+	journal  persist.Journal
+	holder   *holder
+	calls    *inflight.Table[*result]
+	notes    *known.Notes  // of records missing in the journal
+	begins   *known.Begins // of all operations
+	now      func() time.Time
+	recorded func(ctx context.Context, pick func(persist.ID) bool) error // engine.recorded
+	owners   owner.Owners
+	places   place.Places
+	alike    *alike.Lookalikes
+	marks    *toldMarks
+	refusals *refusals
+}
+
+// noRequest is the error of a call without a request.
+func (u *unbegun) noRequest(name string, key string) *Error {
+	named := request.Named{Account: persist.Account(u.cfg.Account)}
+	if key != "" {
+		named.Keys = []string{key}
+	}
+	return u.errorBeforeRead(context.Background(), name, named, errors.New("no request"), ErrConfig)
+}
+
+// errorBeforeRead makes the error of a call without a begun operation; cause is the reason: its request could not
+// be read whole or not be taken. The verdict is about the operation under a key named by the call. For a request
+// without a key, it is about an unresolved or unreported operation for the same account, origin, method and
+// target. If the journal cannot be asked, or failed and left a doubt, the outcome is unknown. why is the sentinel
+// of the error; named may be partly filled.
+func (u *unbegun) errorBeforeRead(ctx context.Context, name string, named request.Named, cause, why error) *Error {
+	about, busy := u.subjectOfCall(ctx, named, false, cause)
+	switch {
+	case named.Keyless && about.standing == operation.Unclear:
+		about.key = "" // as in checkUnresolved
+	case named.Unnamed && about.standing == operation.None && named.Origin != "":
+		about, busy = u.lookForSimilar(ctx, named, about)
+	}
+	return newError(name, about, cause, why, busy)
+}
+
+// errorAfterRead is errorBeforeRead for a request read whole, but still without a begun operation. For a call without a key,
+// checkUnresolved must have looked before. inFlight: this very call is in the table of calls in flight.
+func (u *unbegun) errorAfterRead(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
+	about, busy := u.subjectOfCall(ctx, named, inFlight, cause)
+	if named.Keyless && !u.cfg.randomKeys && about.standing == operation.Unclear {
+		about.key = "" // as in errorOfBegin
+	}
+	return newError(name, about, cause, why, busy)
+}
+
+// subjectOfCall returns the standing of an operation under the keys named by a call. The call itself began none,
+// because of cause. busy is ErrAccount if the operation may be another's, ErrInFlight if another call runs it,
+// else nil. All keys are watched during the look: if one is begun anew meanwhile, the standing is unclear. A
+// failed look is unclear, too.
+func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlight bool, cause error) (about subject, busy error) {
+	first := ""
+	if len(named.Keys) > 0 {
+		first = named.Keys[0]
+	}
+	unread := named.Unread && len(named.Keys) == 0 // the key could not be read, so an operation may exist under it
+	switch {
+	case unread || errors.Is(cause, persist.ErrUncertain):
+		return unclear(first), nil
+	case named.Keyless && u.cfg.randomKeys: // a fresh random key: no operation can have it
+		return nothing(first), nil
+	}
+	watches := map[persist.ID]known.Watch{} // of all keys, until all were looked at
+	for id := range named.IDs() {
+		watches[id] = u.begins.Watch(id)
+	}
+	defer func() {
+		for id, watch := range watches {
+			if watch.End() && about.standing == operation.None {
+				about = unclear(id.Key)
+			}
+		}
+	}()
+	for id := range named.IDs() {
+		at, rec := u.lookAtKey(ctx, &named, id, inFlight)
+		switch at.Says() {
+		case operation.SaysAnothers:
+			return u.refusals.stranger(ctx, id), ErrAccount
+		case operation.SaysBusy:
+			return unclear(id.Key), ErrInFlight
+		case operation.SaysBusyElsewhere:
+			return unclear(""), ErrInFlight
+		case operation.SaysRecord:
+			u.notes.Shown(id)
+			if u.marks.note(context.WithoutCancel(ctx), &rec) != nil { // then nothing is told
+				return unclear(id.Key), nil
+			}
+			about, _ := u.refusals.durable(context.WithoutCancel(ctx), &rec, operation.Unread)
+			return about, nil
+		case operation.SaysUnclear:
+			return unclear(id.Key), nil
+		}
+	}
+	id, found, err := u.standsUnassigned(ctx, &named)
+	switch {
+	case err != nil:
+		return unclear(first), nil
+	case found:
+		return u.refusals.stranger(ctx, id), ErrAccount
+	}
+	return nothing(first), nil
+}
+
+// lookAtKey looks for an operation under one key of a call, and returns its record if it finds one. inFlight as in errorAfterRead.
+func (u *unbegun) lookAtKey(ctx context.Context, named *request.Named, id persist.ID, inFlight bool) (at operation.AtKey, rec persist.Record) {
+	at.Unended = u.recorded(ctx, func(other persist.ID) bool { return other == id }) != nil
+	running := u.calls.Operation(id)
+	if at.Running = running != nil && !inFlight; at.Running {
+		at.Strange = u.owners.IsStrange(ctx, &named.Owner, running)
+	}
+	if at.Unended || at.Running {
+		return at, rec
+	}
+	rec, err := u.probe(context.WithoutCancel(ctx), id)
+	rec, err = u.places.OfCall(ctx, named.Scopes, named.Scoped(), id, rec, err)
+	switch {
+	case err == nil:
+		at.Glance, at.Strange = operation.GlanceOf(&rec), u.owners.IsStrange(ctx, &named.Owner, &rec)
+		at.Keyless, at.Leased = named.Keyless, u.holder.sentElsewhere(&rec)
+	case errors.Is(err, persist.ErrNotFound):
+		at.Glance, at.MayAppear = operation.SeesNone, u.notes.MayAppear(id, u.now())
+	}
+	return at, rec
+}
+
+// probe returns the record with this ID. If the journal is a persist.Prober, persist.ErrNotFound also says that
+// the key is in no open transaction. Without a Prober, a begin under way elsewhere may be missed.
+func (u *unbegun) probe(ctx context.Context, id persist.ID) (persist.Record, error) {
+	prober, can := persist.As[persist.Prober](u.journal)
+	if !can {
+		return u.journal.Get(ctx, id)
+	}
+	if rec, err := prober.Probe(ctx, id); err != nil {
+		return rec, err
+	}
+	return u.journal.Get(ctx, id) // the prober may be below
+}
+
+// errorOfBegin makes the error of a call if the journal did not begin its operation, because of err.
+// operation.FailedBegin decides whether the error may deny an effect, and whether it names the key. Nothing was
+// sent. inFlight as in errorAfterRead.
+func (u *unbegun) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
+	begin := operation.FailedBegin{
+		Uncertain: errors.Is(err, persist.ErrUncertain), Keyless: op.named.Keyless, Random: op.named.Keyless && u.cfg.randomKeys, Shared: u.holder.journalShared,
+		NotAsked: errors.Is(err, persist.ErrInvalid) || errors.Is(err, errTooManyNotes) || ctx.Err() != nil && errors.Is(err, ctx.Err()),
+	}
+	if begin.Looks() {
+		why := ErrNotSent
+		if errors.Is(err, persist.ErrTooLarge) { // it would be so again
+			why = ErrBodyTooLarge
+		}
+		return u.errorAfterRead(ctx, name, op.named, inFlight, err, why)
+	}
+	about := unclear(op.rec.Key)
+	if !begin.NamesKey(operation.SeesNothing) { // it depends on the record there
+		stands, err := u.journal.Get(context.WithoutCancel(ctx), op.rec.ID)
+		at := operation.SeesNothing
+		switch {
+		case err == nil:
+			at = operation.GlanceOf(&stands)
+		case errors.Is(err, persist.ErrNotFound):
+			at = operation.SeesNone
+		}
+		if !begin.NamesKey(at) {
+			about.key = ""
+		}
+	}
+	return newError(name, about, err)
+}
+
+// lookForSimilar returns an unresolved or unreported operation under a key made by NewKey, possibly of the same request; fallback if there is
+// none. The request's body or key is not known. The look includes operations under no account. busy is ErrAccount if the operation may be
+// another's, and ErrInFlight if another process sends it: the key is not told then, see checkUnresolved.
+func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallback subject) (about subject, busy error) {
+	unassigned := named.Unassigned()
+	for _, account := range append([]string{named.Account}, unassigned...) {
+		rec, err := u.alike.Similar(ctx, named, account)
+		switch {
+		case err != nil:
+			return unclear(""), nil // as in checkUnresolved
+		case rec == nil:
+			continue
+		case slices.Contains(unassigned, account) || u.owners.IsStrange(ctx, &named.Owner, rec):
+			return u.refusals.stranger(ctx, rec.ID), ErrAccount
+		case rec.Revision == 0: // only noted
+			return unclear(rec.Key), nil
+		case u.holder.sentElsewhere(rec):
+			return unclear(""), ErrInFlight
+		}
+		return subjectOf(rec, operation.Keyless), nil
+	}
+	return fallback, nil
+}
+
+// standsUnassigned returns an operation under no account with one of the call's keys. Errors: the journal's.
+func (u *unbegun) standsUnassigned(ctx context.Context, named *request.Named) (id persist.ID, found bool, err error) {
+	if named.Keyless && u.cfg.randomKeys { // no operation can have the key
+		return persist.ID{}, false, nil
+	}
+	for _, account := range named.Unassigned() {
+		for _, key := range named.Keys {
+			id := persist.ID{Account: account, Key: key}
+			if found, err := u.exists(ctx, id); found || err != nil {
+				return id, found, err
+			}
+		}
+	}
+	return persist.ID{}, false, nil
+}
+
+// errorOfPlace returns the error of a call without a place for its operation, because the journal failed with err. For a call without a
+// named key nobody has looked yet for unresolved operations of the same request. So the error names no key either: a caller going on with
+// a key made by NewKey would begin a second operation.
+func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
+	switch {
+	case op.named.Unnamed:
+		var why error
+		if errors.Is(err, errForgottenBefore) {
+			why = ErrConfig
+		}
+		return newError(name, unclear(""), err, why)
+	case errors.Is(err, errForgottenBefore):
+		return newError(name, nothing(op.rec.Key), err, ErrConfig)
+	}
+	return u.errorOfBegin(ctx, name, op, false, err)
+}
+
+// exists reports whether there is an operation, also one about to be begun by a call of this process. Errors: the journal's.
+func (u *unbegun) exists(ctx context.Context, id persist.ID) (bool, error) {
+	if running, _ := u.calls.Running(id); running || u.notes.MayAppear(id, u.now()) {
+		return true, nil
+	}
+	_, err := u.journal.Get(context.WithoutCancel(ctx), id)
+	if errors.Is(err, persist.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

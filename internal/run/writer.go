@@ -1,0 +1,139 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/alike"
+	"github.com/oncehttp/oncehttp/internal/known"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// writer writes the records of operations that a client begins, has leased, or gives back. It is safe for concurrent use.
+type writer struct {
+	cfg     *Config
+	journal persist.Journal
+	holder  *holder
+	now     func() time.Time // by the journal's clock
+	form    *form
+	notes   *known.Notes  // of records missing in the journal
+	begins  *known.Begins // of all operations
+	doubts  *doubts
+	alike   *alike.Lookalikes
+}
+
+// intent returns the record of a new operation as it must be before its first send: stamped with the present time,
+// marked as maybe sent unless a token comes first, and leased to this client on a shared journal. It writes
+// nothing, and does not change op.
+func (w *writer) intent(op *preparedRequest) persist.Record {
+	rec, now := *op.rec, w.now().Round(0)
+	rec.Created, rec.Drives = now, 1
+	begun := operation.OpOf(&rec, 0).Begun(w.holder.firstSent(), w.sendUntil(), w.cfg.drives.LatestFirstSend(now, rec.Window))
+	rec.MaybeSent, rec.FirstSent, rec.SendUntil, rec.SendBefore = begun.MaybeSent, begun.FirstSent, begun.SendUntil, begun.SendBefore
+	w.holder.stamp(&rec)
+	return rec
+}
+
+// sendUntil returns the time stamp of a write before a send. Until then, one of its sends may still be on its way.
+func (w *writer) sendUntil() time.Time { return w.now().Round(0).Add(w.cfg.Retry.sending()) }
+
+// begin begins a record in the journal. If one exists, it is returned as it is, and created is false. After
+// persist.ErrUncertain the record may appear later: it is noted, and its request then counts as unresolved.
+// operation.FailedBegin decides on the meaning of an error. Before the begin, the journal holds the origin of
+// credentials, see package authorized.
+func (w *writer) begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if err := w.form.begin(ctx, w.journal); err != nil {
+		return persist.Record{}, false, err
+	}
+	if err := w.cfg.authorized.HoldBegun(ctx, rec.Origin); err != nil {
+		return persist.Record{}, false, err
+	}
+	if w.notes.Full(rec.ID) && !w.doubts.makesRoom(ctx, rec.ID) {
+		return persist.Record{}, false, errTooManyNotes
+	}
+	w.begins.Enter(rec.ID)
+	defer func() { w.begins.Leave(rec.ID, err == nil) }()
+	existing, created, err = w.journal.Begin(ctx, rec)
+	switch {
+	case err == nil:
+		w.notes.Shown(rec.ID)
+		if !w.alike.RunsUndoubted(&rec) { // begun by a Rekey
+			w.alike.Doubted(&rec)
+		}
+	case errors.Is(err, persist.ErrUncertain):
+		w.notes.Lost(&rec, mayBeSentUntil(&rec))
+		w.alike.Doubted(&rec) // the note ends once the record shows, and the looks find it then
+	}
+	return existing, created, err
+}
+
+// promise writes the promise. A call under way with the operation keeps its lease.
+func (w *writer) promise(ctx context.Context, rec persist.Record, promised operation.Op) error {
+	rec.State, rec.HoldReason, rec.NextAttempt = promised.State, promised.Hold, promised.NextAttempt
+	rec.Enqueued, rec.SendBefore = promised.Enqueued, promised.SendBefore
+	if !promised.Answered {
+		rec.Answer = nil
+	}
+	w.holder.leases.Keep(&rec)
+	_, err := w.journal.Update(ctx, rec)
+	return err
+}
+
+// giveBack gives up the lease of a claimed record, not run by this client, so that another client can run it. The
+// record is not due before again; if again is zero, it stays due as before. If the record has changed since,
+// giveBack does nothing. An error is logged, and the lease then ends by itself. leases.Drop must follow.
+func (w *writer) giveBack(ctx context.Context, rec persist.Record, again time.Time) {
+	w.logUnreleased(ctx, &rec, w.release(ctx, rec, again))
+}
+
+// release is giveBack, and returns the journal's error. It ends with the journal's answer, not with ctx.
+func (w *writer) release(ctx context.Context, rec persist.Record, again time.Time) error {
+	if rec.LeaseOwner != w.holder.owner || rec.State.Final() {
+		return nil
+	}
+	op := operation.OpOf(&rec, 0)
+	rec.NextAttempt = op.DueAgain(again.Round(0), w.now())
+	w.holder.unstamp(&rec)
+	_, err := w.journal.Update(context.WithoutCancel(ctx), rec)
+	return err
+}
+
+// logUnreleased logs an error of release, unless another has changed or ended the record since.
+func (w *writer) logUnreleased(ctx context.Context, rec *persist.Record, err error) {
+	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+		w.cfg.log(ctx, slog.LevelError, "a lease could not be released", rec.Key, err)
+	}
+}
+
+// change calls write to change the record in the journal. After ErrStale, the record may differ only by the mark of an Enqueue, by a claim
+// of this very client during the run, or by both. Then change updates rec from the journal and calls write once more. The evidence of an event
+// stays ErrStale: a person's act did not know it.
+func (w *writer) change(ctx context.Context, rec *persist.Record, write func() error) error {
+	err := w.rewrite(ctx, rec, false, write)
+	if err == nil {
+		w.holder.leases.Changed(rec)
+	}
+	return err
+}
+
+// rewrite is change without its call of leases.Changed. heeds: write heeds an event's evidence, so that it may be added to the record, too.
+func (w *writer) rewrite(ctx context.Context, rec *persist.Record, heeds bool, write func() error) error {
+	w.holder.leases.Latest(rec)
+	err := write()
+	if errors.Is(err, persist.ErrStale) {
+		now, getErr := w.journal.Get(ctx, rec.ID)
+		if getErr != nil || !operation.MayRewrite(rec, &now, w.holder.owner, heeds) {
+			return err
+		}
+		rec.Revision, rec.Drives, rec.Enqueued, rec.SendBefore = now.Revision, now.Drives, now.Enqueued, now.SendBefore
+		rec.Evidence = now.Evidence
+		err = write()
+	}
+	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+		w.holder.leases.Unwritten()
+	}
+	return err
+}

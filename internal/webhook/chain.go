@@ -1,0 +1,43 @@
+package webhook
+
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file tells operations of one reference apart that replace each other: a Redrive or a Rekey has begun each in the place of the one before, with its bytes.
+
+// referredMax bounds the operations of one reference: what one business has begun again.
+const referredMax = 50
+
+// referred returns the facts about the operations of one reference, for an event that was created then.
+func referred(all []persist.Record, created time.Time) []operation.Referred {
+	facts := make([]operation.Referred, len(all))
+	for i := range all {
+		facts[i] = operation.Referred{Op: operation.OpOf(&all[i], 0), Early: operation.IsEarlier(&all[i], created)}
+		facts[i].First, facts[i].Steps = rootOf(all, &all[i])
+	}
+	return facts
+}
+
+// rootOf returns the name of the first operation of those that led to a record, and their number.
+func rootOf(all []persist.Record, rec *persist.Record) (first string, steps int) {
+	base := request.Base(rec.Account)
+	for range all {
+		before := (*persist.Record)(nil)
+		for i := range all {
+			if old := &all[i]; rec.Replaces != "" && old.Key == rec.Replaces && request.Base(old.Account) == base && !operation.OtherScope(rec.Scopes, old) {
+				before = old
+			}
+		}
+		if before == nil {
+			break
+		}
+		rec = before
+		steps++
+	}
+	return rec.Account + "\x00" + rec.Key, steps
+}

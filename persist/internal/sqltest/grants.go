@@ -1,0 +1,146 @@
+package sqltest
+
+import (
+	"database/sql"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Grants are the parts of an engine for a test of the rights in docs/journals.md.
+type Grants struct {
+	// Is reports whether a GRANT statement of that page is this engine's.
+	Is func(statement string) bool
+	// Role makes a user with the rights of these statements, and no other. It returns the URL to connect as this user.
+	Role func(t *testing.T, statements []string) (url string)
+	// Open opens the journal, and closes it with the test.
+	Open func(t *testing.T, url string, readOnly bool) persist.Journal
+	// DB opens a DB.
+	DB func(t *testing.T, url string) *sql.DB
+	// Begin begins a record by the options of the journal alone.
+	Begin BeginFunc
+	// Denied reports whether a statement failed for want of a right.
+	Denied func(err error) bool
+	// Never are statements of which a role may make none, by the role. Under "" are those for all roles.
+	Never map[string][]string
+}
+
+// Granted checks the rights that docs/journals.md names: with them a producer begins and enqueues, a worker sends what is there, a reader
+// looks, and none of them does more.
+func Granted(t *testing.T, g Grants) {
+	users := map[string]string{}
+	for _, role := range []string{"producer", "worker", "reader"} {
+		users[role] = g.Role(t, g.statements(t, role))
+	}
+	var sends atomic.Int32
+	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		sends.Add(1)
+		rw.WriteHeader(http.StatusCreated)
+	}))
+	defer api.Close()
+
+	g.produce(t, users["producer"], api.URL)
+	if n := sends.Load(); n != 0 {
+		t.Errorf("the producer has sent %d", n)
+	}
+	c := grantedClient(t, g.Open(t, users["worker"], false))
+	for o, err := range c.Resume(t.Context()) {
+		if err != nil {
+			t.Errorf("the worker's %v: %v", o, err)
+		}
+	}
+	if n := sends.Load(); n != 2 {
+		t.Errorf("the worker has sent %d, want the two that stand", n)
+	}
+	states := map[persist.State]int{}
+	for rec, err := range g.Open(t, users["reader"], true).List(t.Context(), persist.Query{AllAccounts: true}) {
+		if err != nil {
+			t.Errorf("the reader's list: %v", err)
+		}
+		states[rec.State]++
+	}
+	if states[persist.StateConfirmed] != 2 || len(states) != 1 {
+		t.Errorf("the reader sees the states %v", states)
+	}
+	if _, err := c.Sweep(t.Context()); err != nil {
+		t.Errorf("the worker's Sweep: %v", err)
+	}
+	for role, url := range users {
+		db := g.DB(t, url)
+		for _, s := range append(append([]string{}, g.Never[role]...), g.Never[""]...) {
+			if _, err := db.Exec(s); !g.Denied(err) {
+				t.Errorf("the %s's %s: %v, want it denied", role, s, err)
+			}
+		}
+	}
+}
+
+// statements reads the statements for a role from docs/journals.md: the indented lines that end with "TO role;".
+func (g Grants) statements(t *testing.T, role string) (statements []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/journals.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "GRANT ") && strings.HasSuffix(line, " TO "+role+";") && g.Is(line) {
+			statements = append(statements, strings.TrimSuffix(line, " TO "+role+";"))
+		}
+	}
+	if len(statements) < 2 {
+		t.Fatalf("docs/journals.md has %d statements for %s", len(statements), role)
+	}
+	return statements
+}
+
+// grantedClient returns a client on a journal.
+func grantedClient(t *testing.T, j persist.Journal) *oncehttp.Client {
+	t.Helper()
+	c, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// produce enqueues and begins in transactions, each twice, as after a lost answer.
+func (g Grants) produce(t *testing.T, url, api string) {
+	t.Helper()
+	j, own := g.Open(t, url, false), g.DB(t, url)
+	c := grantedClient(t, j)
+	for i := range 2 {
+		if err := c.Enqueue(post(t.Context(), t, api), "enqueued"); err != nil {
+			t.Errorf("the producer's Enqueue: %v", err)
+		}
+		rec, err := c.Prepare(post(t.Context(), t, api), "begun")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := own.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, created, err := persist.BeginTx(t.Context(), j, tx, rec); err != nil || created != (i == 0) {
+			t.Errorf("the producer's BeginTx: created %t, %v", created, err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		c.Wake()
+	}
+	tx, err := own.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, _, err := g.Begin(t.Context(), tx, Record("a", "by options")); err != nil {
+		t.Errorf("the producer's Begin: %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package persist
+
+import (
+	"fmt"
+	"time"
+)
+
+// RequestKeeping is the choice of the time for which a record keeps the body of its request. The headers, without
+// credentials, stay with the answer: they tell callers apart.
+type RequestKeeping uint8
+
+// The choices. Each keeps the body of an unfinished operation.
+const (
+	// RequestWithAnswer keeps the body for as long as the answer.
+	RequestWithAnswer RequestKeeping = iota
+	// RequestUntilSuccess drops the body of an operation that is confirmed as happened, or that the API's evidence settles so. Any
+	// other end keeps it for as long as the answer: a person may begin the operation once more.
+	RequestUntilSuccess
+	// RequestUntilEnd drops the body after any end.
+	RequestUntilEnd
+
+	requestKeepingCount
+)
+
+var requestKeepingNames = [requestKeepingCount]string{"with the answer", "until success", "until its end"}
+
+// String returns the choice in words.
+func (k RequestKeeping) String() string {
+	if k >= requestKeepingCount {
+		return fmt.Sprintf("keeping(%d)", uint8(k))
+	}
+	return requestKeepingNames[k]
+}
+
+// requestUntil returns the time from which the record may lose its body, by its own rules; ever is false if it has none to lose,
+// or keeps it with the answer. An answer that was not kept whole may be asked for again within the window, and a result that is owed
+// to oncehttp.Config.OnResult has the request: both keep the body.
+func (r *Record) requestUntil() (at time.Time, ever bool) {
+	switch {
+	case !r.State.Final(), r.RequestGone(), r.Owed():
+		return time.Time{}, false
+	case r.KeepRequest == RequestUntilEnd, r.KeepRequest == RequestUntilSuccess && r.succeeded():
+	default:
+		return time.Time{}, false
+	}
+	if a := r.Answer; a != nil && a.BodyDropped {
+		if until := r.FirstSent.Add(r.Window); until.After(r.Finished) {
+			return until, true
+		}
+	}
+	return r.Finished, true
+}
+
+// succeeded reports whether the record ended as happened, and no person can take this end back.
+func (r *Record) succeeded() bool {
+	return r.FinalEffect() == EffectHappened && (r.State == StateConfirmed || r.Evidence != nil)
+}
+
+// RequestGone reports whether the record has lost the body of its request: by a sweep, or by its end.
+func (r *Record) RequestGone() bool { return r.Swept || r.RequestDropped }
+
+// DropRequest drops the body of an ended record if its time is over at now, and reports whether it did. The write that ends a record
+// calls it first.
+func (r *Record) DropRequest(now time.Time) bool {
+	at, ever := r.requestUntil()
+	if !ever || now.Before(at) {
+		return false
+	}
+	r.Body, r.RequestDropped = nil, true
+	return true
+}
+
+func (r *Record) validateRequest() error {
+	switch {
+	case r.KeepRequest >= requestKeepingCount:
+		return fmt.Errorf("%w: KeepRequest is %v", ErrInvalid, r.KeepRequest)
+	case r.RequestDropped && r.Body != nil:
+		return fmt.Errorf("%w: RequestDropped, with a body", ErrInvalid)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Erase implements [persist.Eraser].
+func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
+	if err := cmp.Or(ctx.Err(), rec.ReadyToErase()); err != nil {
+		return persist.Record{}, err
+	}
+	next := rec.Clone()
+	next.Revision++
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e, err := j.ended(&rec)
+	switch {
+	case err != nil:
+		return persist.Record{}, err
+	case !rec.Created.Equal(e.created) || !bytes.Equal(fingerprint, e.fingerprint[:]) || e.unreported || !e.owedFrom.IsZero():
+		return persist.Record{}, fmt.Errorf("%w: %q would change its identity, or is owed", persist.ErrInvalid, rec.Key)
+	}
+	standing, err := e.record()
+	if err != nil {
+		return persist.Record{}, err
+	}
+	if next.ID = e.id; !standing.Erased {
+		next.ID = persist.ErasedID(j.secret[:], e.id)
+	}
+	next.ExtendSendUntil(e.sendUntil)
+	delete(j.byID, e.id)
+	e.id, j.erased = next.ID, true
+	j.byID[e.id] = e
+	e.fingerprint = [32]byte(next.Fingerprint)
+	e.begin(&next)
+	j.tally.count(e, next.HoldReason)
+	return next.Clone(), nil
+}
+
+// find returns the record of an ID, also the erased one that had it; nil if there is none. The caller holds mu.
+func (j *Journal) find(id persist.ID) *entry {
+	e := j.byID[id]
+	if e == nil && j.erased {
+		e = j.byID[persist.ErasedID(j.secret[:], id)]
+	}
+	return e
+}

@@ -1,0 +1,28 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+)
+
+// BeginTx implements [persist.TxBeginner]. It is [Options.Begin] with the options of the journal, in the journal's
+// database. It works on the transaction alone, and takes no connection of the journal's. The transaction must be one of the journal's
+// server. Errors: also persist.ErrClosed and persist.ErrReadOnly.
+func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if err := j.Begins(ctx); err != nil {
+		return persist.Record{}, false, err
+	}
+	return j.opts.Begin(ctx, tx, rec)
+}
+
+// BeginIn implements [persist.TxBeginner]: tx is a *sql.Tx.
+func (j *Journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if own, is := tx.(*sql.Tx); is {
+		return j.BeginTx(ctx, own, rec)
+	}
+	return persist.Record{}, false, sqljournal.Undecided(fmt.Errorf("%w: a transaction of type %T; want a *sql.Tx", persist.ErrInvalid, tx))
+}

@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+)
+
+// BeginPgx begins a record made by Client.Prepare inside a transaction of the caller's own, through a journal: sealed, if
+// the journal was returned by Sealer.Journal of package persist/seal. Otherwise it is [Journal.BeginPgx]. persist.BeginTx does the same
+// for a *sql.Tx.
+func BeginPgx(ctx context.Context, j persist.Journal, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	return persist.BeginIn(ctx, j, tx, rec)
+}
+
+// BeginTx implements [persist.TxBeginner]. It is [Options.BeginSQL] with the options of the journal. It works on the transaction alone,
+// and takes no connection of the journal's. The transaction must be one of the journal's database. Errors: also
+// persist.ErrClosed and persist.ErrReadOnly.
+func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if err := j.Begins(ctx); err != nil {
+		return persist.Record{}, false, err
+	}
+	return j.opts.BeginSQL(ctx, tx, rec)
+}
+
+// BeginPgx is BeginTx for a transaction of pgx.
+func (j *Journal) BeginPgx(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if err := j.Begins(ctx); err != nil {
+		return persist.Record{}, false, err
+	}
+	return j.opts.Begin(ctx, tx, rec)
+}
+
+// BeginIn implements [persist.TxBeginner]: tx is a *sql.Tx or a pgx.Tx.
+func (j *Journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (existing persist.Record, created bool, err error) {
+	switch tx := tx.(type) {
+	case *sql.Tx:
+		return j.BeginTx(ctx, tx, rec)
+	case pgx.Tx:
+		return j.BeginPgx(ctx, tx, rec)
+	}
+	return persist.Record{}, false, sqljournal.Undecided(fmt.Errorf("%w: a transaction of type %T; want a *sql.Tx or a pgx.Tx", persist.ErrInvalid, tx))
+}

@@ -1,0 +1,47 @@
+package seal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// BeginTx implements [persist.TxBeginner]: it seals the record, and begins it in the caller's transaction. If the journal below is no
+// TxBeginner, it is persist.ErrInvalid.
+func (j *journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	return j.BeginIn(ctx, tx, rec)
+}
+
+// BeginIn implements [persist.TxBeginner], as BeginTx does.
+func (j *journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (existing persist.Record, created bool, err error) {
+	existing, created, err = j.begin(ctx, rec, func(sealed persist.Record) (persist.Record, bool, error) {
+		return persist.BeginIn(ctx, j.Journal, tx, sealed)
+	})
+	if err != nil {
+		return persist.Record{}, false, fmt.Errorf("%w: %w", persist.ErrOutcomeUnknown, err)
+	}
+	return existing, created, nil
+}
+
+// begin begins rec, sealed by the first key, below. Error: also that of an existing record that cannot be unsealed.
+func (j *journal) begin(ctx context.Context, rec persist.Record, below func(sealed persist.Record) (persist.Record, bool, error)) (existing persist.Record, created bool, err error) {
+	sealed, err := j.s.Seal(rec)
+	if err == nil {
+		err = j.hold(ctx)
+	}
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	got, created, err := below(sealed)
+	switch {
+	case err != nil:
+		return persist.Record{}, false, err
+	case created:
+		rec.Seq, rec.Revision, rec.KeepAnswer, rec.KeepKey = got.Seq, got.Revision, got.KeepAnswer, got.KeepKey
+		return rec, true, nil
+	}
+	existing, err = j.s.Unseal(got)
+	return existing, false, err
+}

@@ -1,0 +1,59 @@
+package seal
+
+import (
+	"context"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// claiming is a journal over a persist.Claimer.
+type claiming struct {
+	journal
+	below persist.Claimer
+}
+
+// Now implements [persist.Claimer].
+func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.Now(ctx) }
+
+// Claim implements [persist.Claimer]. If a record cannot be unsealed it is given back at once, as it was, and left out.
+// A query for its Needs leaves such records in their places.
+func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, now time.Time, err error) {
+	var failed error
+	for _, below := range j.queries(q) {
+		sealed, at, err := j.below.Claim(ctx, below, owner, lease, n-len(claimed))
+		if err != nil {
+			return claimed, at, err
+		}
+		now = at
+		for _, rec := range sealed {
+			opened, err := j.s.Unseal(rec)
+			if err != nil {
+				failed = err
+				rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+				_, _ = j.Journal.Update(context.WithoutCancel(ctx), rec) // else its lease ends by itself
+				continue
+			}
+			claimed = append(claimed, opened)
+		}
+	}
+	if len(claimed) == 0 {
+		return nil, now, failed
+	}
+	return claimed, now, nil
+}
+
+// Renew implements [persist.Claimer].
+func (j *claiming) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, now time.Time, err error) {
+	known := make(map[persist.ID]persist.ID, len(ids))
+	stored := make([]persist.ID, len(ids))
+	for i, id := range ids {
+		stored[i] = j.s.StoredID(id)
+		known[stored[i]] = id
+	}
+	stored, now, err = j.below.Renew(ctx, owner, lease, stored)
+	for _, id := range stored {
+		held = append(held, known[id])
+	}
+	return held, now, err
+}

@@ -1,0 +1,46 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Erase implements [persist.Eraser] over a journal that does. The record is sealed anew, with nothing of the old parts. A sealed part belongs to the new ID. Under a
+// HashKey that is made of the hash of the key.
+func (j *journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
+	below, can := persist.As[persist.Eraser](j.Journal)
+	if !can {
+		return persist.Record{}, fmt.Errorf("persist/seal: %w: a %T cannot erase", persist.ErrInvalid, j.Journal)
+	}
+	if !rec.Erased {
+		return persist.Record{}, rec.ReadyToErase()
+	}
+	secret, err := j.Secret(ctx)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	had, plain := j.s.StoredID(rec.ID), rec
+	rec.ID = persist.ErasedID(secret, had)
+	for _, k := range j.s.keys { // that of its Begin made the value in the place of the fingerprint
+		sealed, err := j.s.sealBy(j.s.keys[0], &rec)
+		if err != nil {
+			return persist.Record{}, err
+		}
+		sealed.ID = had // the journal below puts the new one in its place
+		erased, err := below.Erase(ctx, sealed, k.index(fingerprint))
+		switch {
+		case err == nil:
+			rec.Revision, rec.SendUntil = erased.Revision, erased.SendUntil
+			return rec, nil
+		case !errors.Is(err, persist.ErrInvalid):
+			return persist.Record{}, err
+		}
+	}
+	if j.s.plain {
+		return below.Erase(ctx, plain, fingerprint)
+	}
+	return persist.Record{}, fmt.Errorf("%w: no key that was given has sealed %q", persist.ErrInvalid, plain.Key)
+}

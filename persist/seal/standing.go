@@ -1,0 +1,100 @@
+package seal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// The standing of a record is a sealed copy of its fields in clear that only users with the keys change, beside digests of its other
+// changing parts. It is written with each change. So a state, a counter or a part that was changed, removed, or put back alone is
+// noticed.
+//
+// Outside are the fields that journals write by themselves: Revision, Seq, the lease, Drives, SendUntil, DesertedUntil, Unreported,
+// KeyTold, OwedFrom, Swept and the times of keeping; and NextAttempt and SealedNeeds, by which a claimer finds a record.
+//
+// The plaintext is the digest of what a sweep drops, the digest of what it keeps, and the copy. The first outlasts the answer.
+
+// standingOf returns the covered fields of a record in clear, or of a sealed one.
+func standingOf(rec *persist.Record) persist.Record {
+	st := persist.Record{
+		State: rec.State, HoldReason: rec.HoldReason, Effect: rec.Effect, Finished: rec.Finished, Status: rec.Status, PlainHTTP: rec.PlainHTTP, Enqueued: rec.Enqueued,
+		Told: rec.Told, MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendBefore: rec.SendBefore, Attempts: rec.Attempts, Sends: rec.Sends,
+	}
+	if rec.Answer != nil {
+		st.Status = rec.Answer.Status // as a sweep writes it
+	}
+	return st
+}
+
+// standing returns the plaintext of the standing of rec, whose other parts are sealed.
+func standing(rec, sealed *persist.Record) []byte {
+	st := standingOf(rec)
+	st.Acts = rec.Acts
+	return append(append(passing(sealed), lasting(sealed)...), encodeProgress(st)...)
+}
+
+// passing returns the digest of the changing parts that a sweep drops: the answer and the history.
+func passing(sealed *persist.Record) []byte {
+	var parts []string
+	if sealed.Answer != nil {
+		parts = append(parts, "answer", string(sealed.Answer.Body), sealed.Answer.At.UTC().String())
+	}
+	for _, a := range sealed.History {
+		parts = append(parts, "history", a.Error)
+	}
+	return digest(parts...)
+}
+
+// lasting returns the digest of the changing parts that a sweep keeps.
+func lasting(sealed *persist.Record) []byte {
+	parts := []string{sealed.Token, sealed.Replaces, sealed.ReplacedBy, sealed.RedriveRun, sealed.Credential, sealed.Region, sealed.Note}
+	if e := sealed.Evidence; e != nil {
+		parts = append(parts, e.Type, e.At.UTC().String())
+	}
+	return digest(parts...)
+}
+
+// digest returns the SHA-256 of texts.
+func digest(texts ...string) []byte {
+	var all []byte
+	for _, text := range texts {
+		all = append(binary.AppendUvarint(all, uint64(len(text))), text...)
+	}
+	sum := sha256.Sum256(all)
+	return sum[:]
+}
+
+// standing opens the acts into rec, and compares the record with its standing. Without the keys an operation can be abandoned, since
+// that proves nothing: no call says "no effect" then.
+func (o *opener) standing(sealed, rec *persist.Record) error {
+	if len(sealed.Acts) != 1 {
+		return o.corrupt(fieldStanding)
+	}
+	plain, err := o.open(fieldStanding, []byte(sealed.Acts[0].Note))
+	if err != nil {
+		return err
+	}
+	if len(plain) < 2*sha256.Size {
+		return o.corrupt(fieldStanding)
+	}
+	var was persist.Record
+	if _, err := codec.DecodeProgress(plain[2*sha256.Size:], &was); err != nil {
+		return err
+	}
+	is, then := standingOf(sealed), standingOf(&was)
+	given := sealed.State == persist.StateAbandoned && !then.State.Final() // without the keys
+	if given {
+		then.State, then.HoldReason, then.Finished, then.Status = is.State, is.HoldReason, is.Finished, is.Status
+	}
+	dropped := sealed.Answer == nil && (given || sealed.Swept && is.State.Final())
+	whole := dropped || bytes.Equal(passing(sealed), plain[:sha256.Size])
+	if !whole || !bytes.Equal(lasting(sealed), plain[sha256.Size:2*sha256.Size]) || !bytes.Equal(encodeProgress(is), encodeProgress(then)) {
+		return o.corrupt(fieldStanding)
+	}
+	rec.Acts = was.Acts
+	return nil
+}
