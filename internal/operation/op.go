@@ -39,7 +39,7 @@ type Op struct {
 	Answered bool // an answer is recorded
 	Status   int  // its status
 	Dropped  bool // it is recorded without its body
-	AskAgain bool // MayAskAgain of it
+	AskAgain bool // MayAskAgain of it, and the request is there
 
 	Witnessed bool // an event of the API proves its effect
 
@@ -56,7 +56,7 @@ type Op struct {
 // UsualPauses is the meaning of the zero persist.Pauses. It never changes: records of earlier versions mean these pauses.
 var UsualPauses = persist.Pauses{Attempts: 6, First: 30 * time.Second, Most: 15 * time.Minute}
 
-// OpOf returns the operation of a record. window is the window of the profile for its answers; zero if no profile is known. (Invariant 33.)
+// OpOf returns the operation of a record. window is the window of the profile for its answers; zero if no profile is known. (Invariants 6 and 33.)
 func OpOf(rec *persist.Record, window time.Duration) Op {
 	op := Op{
 		State: rec.State, Hold: rec.HoldReason, Standing: StandingOf(rec),
@@ -69,7 +69,7 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 		op.Window = min(op.Window, window)
 	}
 	if a := rec.Answer; a != nil {
-		op.Answered, op.Status, op.Dropped, op.AskAgain = true, a.Status, a.BodyDropped, MayAskAgain(a) && op.Standing != Refused
+		op.Answered, op.Status, op.Dropped, op.AskAgain = true, a.Status, a.BodyDropped, MayAskAgain(a) && op.Standing != Refused && !rec.RequestGone()
 	}
 	return op
 }

@@ -26,6 +26,10 @@ func TestOpOf(t *testing.T) {
 			persist.Record{State: persist.StateConfirmed, Answer: success}, 0,
 			Op{State: persist.StateConfirmed, Standing: Succeeded, Answered: true, Status: 201, Dropped: true, AskAgain: true},
 		},
+		"the same, without its request": { // by a clock that was ahead
+			persist.Record{State: persist.StateConfirmed, Answer: success, RequestDropped: true}, 0,
+			Op{State: persist.StateConfirmed, Standing: Succeeded, Answered: true, Status: 201, Dropped: true},
+		},
 	} {
 		want := c.want
 		if want.Standing == Unclear {

@@ -64,6 +64,8 @@ func sourceBugs() []sourceBug {
 			"coverageOf(slices.Contains(p.Methods, rec.Method))", "coverageOf(slices.Contains(p.Methods, rec.Method) || true)"},
 		{"an answer that the server does not store is asked for again", "internal/operation",
 			"	case o.AskAgain:\n", "	case o.Answered:\n"},
+		{"an answer is asked for again with a request whose body was swept", "internal/operation",
+			" && !rec.RequestGone()\n", "\n"},
 		{"the business's own key is begun beside what is in doubt under a generated one", "internal/run",
 			"if op.named.Unnamed {\n		if err", "if op.named.Unnamed && !op.rec.Business {\n		if err"},
 		{"acts are not bound to what was seen", "internal/run",
