@@ -30,12 +30,6 @@ func Faults() map[string]Fault {
 // lateBy is the delay of a statement passed on late.
 const lateBy = 300 * time.Millisecond
 
-// lateLimit is the limit of calls giving up while LateAfterHole lasts. A third of it is enough for a connection on a busy machine.
-const lateLimit = 3 * lateBy
-
-// lateByFar is the delay of a statement at LateAfterHole: longer than such calls need to give up and begin anew.
-const lateByFar = 10 * lateBy
-
 // Proxy passes connections on to a server, and breaks them as it is told.
 type Proxy struct {
 	server string
@@ -45,8 +39,9 @@ type Proxy struct {
 	listener net.Listener
 	passed   int // exchanges so far
 	fault    Fault
-	skip     int  // exchanges that pass before the fault
-	hole     bool // nothing passes at all
+	skip     int           // exchanges that pass before the fault
+	byFar    time.Duration // of LateAfterHole
+	hole     bool          // nothing passes at all
 	conns    map[net.Conn]bool
 	struck   bool
 	running  sync.WaitGroup
@@ -105,6 +100,14 @@ func (p *Proxy) Arm(fault Fault, skip int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault, p.skip, p.struck = fault, skip, false
+}
+
+// ArmLate arms LateAfterHole, for the next exchange. The statement is passed on after by: longer than calls need to give up and begin anew.
+func (p *Proxy) ArmLate(by time.Duration) {
+	p.Arm(LateAfterHole, 0)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.byFar = by
 }
 
 // Hole swallows everything, on all connections, or nothing any more.
@@ -213,7 +216,10 @@ func (l *link) statements() {
 			l.set(&l.mute)
 		case LateAfterHole:
 			l.p.Hole(true)
-			l.late(buf[:n], lateByFar)
+			l.p.mu.Lock()
+			by := l.p.byFar
+			l.p.mu.Unlock()
+			l.late(buf[:n], by)
 			return
 		case LateAfterCut:
 			l.late(buf[:n], lateBy)
