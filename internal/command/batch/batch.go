@@ -108,11 +108,12 @@ a journal of its own; where nobody can be asked, it wants --new-journal.
 
 Rows that may be a mistake are warned about, with their lines, before anything is
 sent: one that may be the total of others, an amount (of --sum, or "amount") that is
-negative, zero or written as 1e3, keys that differ only in capitals or blanks, and rows
-that differ only in the amount, where that is part of the key. So is a --sum over
-several currencies without --currency, and a file whose first rows were begun before
-under other keys, in this journal or in one beside it; at a terminal that is asked
-about, and --new-journal takes it as meant. --strict refuses such files.
+negative, zero or written as 1e3, a key with blanks at its edges, keys that differ
+only in capitals or blanks, and rows that differ only in the amount, where that is
+part of the key. So is a --sum over several currencies without --currency, and a file
+whose first rows were begun before under other keys, in this journal or in one beside
+it; at a terminal that is asked about, and --new-journal takes it as meant. --strict
+refuses such files.
 
 A line of JSON is printed for each row once its answer is durable: in the order
 of the rows, except that rows which take long come later. Its "result" says what
@@ -177,7 +178,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	session.BindDropRequest(fs, &f.drop)
 	f.sums.bind(fs)
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 for a copy")
-	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, keys that differ only in capitals or blanks, rows that differ only in the amount")
+	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, a key with blanks at its edges, keys that differ only in capitals or blanks, rows that differ only in the amount")
 	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows stand in another one beside it")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")

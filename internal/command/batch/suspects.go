@@ -16,7 +16,8 @@ import (
 )
 
 // suspects are rows that can be sent, but may be mistakes in the file. They are a row with the sum of others, an amount
-// that is negative, zero or in powers of ten, keys that differ only in capitals or blanks, and rows that differ only in the amount.
+// that is negative, zero or in powers of ten, a key with blanks at its edges, keys that differ only in capitals or blanks, and rows that
+// differ only in the amount.
 type suspects struct {
 	list []suspect // the first suspectsMax, in the order of their discovery
 	more int       // others
@@ -26,9 +27,8 @@ type suspects struct {
 
 	total suspect // the last row, if its amount is the sum of all rows above; row 0: it is not
 
-	// Without --sum.
 	rows int
-	sum  results.Decimal // of the amounts of all rows
+	sum  results.Decimal // of the amounts of all rows, whatever their currencies
 	odd  bool            // an amount was no number
 
 	currencies []string // of a --sum without --currency: the first two
@@ -50,12 +50,17 @@ func (s *suspects) add(found suspect) {
 	s.list = append(s.list, found)
 }
 
-// addsUp compares the amount of a row with the sum of all rows above.
-func (s *suspects) addsUp(r *readRow, amount *results.Decimal, above int, sum *results.Decimal) {
+// addsUp compares the amount of a row with the sum of all rows above, and with sum, that of the rows above in its currency.
+func (s *suspects) addsUp(r *readRow, amount *results.Decimal, rows int, sum *results.Decimal) {
 	s.total = suspect{}
-	if above > 1 && amount.Equals(sum) && amount.Sign() != 0 {
+	is := func(rows int, sum *results.Decimal) bool { return rows > 1 && amount.Equals(sum) && amount.Sign() != 0 }
+	if is(s.rows, &s.sum) {
 		s.total = suspect{r.Number, r.Line, "is the last, and its amount is the sum of all rows above: it may be their total, and would be sent as one more"}
+	} else if is(rows, sum) {
+		s.total = suspect{r.Number, r.Line, "is the last, and its amount is the sum of all rows above in its currency: it may be their total, and would be sent as one more"}
 	}
+	s.rows++
+	s.sum.Add(amount)
 }
 
 // see takes a row in its turn.
@@ -64,6 +69,11 @@ func (s *suspects) see(r *readRow, p *plan) error {
 	if r.Total != "" {
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("says %q: it may be the total of others, and would be sent as one more", r.Total)})
 		s.total = suspect{}
+	}
+	for _, text := range r.Fields[:p.needs.OfKey] {
+		if strings.TrimSpace(text) != text {
+			s.add(suspect{r.Number, r.Line, fmt.Sprintf("has %q in its key, with blanks at an edge: without them it would be another operation", words.Clip(text))})
+		}
 	}
 	e := entry{body: r.entry.key, at: uint64(r.Line), number: uint64(r.Number)}
 	if p.look.Apart != "" {
@@ -92,8 +102,6 @@ func (s *suspects) amount(r *readRow, p *plan) {
 		}
 		if !s.odd {
 			s.addsUp(r, &d, s.rows, &s.sum)
-			s.rows++
-			s.sum.Add(&d)
 		}
 	}
 	switch {

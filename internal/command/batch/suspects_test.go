@@ -44,11 +44,23 @@ func TestSuspects(t *testing.T) {
 		"the last amount is the sum": {
 			"id,amount\n1,10.00\n2,20.5\n3,30.50\n", ofID, "amount", []string{"row 3 (line 4): is the last, and its amount is the sum of all rows above"},
 		},
+		"the last amount is the sum of several currencies": {
+			"id,amount,currency\n1,10.00,EUR\n2,20.5,EUR\n3,5,USD\n4,35.50,EUR\n", ofID, "amount of currency", []string{"row 4 (line 5): is the last, and its amount is the sum of all rows above:"},
+		},
+		"the last amount is the sum of one currency of two": {
+			"id,amount,currency\n1,10.00,EUR\n2,5,USD\n3,20.5,EUR\n4,30.50,EUR\n", ofID, "amount of currency", []string{"row 4 (line 5): is the last, and its amount is the sum of all rows above in its currency:"},
+		},
 		"an amount in the middle is the sum": {"id,amount\n1,10\n2,20\n3,30\n4,1\n", ofID, "amount", nil},
 		"two rows are too few for a sum":     {"id,amount\n1,10\n2,10\n", ofID, "amount", nil},
 		"keys alike": {
 			"id,amount\nA1,1\nb2,1\na1,1\nA1 ,1\n", ofID, "",
-			[]string{"row 3 (line 4): has a key that differs from that of row 1 (line 2) only in capitals or blanks", "row 4 (line 5): has a key that differs from that of row 1 (line 2)"},
+			[]string{
+				"row 3 (line 4): has a key that differs from that of row 1 (line 2) only in capitals or blanks", `row 4 (line 5): has "A1 " in its key, with blanks at an edge`,
+				"row 4 (line 5): has a key that differs from that of row 1 (line 2)",
+			},
+		},
+		"a key with blanks at its edges, and a cell of no key": {
+			"id,note\n 1,a\n2, b\n\u00a03,c\n", ofID, "", []string{`row 1 (line 2): has " 1" in its key`, `row 3 (line 4): has "\u00a03" in its key`},
 		},
 		"a row twice is a duplicate": {"id,amount\nA1,1\nA1,1\n", ofID, "", nil},
 		"another amount": {
@@ -64,8 +76,8 @@ func TestSuspects(t *testing.T) {
 			s := commandtest.Serve(t, created)
 			file := commandtest.WriteFile(t, "in.csv", c.rows)
 			args := []string{"batch", file, "--url", s.URL, "--key", c.key, "--quiet"}
-			if c.sum != "" {
-				args = append(args, "--sum", c.sum)
+			if sum, currency, _ := strings.Cut(c.sum, " of "); sum != "" {
+				args = append(args, "--sum", sum, "--currency", currency)
 			}
 			status, sent := terminal.ExitOK, s.Sends.Load()
 			if len(c.want) > 0 {
