@@ -338,7 +338,7 @@ func TestBatchOutFails(t *testing.T) {
 	file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(2000))
 	args := []string{"batch", file, "--url", m.URL() + "/payments", "--key", commandtest.OrderKey}
 	var errs strings.Builder
-	status := command.Run(t.Context(), args, strings.NewReader(""), failingWriter{}, &errs)
+	status := command.Run(t.Context(), append(args, "--quiet"), strings.NewReader(""), failingWriter{}, &errs)
 	got := commandtest.Ran{Status: status, Err: errs.String()}.Want(t, terminal.ExitUnknown)
 	if !strings.Contains(got.Err, "oncehttp: no space") || !strings.Contains(got.Err, "run the same command again") {
 		t.Errorf("stderr %q", got.Err)

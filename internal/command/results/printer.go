@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"container/heap"
 	"context"
+	"fmt"
 	"io"
 )
 
@@ -50,7 +51,7 @@ func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(erro
 	}
 	if broken == nil {
 		p.release(0, 0)
-		broken = p.out.Flush()
+		broken = p.written()
 	}
 	return broken
 }
@@ -82,10 +83,18 @@ func (p *printer) print(ctx context.Context, batch []Placed) error {
 		p.bytes += len(l.Text)
 	}
 	p.release(waitingLinesMax, waitingBytesMax)
-	return p.out.Flush()
+	return p.written()
 }
 
-// release writes the lines next in order, and the lines over the bounds. Errors stay in the bufio.Writer; its Flush returns them.
+// written returns the error of all writes so far, with what to do.
+func (p *printer) written() error {
+	if err := p.out.Flush(); err != nil {
+		return fmt.Errorf("%w; not every line was printed, and the journal has all that was sent: run the same command again", err)
+	}
+	return nil
+}
+
+// release writes the lines next in order, and the lines over the bounds. Errors stay in the bufio.Writer, for written.
 func (p *printer) release(linesMax, bytesMax int) {
 	for len(p.ready) > 0 {
 		if p.ready[0].Seq > p.next && len(p.ready) <= linesMax && p.bytes <= bytesMax {
