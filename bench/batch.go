@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -55,13 +56,9 @@ func runBatch(b *bench) error {
 		return err
 	}
 	defer server.stop()
-	many := b.rows
-	if many == 0 {
-		many = pick(b, 60_000, 300)
-	}
 	for _, c := range []batchCase{
-		{delayUsual, pick(b, 12_000, 200), "plain", 0.9},
-		{0, many, "do", 0.85},
+		{delayUsual, cmp.Or(b.rows, pick(b, 12_000, 200)), "plain", 0.9},
+		{0, cmp.Or(b.rows, pick(b, 60_000, 300)), "do", 0.85},
 	} {
 		if err := runBatchCase(b, command, server, c); err != nil {
 			return err
