@@ -8,7 +8,8 @@ import (
 // Counter is a journal that counts its unfinished records and its owed results without reading them. It is optional: find it with [As].
 type Counter interface {
 	// Count returns the counts of the whole journal, of every account. It sees every change returned before the call. A change
-	// made during the call is in the counts, or not. A record of a newer version counts, too ([ErrNewer]).
+	// made during the call is in the counts, or not. On several servers (Redis Cluster) that holds for each server by itself: one that ends an
+	// operation and begins the next may be counted with both. A record of a newer version counts, too ([ErrNewer]).
 	// Errors: ErrClosed, the context's, or the journal's own.
 	Count(ctx context.Context) (Counts, error)
 }

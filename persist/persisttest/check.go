@@ -17,10 +17,11 @@ import (
 
 // check is one run of one case. Cases report failures by errorf and fatalf; they may call errorf from several goroutines.
 type check struct {
-	open func() (persist.Journal, error)                                              // opens the store
-	late func(j persist.Journal, rec persist.Record) (commit func() error, err error) // see Harness.Late
-	tx   func(j persist.Journal) (tx any, commit, rollback func() error, err error)   // see Harness.Tx
-	wait time.Duration                                                                // limit for the wait for one event
+	open   func() (persist.Journal, error)                                              // opens the store
+	late   func(j persist.Journal, rec persist.Record) (commit func() error, err error) // see Harness.Late
+	tx     func(j persist.Journal) (tx any, commit, rollback func() error, err error)   // see Harness.Tx
+	spread bool                                                                         // see Harness.Spread
+	wait   time.Duration                                                                // limit for the wait for one event
 
 	mu      sync.Mutex
 	errs    []error         // at most 10

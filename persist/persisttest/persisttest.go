@@ -35,6 +35,9 @@ type Harness struct {
 	// again. Without it the cases about reopening are left out.
 	Durable bool
 
+	// Spread is true if the store lies on several servers, and so each part of it is counted (persist.Counter) at a moment of its own.
+	Spread bool
+
 	// Late begins a record in a transaction of the caller's own, in the store of a journal
 	// opened through New. The transaction stays open until commit is called. Nil: the journal
 	// has no such transactions.
@@ -139,7 +142,7 @@ func (h Harness) run(c testCase, dir string) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		k := &check{open: open, late: h.Late, tx: h.Tx, wait: patience / 3}
+		k := &check{open: open, late: h.Late, tx: h.Tx, spread: h.Spread, wait: patience / 3}
 		defer func() { done <- k.verdict(recover()) }()
 		c.run(k)
 	}()

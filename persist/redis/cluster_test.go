@@ -75,7 +75,7 @@ func TestCluster(t *testing.T) {
 	at = strings.Replace(at, nodes[0].address, "127.0.0.1:1", 1)
 	persisttest.Run(t, persisttest.Harness{
 		Cases:   testrun.Some(persisttest.Names(), 6),
-		Durable: true,
+		Durable: true, Spread: true,
 		New: func(string) (func() (persist.Journal, error), error) {
 			opts := redis.Options{Prefix: sqltest.Name(), KeepKey: redis.KeepForever, AllowVolatile: true}
 			return func() (persist.Journal, error) { return redis.Open(context.Background(), at, opts) }, nil
