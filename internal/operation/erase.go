@@ -10,7 +10,8 @@ import (
 
 // Erasing holds the facts behind an Erase of one operation.
 type Erasing struct {
-	Unbegun    bool          // the record names a successor that no record stands for: it may yet begin, with this request
+	Unbegun    bool          // the record names a successor that no record stands for
+	Gone       bool          // its request is gone: no successor begins with it any more
 	Unfinished bool          // an operation before or after it, of the same intent, is not final
 	KeepAnswer time.Duration // the time after Finished in which the answer is kept for replay; of a swept record it counts for nothing
 	Finished   time.Time
@@ -20,7 +21,7 @@ type Erasing struct {
 
 // MayErase returns the reason against an Erase. While anything may still be sent, asked for or told, the record is needed: pending, held,
 // its end unreported or not delivered, a send on its way, inside the window of its key or the time of its answer. So it is while an operation
-// in its place is not final: that one has the same request. What was erased is erased once. (Invariant 57.)
+// in its place is not final, or may yet begin: that one has the same request. What was erased is erased once. (Invariant 57.)
 func (o *Op) MayErase(e Erasing) Refusal {
 	switch {
 	case o.Erased:
@@ -31,7 +32,7 @@ func (o *Op) MayErase(e Erasing) Refusal {
 		return IsUnreported
 	case !o.OwedFrom.IsZero():
 		return IsOwed
-	case e.Unbegun || e.Unfinished:
+	case e.Unbegun && !e.Gone || e.Unfinished:
 		return IsGoingOn
 	case e.Now.Before(o.SendUntil) || e.Now.Before(o.Deserted):
 		return IsSending
@@ -56,5 +57,5 @@ func (o *Op) ErasableFrom(e Erasing) time.Time {
 
 // ErasingOf returns the facts of the record itself. (Invariant 57.)
 func ErasingOf(rec *persist.Record, now time.Time) Erasing {
-	return Erasing{KeepAnswer: rec.KeepAnswer, Finished: rec.Finished, Swept: rec.Swept, Now: now}
+	return Erasing{Gone: rec.RequestGone(), KeepAnswer: rec.KeepAnswer, Finished: rec.Finished, Swept: rec.Swept, Now: now}
 }

@@ -139,3 +139,19 @@ func TestErasedOpens(t *testing.T) {
 		}
 	}
 }
+
+// TestMayEraseWithoutRequest: a named successor without a record stops an Erase as long as it can begin: while the request is there. An unfinished one always does.
+func TestMayEraseWithoutRequest(t *testing.T) {
+	t.Parallel()
+	for gone, want := range map[bool]operation.Refusal{false: operation.IsGoingOn, true: operation.MayAct} {
+		rec, from := erasable(persist.StateSettled)
+		rec.RequestDropped = gone
+		e, op := operation.ErasingOf(&rec, from), operation.OpOf(&rec, 0)
+		if e.Unbegun = true; op.MayErase(e) != want {
+			t.Errorf("request gone %t: %v, want %v", gone, op.MayErase(e), want)
+		}
+		if e.Unfinished = true; op.MayErase(e) != operation.IsGoingOn {
+			t.Errorf("request gone %t, unfinished: %v", gone, op.MayErase(e))
+		}
+	}
+}

@@ -34,6 +34,14 @@ func InAccount(rec *persist.Record, account string) bool {
 	return rec.Account == account || Base(rec.Account) == account
 }
 
+// SameAccount reports whether an account named by a person is a record's (persist.Record.ScopedAccount). A scope of the record may be the digest of its
+// value.
+func SameAccount(named, scoped string) bool {
+	name, mine := persist.SplitAccount(named)
+	other, theirs := persist.SplitAccount(scoped)
+	return name == other && slices.EqualFunc(mine, theirs, func(a, b [2]string) bool { return a[0] == b[0] && operation.SameScope(a[1], b[1]) })
+}
+
 // scopesOf returns the profile's AccountHeaders as scopes, each name once, with their values. They select the account of the
 // keys.
 func scopesOf(h http.Header, p *profile.Profile) (all []persist.Scope) {

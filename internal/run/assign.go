@@ -41,6 +41,8 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 		return journalError(name, &rec, rec.Sealed())
 	case chosen.moved(&rec, operation.End) != nil:
 		return e.refusals.stale(ctx, name, &rec, chosen.moved(&rec, operation.End))
+	case rec.Erased:
+		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, errErased, ErrConfig).err
 	case e.holder.leasedElsewhere(&rec):
 		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
 	}

@@ -2,9 +2,12 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -50,15 +53,42 @@ func (j erasedNames) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 	}
 }
 
-// name gives an erased record the key of the query that found it, and as much of its account as the query has. Errors: the journal's.
+// name gives an erased record the key of the query that found it, and its place in the account of the query. An operation under an account inside that
+// one (oncehttp.ContextWithAccount) keeps the digest of it: the query is not about that one. Errors: the journal's, and ErrCorrupt for a place that the
+// record's scopes do not name.
 func (j erasedNames) name(ctx context.Context, rec *persist.Record, q *persist.Query) error {
 	secret, err := j.Secret(ctx)
 	if err != nil {
 		return err
 	}
 	rec.Key = q.Key
-	if inside, of := strings.CutPrefix(rec.Account, q.Erased(secret).Account); of && !q.AllAccounts {
-		rec.Account = q.Account + inside
+	inside, of := strings.CutPrefix(rec.Account, q.Erased(secret).Account)
+	if !of || q.AllAccounts {
+		return nil
+	}
+	at, found := placeErased(secret, q.Account, rec.Scopes, rec.Account)
+	switch rec.Account = q.Account + inside; {
+	case found:
+		rec.Account = at
+	case request.InAccount(rec, q.Account):
+		return fmt.Errorf("%w: the place of an erased record is not one of its scopes", persist.ErrCorrupt)
 	}
 	return nil
+}
+
+// placeErased returns the account inside at, made of scopes in their order, that is stored as erased. The scopes are those of the erased record: a second
+// place has digests of their values, too (operation.Place).
+func placeErased(secret []byte, at string, scopes []persist.Scope, stored string) (string, bool) {
+	text := persist.ErasedID(secret, persist.ID{Account: at}).Account
+	if text == stored || !strings.HasPrefix(stored, text) {
+		return at, text == stored
+	}
+	name, inside := persist.SplitAccount(at)
+	for i, scope := range scopes {
+		next := persist.Account(name, append(slices.Clone(inside), [2]string{scope.Name, scope.Value})...)
+		if place, found := placeErased(secret, next, scopes[i+1:], stored); found {
+			return place, true
+		}
+	}
+	return "", false
 }

@@ -68,7 +68,7 @@ func SeenIn(rec *persist.Record) *persist.Record {
 func (c *Chosen) is(rec *persist.Record) bool {
 	switch {
 	case c.Account != nil:
-		return *c.Account == rec.Account || *c.Account == rec.ScopedAccount()
+		return *c.Account == rec.Account || request.SameAccount(*c.Account, rec.ScopedAccount())
 	case c.Seen != nil:
 		return c.Seen.Account == rec.Account
 	}
