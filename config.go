@@ -182,7 +182,7 @@ type Config struct {
 	// refused. Zero: none.
 	KeepFields []string
 	// DropAnswer are JSON pointers to members of answers, such as /client_secret, that the journal does not keep. They are removed before
-	// the answer is recorded. The callers of the call that got the answer have it whole. Everybody else has it without them: a replay and
+	// the answer is recorded; null takes the place of an item of an array, and the other items keep their indexes. The callers of the call that got the answer have it whole. Everybody else has it without them: a replay and
 	// Result.Answer name them in Dropped, and so do OnResult's record and Error.Answer. An answer whose body is not one JSON value is recorded
 	// without a body, as one over MaxResponseBytes. Headers with a digest of the whole body are not kept beside a removed member. They are
 	// frozen in the record when an operation begins: a client that records an answer leaves out those of the record and its own. At most 32

@@ -137,5 +137,5 @@ func withoutMembers(a *persist.Answer, pointers []string) (rest []byte, removed 
 	if !read.TextWhole {
 		return nil, nil, errors.New("the body cannot be decoded")
 	}
-	return request.WithoutMembers(read.Text, pointers)
+	return request.WithoutMembers(read.Text, pointers, "")
 }

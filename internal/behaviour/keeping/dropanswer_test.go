@@ -183,6 +183,7 @@ func TestDropAnswerUnparsed(t *testing.T) {
 		"gzip":                  {"Content-Encoding: gzip\nContent-Type: application/json", zip.String(), kept, false},
 		"without a body":        {"", "", "", false},
 		"without the members":   {"", ` { "id" : 1.0 }`, ` { "id" : 1.0 }`, false},
+		"a number of any size":  {"", `{"n":1e400,"client_secret":"canary"}`, `{"n":1e400}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,7 +231,7 @@ func TestDropAnswerHeld(t *testing.T) {
 func TestDropAnswerOtherFacts(t *testing.T) {
 	t.Parallel()
 	ours := clienttest.WithProfile("x", func(p *profile.Profile) {
-		p.Unclear = []profile.Matcher{{Status: []int{200}, Pointer: "/problem"}}
+		p.Unclear = []profile.Matcher{{Status: []int{200}, Pointer: "/problem"}, {Status: []int{200}, Pointer: "/results/1/declined"}}
 	})
 	theirs := clienttest.WithProfile("x", func(p *profile.Profile) {
 		p.Mismatch = []profile.Matcher{{Status: []int{200}, Pointer: "/id"}}
@@ -239,8 +240,11 @@ func TestDropAnswerOtherFacts(t *testing.T) {
 		body, drops string
 		ends        bool
 	}{
-		"a value that is read": {`{"id":"p1","problem":"p"}`, "/problem", false},
-		"another":              {`{"id":"p1","client_secret":"s"}`, "/client_secret", true},
+		"a value that is read":                      {`{"id":"p1","problem":"p"}`, "/problem", false},
+		"another":                                   {`{"id":"p1","client_secret":"s"}`, "/client_secret", true},
+		"an item before a value that is read":       {`{"id":"p1","results":["s",{"declined":true}]}`, "/results/0", false},
+		"an item before one without such a value":   {`{"id":"p1","results":["s",{"paid":true}]}`, "/results/0", true},
+		"an item after one with a value of its own": {`{"id":"p1","results":["s","t",{"declined":true}]}`, "/results/0", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -260,4 +264,30 @@ func TestDropAnswerOtherFacts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDropAnswerTwice: what ends an operation by its recorded answer takes nothing more out of it, and names what is missing: of an array, too,
+// whose other items keep their places.
+func TestDropAnswerTwice(t *testing.T) {
+	t.Parallel()
+	ours := clienttest.WithProfile("x", func(p *profile.Profile) {
+		p.Unclear = []profile.Matcher{{Status: []int{200}, Pointer: "/declined"}}
+	})
+	theirs := clienttest.WithProfile("x", func(p *profile.Profile) {
+		p.Mismatch = []profile.Matcher{{Status: []int{200}, Pointer: "/kind"}}
+	})
+	journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 200, Body: `{"kind":"k","items":["s","a","b"],"s":1}`}}}
+		begins, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, ours, func(cfg *oncehttp.Config) { cfg.DropAnswer = []string{"/items/0", "/s"} }))
+		_, _ = begins.DoKey(clienttest.Post(t, "{}"), "k")
+		reads, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, theirs))
+		_, _ = reads.DoKey(clienttest.Post(t, "{}"), "k")
+		for _, state := range []persist.State{persist.StateHeld, persist.StateConfirmed} {
+			rec := clienttest.Lookup(t, begins, "k")
+			if a := rec.Answer; rec.State != state || string(a.Body) != `{"kind":"k","items":[null,"a","b"]}` || !reflect.DeepEqual(a.Dropped, []string{"/items/0", "/s"}) {
+				t.Errorf("%v with %s, without %v; want it %v", rec.State, a.Body, a.Dropped, state)
+			}
+			_, _ = begins.DoKey(clienttest.Post(t, "{}"), "k")
+		}
+	})
 }
