@@ -66,7 +66,7 @@ func (r *run) repeats(a *wire.Answer) bool {
 	body := a.Body
 	if len(before.Dropped) > 0 { // an earlier run has recorded it
 		now := persist.Answer{Header: a.Head.Header, Body: body}
-		body, _, _ = withoutMembers(&now, before.Dropped)
+		body, _, _ = withoutMembers(&now, before.Dropped, listOf(r.prof))
 	}
 	return bytes.Equal(before.Body, body)
 }

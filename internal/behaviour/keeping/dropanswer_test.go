@@ -14,6 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/servertest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -290,4 +291,100 @@ func TestDropAnswerTwice(t *testing.T) {
 			_, _ = begins.DoKey(clienttest.Post(t, "{}"), "k")
 		}
 	})
+}
+
+// TestDropAnswerOfLookup: each item of a list of the profile is recorded without the members, whoever found it. They are named as Config names
+// them.
+func TestDropAnswerOfLookup(t *testing.T) {
+	t.Parallel()
+	order := strings.Replace(servertest.OrderOne, "{", `{"client_secret":"canary",`, 1)
+	list := `{"data":[{"id":"p1","client_secret":"canary"},{"card":{"number":"canary"}}],"client_secret":"canary"}`
+	for name, r := range map[string]struct {
+		ends    func(t *testing.T, s *servertest.Shop, c *oncehttp.Client)
+		kept    string
+		dropped []string
+	}{
+		"the lookup's": {func(t *testing.T, _ *servertest.Shop, c *oncehttp.Client) {
+			resp := clienttest.Do(t, c, clienttest.Post(t, order), "k")
+			if got := clienttest.Read(t, resp); !strings.Contains(got, "canary") || oncehttp.ResultOf(resp).Dropped != nil {
+				t.Errorf("the first caller has %s", got)
+			}
+		}, `{"data":[{"amount":100,"number":"A/1\u0026x"}]}`, dropped[1:]},
+		"the lookup's, by Resume": {func(t *testing.T, _ *servertest.Shop, c *oncehttp.Client) {
+			clienttest.Must(t, c.Enqueue(clienttest.Post(t, order), "k"))
+			if res := clienttest.Resume(t, c)["k"].Result; bytes.Contains(res.Answer.Body, []byte("canary")) || !reflect.DeepEqual(res.Dropped, dropped[1:]) {
+				t.Errorf("the Result has %s, without %v", res.Answer.Body, res.Dropped)
+			}
+		}, `{"data":[{"amount":100,"number":"A/1\u0026x"}]}`, dropped[1:]},
+		"a person's": {func(t *testing.T, s *servertest.Shop, c *oncehttp.Client) {
+			s.Broken = true
+			_, _ = c.DoKey(clienttest.Post(t, order), "k")
+			clienttest.Must(t, c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 200, Body: []byte(list)}}))
+		}, `{"data":[{"id":"p1"},{"card":{}}]}`, dropped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				s := &servertest.Shop{Lose: 1}
+				c, _ := clienttest.New(t, s, clienttest.On(j, dropping, servertest.Shopping, func(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts = 2 }))
+				r.ends(t, s, c)
+				a := clienttest.Lookup(t, c, "k").Answer
+				if strings.TrimSpace(string(a.Body)) != r.kept || !reflect.DeepEqual(a.Dropped, r.dropped) {
+					t.Errorf("recorded %s, without %v; want %s, without %v", a.Body, a.Dropped, r.kept, r.dropped)
+				}
+				resp := clienttest.Do(t, c, clienttest.Post(t, order), "k")
+				if got, how := clienttest.Read(t, resp), oncehttp.ResultOf(resp); got != string(a.Body) || !reflect.DeepEqual(how.Dropped, r.dropped) {
+					t.Errorf("the replay is %s, without %v", got, how.Dropped)
+				}
+			})
+		})
+	}
+}
+
+// TestDropAnswerInItems: New refuses a pointer to a value that the profile reads in an item of its list. The record of a client with another
+// list does not say in which items a value is missing: the operation stays held for one that reads it in any.
+func TestDropAnswerInItems(t *testing.T) {
+	t.Parallel()
+	reading := func(list, pointer string) *profile.Profile {
+		p := servertest.ByNumber()
+		p.Reference.List = list
+		p.Unclear = []profile.Matcher{{Status: []int{200}, Pointer: pointer}}
+		return p
+	}
+	for name, r := range map[string]struct {
+		list, pointer string
+		refused, ends bool
+	}{
+		"read in an item of the list":  {"/data", "/data/0/declined/code", true, false},
+		"read in an item of another":   {"/data", "/items/0/declined", false, false},
+		"another is read in an item":   {"/data", "/data/0/problem", false, true},
+		"read in a member of the list": {"/data", "/data/x/declined", false, true},
+		"an item is read":              {"/data", "/data/7", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				ours := reading(r.list, r.pointer)
+				_, err := oncehttp.New(oncehttp.Config{Journal: j, Profile: ours, DropAnswer: []string{"/declined"}})
+				if errors.Is(err, oncehttp.ErrConfig) != r.refused {
+					t.Errorf("New: %v", err)
+				}
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 200, Body: `{"items":[{"declined":true}],"kind":"k"}`}}}
+				begins, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, func(cfg *oncehttp.Config) { cfg.Profile = ours }))
+				_, _ = begins.DoKey(clienttest.Post(t, "{}"), "k")
+				reads, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, func(cfg *oncehttp.Config) {
+					cfg.Profile, cfg.DropAnswer = reading("/items", "/problem"), []string{"/declined"}
+					cfg.Profile.Mismatch = []profile.Matcher{{Status: []int{200}, Pointer: "/kind"}}
+				}))
+				_, _ = reads.DoKey(clienttest.Post(t, "{}"), "k")
+				if rec := clienttest.Lookup(t, begins, "k"); rec.HoldReason != persist.HoldUnread || string(rec.Answer.Body) != `{"items":[{}],"kind":"k"}` {
+					t.Fatalf("%v, held for %q, with %s", rec.State, rec.HoldReason, rec.Answer.Body)
+				}
+				_, _ = begins.DoKey(clienttest.Post(t, "{}"), "k")
+				if rec := clienttest.Lookup(t, begins, "k"); rec.State.Final() != r.ends {
+					t.Errorf("it is %v", rec.State)
+				}
+			})
+		})
+	}
 }
