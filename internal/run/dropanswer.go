@@ -64,6 +64,13 @@ func inItem(d, pointer string, isList func(string) bool) bool {
 	return false
 }
 
+// hidesErrors reports whether errors of a GraphQL API, or parts of them, are missing in the recorded answer: without them it may look like a
+// success.
+func hidesErrors(rec *persist.Record) bool {
+	ofErrors := func(d string) bool { return overlap(d, "/errors") }
+	return slices.ContainsFunc(rec.Answer.Dropped, ofErrors) && (request.IsGraphQL(rec) || request.MayBeGraphQL(rec))
+}
+
 // listOf returns the pointer to the list in answers of a profile's lookup by a reference; empty: there is none.
 func listOf(p *profile.Profile) string {
 	if p == nil || p.Reference == nil {

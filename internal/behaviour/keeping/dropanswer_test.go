@@ -267,6 +267,38 @@ func TestDropAnswerOtherFacts(t *testing.T) {
 	}
 }
 
+// TestDropAnswerOfGraphQL: an answer recorded without the errors of a GraphQL API, or without a part of them, ends no hold as a success.
+func TestDropAnswerOfGraphQL(t *testing.T) {
+	t.Parallel()
+	plain := clienttest.WithProfile("x", func(*profile.Profile) {})
+	theirs := clienttest.WithProfile("x", func(p *profile.Profile) {
+		p.Mismatch = []profile.Matcher{{Status: []int{200}, Pointer: "/extensions/kind"}}
+	})
+	for drops, ends := range map[string]bool{"/errors": false, "/errors/0": false, "/errors/0/message": false, "/extensions/trace": true} {
+		t.Run(drops, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				data := map[bool]string{true: `{"id":"p1"}`, false: "null"}[ends]
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 200, Body: `{"data":` + data + `,"errors":[{"message":"declined"}],"extensions":{"kind":"k","trace":"t"}}`}}}
+				pay := func() *http.Request {
+					return clienttest.Request(t, http.MethodPost, "https://api.example.com/graphql.json", `{"query":"query { pay }"}`)
+				}
+				begins, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, plain))
+				_, _ = begins.DoKey(pay(), "k")
+				reads, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, theirs, func(cfg *oncehttp.Config) { cfg.DropAnswer = []string{drops} }))
+				_, _ = reads.DoKey(pay(), "k")
+				if rec := clienttest.Lookup(t, begins, "k"); rec.HoldReason != persist.HoldUnread || !reflect.DeepEqual(rec.Answer.Dropped, []string{drops}) {
+					t.Fatalf("%v, held for %q, with %s", rec.State, rec.HoldReason, rec.Answer.Body)
+				}
+				_, _ = begins.DoKey(pay(), "k")
+				if rec := clienttest.Lookup(t, begins, "k"); rec.State.Final() != ends {
+					t.Errorf("it is %v", rec.State)
+				}
+			})
+		})
+	}
+}
+
 // TestDropAnswerTwice: what ends an operation by its recorded answer takes nothing more out of it, and names what is missing: of an array, too,
 // whose other items keep their places.
 func TestDropAnswerTwice(t *testing.T) {
@@ -383,6 +415,62 @@ func TestDropAnswerInItems(t *testing.T) {
 				_, _ = begins.DoKey(clienttest.Post(t, "{}"), "k")
 				if rec := clienttest.Lookup(t, begins, "k"); rec.State.Final() != r.ends {
 					t.Errorf("it is %v", rec.State)
+				}
+			})
+		})
+	}
+}
+
+// TestDropAnswerFlawedTwice: a second page instead of an answer is held, also where neither is recorded with its body. It counts as the same by
+// its status and its Content-Type. Nothing of it is recorded.
+func TestDropAnswerFlawedTwice(t *testing.T) {
+	t.Parallel()
+	page := wiretest.Reply{Status: 200, Header: "Content-Type: text/html", Body: wiretest.Maintenance}
+	with := func(change func(*wiretest.Reply)) wiretest.Reply { r := page; change(&r); return r }
+	cut, paid := wiretest.Reply{Status: 200, Body: `{"client_secret":"canary`}, wiretest.Reply{Status: 201, Body: `{"id":"p1"}`}
+	for name, r := range map[string]struct {
+		replies []wiretest.Reply
+		change  func(*oncehttp.Config)
+		sends   int
+		held    bool
+	}{
+		"the same":                {[]wiretest.Reply{page, page, paid}, nil, 2, true},
+		"the same, after a loss":  {[]wiretest.Reply{page, {Err: wiretest.ErrLost}, page, paid}, nil, 3, true},
+		"another of its kind":     {[]wiretest.Reply{page, with(func(r *wiretest.Reply) { r.Body += "<!-- ray 2 -->" }), paid}, nil, 2, true},
+		"another status":          {[]wiretest.Reply{page, with(func(r *wiretest.Reply) { r.Status = 202 }), paid}, nil, 3, false},
+		"another type":            {[]wiretest.Reply{page, with(func(r *wiretest.Reply) { r.Header = "Content-Type: text/xml" }), paid}, nil, 3, false},
+		"an answer after it":      {[]wiretest.Reply{page, paid}, nil, 2, false},
+		"an early end":            {[]wiretest.Reply{cut, cut, paid}, nil, 2, true},
+		"an early end, then more": {[]wiretest.Reply{cut, page, paid}, nil, 3, false},
+		"headers not kept":        {[]wiretest.Reply{page, page, paid}, func(cfg *oncehttp.Config) { cfg.MaxResponseHeaderBytes = 8 }, 2, true},
+		"larger than may be kept": {[]wiretest.Reply{page, page, paid}, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 30 }, 2, true},
+		"larger, without a member": {
+			[]wiretest.Reply{page, page, paid}, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes, cfg.DropAnswer = 30, nil }, 2, true,
+		},
+		"nothing to be dropped": {[]wiretest.Reply{page, page, paid}, func(cfg *oncehttp.Config) { cfg.DropAnswer = nil }, 2, true},
+		"nothing to be dropped, another of its kind": {
+			[]wiretest.Reply{page, with(func(r *wiretest.Reply) { r.Body += "<!-- ray 2 -->" }), paid},
+			func(cfg *oncehttp.Config) { cfg.DropAnswer = nil }, 3, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				w := &wiretest.Wire{Replies: r.replies}
+				c, _ := clienttest.New(t, w, clienttest.On(j, dropping, clienttest.Protected, func(cfg *oncehttp.Config) {
+					if r.change != nil {
+						r.change(cfg)
+					}
+				}))
+				for range 6 {
+					_, _ = c.DoKey(clienttest.Request(t, http.MethodPost, "https://api.example.com/v1/charges", "a=1"), "k")
+				}
+				rec := clienttest.Lookup(t, c, "k")
+				if (rec.State == persist.StateHeld) != r.held || w.Count() != r.sends || r.held == rec.State.Final() {
+					t.Errorf("%v %s after %d sends, want it held %t after %d", rec.State, rec.HoldReason, w.Count(), r.held, r.sends)
+				}
+				if rec.DropAnswer != nil && r.held && (len(rec.Answer.Body) > 0 || !rec.Answer.BodyDropped) {
+					t.Errorf("recorded %s", rec.Answer.Body)
 				}
 			})
 		})
