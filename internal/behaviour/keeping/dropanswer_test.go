@@ -447,6 +447,10 @@ func TestDropAnswerFlawedTwice(t *testing.T) {
 		"larger, without a member": {
 			[]wiretest.Reply{page, page, paid}, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes, cfg.DropAnswer = 30, nil }, 2, true,
 		},
+		"a larger one before, without a member": {
+			[]wiretest.Reply{with(func(r *wiretest.Reply) { r.Body += strings.Repeat(" ", 100) }), page, paid},
+			func(cfg *oncehttp.Config) { cfg.MaxResponseBytes, cfg.DropAnswer = 120, nil }, 3, false,
+		},
 		"nothing to be dropped": {[]wiretest.Reply{page, page, paid}, func(cfg *oncehttp.Config) { cfg.DropAnswer = nil }, 2, true},
 		"nothing to be dropped, another of its kind": {
 			[]wiretest.Reply{page, with(func(r *wiretest.Reply) { r.Body += "<!-- ray 2 -->" }), paid},
