@@ -182,12 +182,13 @@ type Config struct {
 	// refused. Zero: none.
 	KeepFields []string
 	// DropAnswer are JSON pointers to members of answers, such as /client_secret, that the journal does not keep. They are removed before
-	// the answer is recorded. The callers of the call that got the answer have it whole. Everybody else has it without them: a replay and
-	// Result.Answer name them in Dropped, and so do OnResult's record and Error.Answer. An answer whose body is not one JSON value is recorded
-	// without a body, as one over MaxResponseBytes. Headers with a digest of the whole body are not kept beside a removed member. They are
-	// frozen in the record when an operation begins: a client that records an answer leaves out those of the record and its own. At most 32
-	// pointers, of 2048 bytes in all. Errors: ErrConfig from New if a profile of the client reads one of the values,
-	// or a part of it. Zero: none.
+	// the answer is recorded; an item of an array becomes null, and the others keep their indexes. The pointers also lead from each item of a
+	// list at Reference.List of the profile, where a lookup finds the resource. The callers of the call that got the answer have it whole.
+	// Everybody else has it without them: a replay and Result.Answer name these pointers in Dropped, and so do OnResult's record and
+	// Error.Answer. An answer whose body is not one JSON value is recorded without a body, as one over MaxResponseBytes. Headers with a digest
+	// of the whole body are not kept beside a removed member. The pointers are frozen in the record when an operation begins: a client that
+	// records an answer leaves out those of the record and its own. At most 32 pointers, of 2048 bytes in all. Errors: ErrConfig from New if a
+	// profile of the client reads one of the values, or a part of it. Zero: none.
 	DropAnswer []string
 	// MaxRequestBytes bounds a journaled request's body, which is held in memory. A larger one is
 	// ErrBodyTooLarge. The journal's server may accept less: then the error is persist.ErrTooLarge, too.

@@ -36,7 +36,8 @@ func (f Flaw) String() string {
 
 // success returns the verdict on a 2xx: final, unless it has a flaw, or its outcome stands in its body. A flawed answer is
 // requested again in two cases, if the key protects: the connection may have cut it off, or the profile names an API.
-// A second equal answer is held. The first is held, too, if another send is not known to be safe.
+// A second equal answer is held; without a recorded body, a second one of the same status and Content-Type. The first is held, too, if another
+// send is not known to be safe.
 func (r *reader) success(p *profile.Profile) Verdict {
 	flaw := r.successFlaw(p)
 	switch {

@@ -9,22 +9,23 @@ import (
 	"strings"
 )
 
-// Remove returns the JSON value b without the values at the pointers, and the pointers that led to a value. In an object each member of the
-// name goes, whatever its spelling. In an array, all indexes count before the removal. Without such a value the result is b itself, with its
-// spaces. The pointers have passed Check. It is an error if b is not exactly one JSON value.
-func Remove(b []byte, pointers []string) (rest []byte, removed []string, err error) {
+// Remove returns the JSON value b without the values at the pointers, and the pointers that led to a value. A pointer leads from b, and from
+// each item of the array at list, itself a pointer; empty: there is none. In an object each member of the name goes, whatever its spelling. In
+// an array null takes the place of an item: the others keep their indexes. So a second removal changes nothing. Without such a value the result
+// is b itself, with its spaces. All pointers have passed Check. It is an error if b is not exactly one JSON value.
+func Remove(b []byte, pointers []string, list string) (rest []byte, removed []string, err error) {
 	if !json.Valid(b) {
 		return nil, nil, errors.New("the body is not one JSON value")
 	}
 	r := remover{found: make([]bool, len(pointers))}
-	ways := make([]way, len(pointers))
+	var ways []way
 	for i, pointer := range pointers {
-		for _, token := range strings.Split(pointer, "/")[1:] {
-			ways[i].tokens = append(ways[i].tokens, unescape(token))
+		ways = append(ways, way{tokens(pointer), i})
+		if list != "" {
+			ways = append(ways, way{slices.Concat(tokens(list), []token{{each: true}}, tokens(pointer)), i})
 		}
-		ways[i].pointer = i
 	}
-	if rest, err = r.without(b, ways); err != nil {
+	if rest, _, err = r.without(b, ways); err != nil {
 		return nil, nil, err
 	}
 	for i, pointer := range pointers {
@@ -35,67 +36,90 @@ func Remove(b []byte, pointers []string) (rest []byte, removed []string, err err
 	return rest, removed, nil
 }
 
+// token is one step of a pointer. It leads to the value of the name, or to each item of an array.
+type token struct {
+	name string
+	each bool
+}
+
+// tokens returns the steps of a pointer.
+func tokens(pointer string) (all []token) {
+	for name := range strings.SplitSeq(pointer[1:], "/") {
+		all = append(all, token{name: unescape(name)})
+	}
+	return all
+}
+
 // way is the rest of a pointer from a value on.
 type way struct {
-	tokens  []string
+	tokens  []token
 	pointer int // its index
 }
 
 // remover notes the pointers that led to a value.
 type remover struct{ found []bool }
 
-// without returns the valid JSON value b without the values at the ends of the ways; b itself if there are none.
-func (r *remover) without(b []byte, ways []way) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(b))
-	opening, err := decoder.Token()
-	if _, nested := opening.(json.Delim); err != nil || !nested || len(ways) == 0 {
-		return b, err
+// without returns the valid JSON value b without the values at the ends of the ways; b itself if there are none. Numbers keep their spelling.
+func (r *remover) without(b []byte, ways []way) (rest []byte, changed bool, err error) {
+	if len(ways) == 0 {
+		return b, false, nil
 	}
-	rest, changed := []byte{b[decoder.InputOffset()-1]}, false
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber()
+	opening, err := decoder.Token()
+	if _, nested := opening.(json.Delim); err != nil || !nested {
+		return b, false, err
+	}
+	inArray := opening == json.Delim('[')
+	rest = []byte{b[decoder.InputOffset()-1]}
 	for i := 0; decoder.More(); i++ {
 		head, at := []byte(nil), strconv.Itoa(i)
-		if opening == json.Delim('{') {
+		if !inArray {
 			from := decoder.InputOffset()
 			name, err := decoder.Token()
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			at, _ = name.(string)
 			head = slices.Concat(bytes.TrimLeft(b[from:decoder.InputOffset()], ", \t\r\n"), []byte{':'})
 		}
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		ends, further := r.at(at, ways)
-		if ends {
-			changed = true
+		ends, further := r.at(at, inArray, ways)
+		changed = changed || ends
+		if ends && !inArray {
 			continue
 		}
-		kept, err := r.without(value, further)
-		if err != nil {
-			return nil, err
+		kept := []byte("null")
+		if !ends {
+			var within bool
+			if kept, within, err = r.without(value, further); err != nil {
+				return nil, false, err
+			}
+			changed = changed || within
 		}
-		if changed = changed || len(kept) != len(value); len(rest) > 1 {
+		if len(rest) > 1 {
 			rest = append(rest, ',')
 		}
 		rest = append(append(rest, head...), kept...)
 	}
 	if !changed {
-		return b, nil
+		return b, false, nil
 	}
 	closing := byte('}')
-	if opening == json.Delim('[') {
+	if inArray {
 		closing = ']'
 	}
-	return append(rest, closing), nil
+	return append(rest, closing), true, nil
 }
 
 // at reports whether a way ends at the member or item of this name, and returns the ways that lead further.
-func (r *remover) at(name string, ways []way) (ends bool, further []way) {
+func (r *remover) at(name string, inArray bool, ways []way) (ends bool, further []way) {
 	for _, w := range ways {
-		switch {
-		case w.tokens[0] != name:
+		switch next := w.tokens[0]; {
+		case next.each && !inArray, !next.each && next.name != name:
 		case len(w.tokens) == 1:
 			ends, r.found[w.pointer] = true, true
 		default:

@@ -41,6 +41,7 @@ func Texts(b []byte, pointer string) []string {
 // name in an object, or one item of an array at most. sound is true if b begins with a value.
 func members(b json.RawMessage, token string) (found []json.RawMessage, sound bool) {
 	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber()
 	opening, err := decoder.Token()
 	if _, nested := opening.(json.Delim); err != nil || !nested {
 		return nil, err == nil

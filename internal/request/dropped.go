@@ -34,7 +34,8 @@ func CheckDropped(pointers []string) error {
 }
 
 // WithoutMembers returns the text of an answer without the values at the pointers, which have passed CheckDropped, and the pointers of those
-// that were there. It is an error if the text is not one JSON value.
-func WithoutMembers(text []byte, pointers []string) (rest []byte, removed []string, err error) {
-	return jsonpointer.Remove(text, pointers)
+// that were there. They lead from the text, and from each item of the list at the pointer list, if that is not empty. It is an error if the
+// text is not one JSON value.
+func WithoutMembers(text []byte, pointers []string, list string) (rest []byte, removed []string, err error) {
+	return jsonpointer.Remove(text, pointers, list)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -21,7 +22,7 @@ func (c *Config) checkDropAnswer() error {
 	}
 	_, profiles := c.profiles()
 	for _, p := range profiles {
-		if read, dropped := readsDropped(p, c.DropAnswer); dropped != "" {
+		if read, dropped := readsDropped(p, c.DropAnswer, ofList(listOf(p))); dropped != "" {
 			return fmt.Errorf("DropAnswer has %q, and the profile %q reads %q of an answer (%s): leave it out, or take another profile",
 				dropped, p.Name, read.pointer, read.by)
 		}
@@ -33,13 +34,14 @@ func (c *Config) checkDropAnswer() error {
 type readValue struct{ pointer, by string }
 
 // readsDropped returns a value read by a profile that would not be there without the dropped ones, and the pointer that takes it away; dropped
-// is empty if there is none.
-func readsDropped(p *profile.Profile, pointers []string) (read readValue, dropped string) {
+// is empty if there is none. isList reports whether the pointers were applied to each item of the list at a pointer, too.
+func readsDropped(p *profile.Profile, pointers []string, isList func(string) bool) (read readValue, dropped string) {
 	if len(pointers) == 0 {
 		return readValue{}, ""
 	}
 	for _, value := range readValues(p) {
-		if i := slices.IndexFunc(pointers, func(d string) bool { return overlap(d, value.pointer) }); i >= 0 {
+		takes := func(d string) bool { return overlap(d, value.pointer) || inItem(d, value.pointer, isList) }
+		if i := slices.IndexFunc(pointers, takes); i >= 0 {
 			return value, pointers[i]
 		}
 	}
@@ -50,6 +52,40 @@ func readsDropped(p *profile.Profile, pointers []string) (read readValue, droppe
 func overlap(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
+
+// inItem reports whether the value at pointer is in an item of a list, and overlaps with the one at d of that item.
+func inItem(d, pointer string, isList func(string) bool) bool {
+	for i := range pointer {
+		index, rest, more := strings.Cut(pointer[i+1:], "/")
+		if _, err := strconv.Atoi(index); pointer[i] == '/' && more && err == nil && isList(pointer[:i]) && overlap(d, "/"+rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// hidesErrors reports whether errors of a GraphQL API, or parts of them, are missing in the recorded answer: without them it may look like a
+// success.
+func hidesErrors(rec *persist.Record) bool {
+	ofErrors := func(d string) bool { return overlap(d, "/errors") }
+	return slices.ContainsFunc(rec.Answer.Dropped, ofErrors) && (request.IsGraphQL(rec) || request.MayBeGraphQL(rec))
+}
+
+// listOf returns the pointer to the list in answers of a profile's lookup by a reference; empty: there is none.
+func listOf(p *profile.Profile) string {
+	if p == nil || p.Reference == nil {
+		return ""
+	}
+	return p.Reference.List
+}
+
+// ofList knows one list.
+func ofList(list string) func(string) bool {
+	return func(pointer string) bool { return list != "" && pointer == list }
+}
+
+// anyList takes every pointer for one to a list: a recorded answer names what is missing in it, and not in which items.
+func anyList(string) bool { return true }
 
 // readValues returns the pointers of a profile into answers, also those to lookups, and into events.
 func readValues(p *profile.Profile) (all []readValue) {
@@ -103,9 +139,10 @@ func readValues(p *profile.Profile) (all []readValue) {
 // digestHeaders are the headers of an answer that tell something of its whole body, or of its length.
 var digestHeaders = []string{"Content-Length", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Etag"}
 
-// dropMembers takes members out of the body of an answer to be recorded: those that this client names, and those that the beginner of the record named. So
-// no client writes what either does not want in the journal. a.Header is a copy afterwards if it is changed. A
-// body that is not one JSON value goes whole, as one over MaxResponseBytes does.
+// dropMembers takes members out of the body of an answer to be recorded: those that this client names, and those that the beginner of the
+// record named. So no client writes what either does not want in the journal. They go from each item of a list of the record's profile, too: a
+// lookup finds the operation's resource there. The answer then names the pointers. A second call takes nothing more, and the names of the first
+// stay. a.Header is a copy afterwards if it is changed. A body that is not one JSON value goes whole, as one over MaxResponseBytes does.
 func (c *Config) dropMembers(rec *persist.Record, a *persist.Answer) {
 	pointers := slices.Clone(c.DropAnswer)
 	for _, pointer := range rec.DropAnswer {
@@ -116,7 +153,7 @@ func (c *Config) dropMembers(rec *persist.Record, a *persist.Answer) {
 	if len(pointers) == 0 || a.BodyDropped || len(a.Body) == 0 {
 		return
 	}
-	rest, removed, err := withoutMembers(a, pointers)
+	rest, removed, err := withoutMembers(a, pointers, listOf(c.knownProfile(rec)))
 	if err != nil {
 		a.Body, a.BodyDropped = nil, true
 		return
@@ -131,11 +168,12 @@ func (c *Config) dropMembers(rec *persist.Record, a *persist.Answer) {
 	a.Dropped = slices.Compact(slices.Sorted(slices.Values(slices.Concat(a.Dropped, removed))))
 }
 
-// withoutMembers returns the body of an answer without the values at the pointers, and without its content coding.
-func withoutMembers(a *persist.Answer, pointers []string) (rest []byte, removed []string, err error) {
+// withoutMembers returns the body of an answer without the values at the pointers, from the whole and from each item of the list, and without
+// its content coding.
+func withoutMembers(a *persist.Answer, pointers []string, list string) (rest []byte, removed []string, err error) {
 	read := wire.Recorded(nil, a.Status, a.Header, a.Body, true)
 	if !read.TextWhole {
 		return nil, nil, errors.New("the body cannot be decoded")
 	}
-	return request.WithoutMembers(read.Text, pointers)
+	return request.WithoutMembers(read.Text, pointers, list)
 }

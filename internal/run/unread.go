@@ -26,7 +26,7 @@ func (x existing) endUnread() *result {
 	if x.prof == nil || x.given.OtherFacts || err != nil || x.lacks().Need != operation.Nothing {
 		return nil
 	}
-	if _, missing := readsDropped(x.prof, a.Dropped); missing != "" {
+	if _, missing := readsDropped(x.prof, a.Dropped, anyList); missing != "" || hidesErrors(&x.rec) {
 		return nil // the client with the answer had other facts, and kept no value that these read
 	}
 	read := x.hear(wire.Result{Answer: wire.Recorded(from, a.Status, a.Header, a.Body, !a.BodyDropped)})
