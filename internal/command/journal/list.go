@@ -40,7 +40,7 @@ type listFlags struct {
 
 const rejectedUsage = "list what was tried without effect by batch and send, and forgotten: "
 
-// listKnown lists what is selected, with the declines of the journal, and names beside it what was rejected.
+// listKnown lists what is selected, with the declines of the journal, and names beside it what was rejected and not done since.
 func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel selection, c clock, s terminal.Streams) error {
 	if _, err := sel.know(ctx, ses); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel sel
 	if err := l.list(ctx, ses, sel, write); err != nil {
 		return err
 	}
-	all, err := rejected(ses, sel, c.now, s.Err)
+	all, err := notDoneSince(ctx, ses, sel, c.now, s.Err)
 	sayRejected(all, c.now, s.Err)
 	return err
 }

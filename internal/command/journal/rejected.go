@@ -228,10 +228,10 @@ func (a *alert) addRejected(all []forgotten.Operation) {
 	}
 }
 
-// sayRejected tells of forgotten operations beside a listing.
+// sayRejected tells of forgotten operations that are still to be done, beside a listing.
 func sayRejected(all []forgotten.Operation, now time.Time, stderr io.Writer) {
 	if len(all) > 0 {
-		terminal.Say(stderr, "beside these: %s without effect, forgotten; the latest, %s, %s ago; --rejected lists them",
+		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since; the latest, %s, %s ago; journal stuck --rejected lists them",
 			words.Count(len(all), "operation"), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)))
 	}
 }
