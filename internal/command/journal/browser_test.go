@@ -30,13 +30,13 @@ func TestBrowserJournalReport(t *testing.T) {
 	for i := range ageBuckets + 1 {
 		p.Ages = append(p.Ages, ageBar{fmt.Sprint(i), i, i * 10})
 	}
-	p.add(rowOf(&held, nil))
+	p.add(rowOf(&held, nil, clock{}))
 	done := held
 	done.Key, done.State, done.HoldReason, done.Answer, done.Note = "idemp:order:u2:o2", persist.StateConfirmed, "", &persist.Answer{Status: 201}, ""
-	p.add(rowOf(&done, nil))
+	p.add(rowOf(&done, nil, clock{}))
 	pending := held
 	pending.Account, pending.Key, pending.State, pending.HoldReason, pending.History, pending.Note = "shop 7", "-o3", persist.StatePending, "", nil, ""
-	p.add(rowOf(&pending, nil))
+	p.add(rowOf(&pending, nil, clock{}))
 	p.addCommands("/srv/payments.db", "@seal.keys")
 	path := filepath.Join(t.TempDir(), "journal.html")
 	f, err := os.Create(path)

@@ -86,7 +86,7 @@ func rejectedColumns(c clock) []column {
 		{"ACCOUNT", func(rec *persist.Record) string { return words.OrDash(rec.ScopedAccount()) }},
 		{"REJECTED", func(rec *persist.Record) string { return c.when(rec.Finished, "-") }},
 		{"STATUS", statusText},
-		{"ATTEMPTS", attemptsText},
+		{"ATTEMPTS", c.attempts},
 		{"SENDS", func(rec *persist.Record) string { return fmt.Sprint(rec.Sends) }},
 		{"LAST ERROR", lastError},
 		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + words.PathOf(rec.Target) }},

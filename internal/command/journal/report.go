@@ -175,8 +175,8 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 	}
 	see := ses.Seeing(ctx)
 	for i := range rows {
-		see.Set(&rows[i])
-		p.add(rowOf(&rows[i], sel.declines))
+		look(see, &rows[i])
+		p.add(rowOf(&rows[i], sel.declines, clock{leased: !ses.Place.IsFile()}))
 	}
 	return p, nil
 }
@@ -234,11 +234,10 @@ func worseThan(d results.Declines, a, b *persist.Record) int {
 	return b.Created.Compare(a.Created)
 }
 
-func rowOf(rec *persist.Record, d results.Declines) reportRow {
-	c := clock{}
+func rowOf(rec *persist.Record, d results.Declines, c clock) reportRow {
 	r := reportRow{
 		seen: session.SeenKey(rec), account: words.AccountName(rec.Account),
-		Key: rec.Key, Account: rec.ScopedAccount(), State: view.StateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: attemptsText(rec),
+		Key: rec.Key, Account: rec.ScopedAccount(), State: view.StateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: c.attempts(rec),
 		Request: rec.Method + " " + rec.Origin + words.PathOf(rec.Target), Note: rec.Note, Result: d.ResultOfRecord(rec), Created: c.when(rec.Created, "-"),
 	}
 	switch rec.State {
