@@ -60,7 +60,7 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 	for i := range all {
 		switch rec := &all[i]; {
 		case a.done(&rec.Record):
-		case rec.seen == "" && rec.State.Final() && a.kind != operation.BeginAnew: // it says how it has ended
+		case rec.seen == "" && rec.State.Final() && (a.kind != operation.BeginAnew || isSuccess(&rec.Record)): // it says how it has ended
 		case rec.seen == "" && (a.bound || listed) && !asks:
 			return nil, nil, fmt.Errorf("%q: say KEY@SEEN, as journal list and journal stuck show it: a worker may have sent it since you looked; nothing was changed", words.Clip(rec.Key))
 		case rec.seen == "" && a.bound:

@@ -50,7 +50,7 @@ provider did not do it, journal resume --restored sends it.`,
 					return c.Settle(cmd.Context(), oncehttp.Key(rec.Key), r, oncehttp.AsSeen(*rec))
 				},
 				said:  "settled as " + string(r.Effect),
-				bound: absent,
+				bound: absent, denies: absent,
 			}
 			if absent {
 				settle.warning = func(rec *persist.Record) string {
