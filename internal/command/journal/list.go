@@ -360,4 +360,3 @@ func sentText(rec *persist.Record) string {
 	}
 	return "no"
 }
-
