@@ -333,6 +333,20 @@ func (p Place) IsMigrated(ctx context.Context) bool {
 	return true
 }
 
+// Missing returns the error of a look at a journal on a server that is made by whoever writes to it first, if nobody has; else nil.
+func (p Place) Missing(ctx context.Context) error {
+	p.Looks = true
+	j, err := p.Engine().Open(ctx, p)
+	if err == nil {
+		_ = j.Close() // of a look
+	}
+	var missing interface{ NoJournal() string }
+	if !errors.As(err, &missing) {
+		return nil
+	}
+	return serverError(p, err)
+}
+
 // serverError returns the error of a journal on a server in words for the user.
 func serverError(p Place, err error) error {
 	said := JournalError(p.Name, err)
