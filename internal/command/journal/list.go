@@ -54,7 +54,7 @@ func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel sel
 		return err
 	}
 	all, err := notDoneSince(ctx, ses, sel, c.now, s.Err)
-	sayRejected(all, c.now, s.Err)
+	sayRejected(all, ses.Place, c.now, s.Err)
 	return err
 }
 

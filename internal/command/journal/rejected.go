@@ -228,10 +228,15 @@ func (a *alert) addRejected(all []forgotten.Operation) {
 	}
 }
 
+// listRejectedCommand returns the command that lists the forgotten operations still to be done.
+func listRejectedCommand(at place.Place) string {
+	return "oncehttp journal stuck --rejected --journal " + words.ShellQuote(at.Arg)
+}
+
 // sayRejected tells of forgotten operations that are still to be done, beside a listing.
-func sayRejected(all []forgotten.Operation, now time.Time, stderr io.Writer) {
+func sayRejected(all []forgotten.Operation, at place.Place, now time.Time, stderr io.Writer) {
 	if len(all) > 0 {
-		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since; the latest, %s, %s ago; journal stuck --rejected lists them",
-			words.Count(len(all), "operation"), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)))
+		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since; the latest, %s, %s ago; %s lists them",
+			words.Count(len(all), "operation"), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)), listRejectedCommand(at))
 	}
 }

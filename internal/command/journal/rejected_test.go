@@ -70,7 +70,7 @@ func TestRejectedIsKept(t *testing.T) {
 			t.Errorf("%s --rejected of another account:\n%s", command, got)
 		}
 	}
-	if got := run("stats"); !strings.HasPrefix(got, "0 operations") || !strings.HasSuffix(got, "rejected      2 operations without effect, forgotten, and not done since: journal stuck --rejected\n") {
+	if got := run("stats"); !strings.HasPrefix(got, "0 operations") || !strings.HasSuffix(got, "rejected      2 operations without effect, forgotten, and not done since: oncehttp journal stuck --rejected --journal "+journal+"\n") {
 		t.Errorf("stats:\n%s", got)
 	}
 	if got := run("stats", "--json"); !strings.Contains(got, `"operations":0,`) || !strings.Contains(got, `"rejected_forgotten":2`) || strings.Contains(got, `"results":{"`) {
@@ -130,7 +130,7 @@ func TestAlertOfRejected(t *testing.T) {
 	for range 2 { // twice in vain: each is counted once
 		commandtest.Run(t, batch...).Want(t, terminal.ExitUnknown)
 	}
-	const lists = "; oncehttp journal stuck --rejected lists them\n"
+	lists := "; oncehttp journal stuck --rejected --journal " + journal + " lists them\n"
 	for _, c := range []struct {
 		args  []string
 		found string

@@ -109,7 +109,7 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 				return err
 			}
 		}
-		return a.conclude(ses.Place.Name)
+		return a.conclude(ses.Place)
 	})
 }
 
@@ -152,7 +152,7 @@ func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel se
 	sel.query.States = nil // those of stuck
 	all, err := a.lookAtRejected(ctx, ses, sel, stderr)
 	if err == nil && !f.alerts.quiet {
-		sayRejected(all, a.now, stderr)
+		sayRejected(all, ses.Place, a.now, stderr)
 	}
 	return err
 }
