@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -164,7 +163,7 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 		return nil, err
 	}
 	st.Rejected = len(forgot)
-	p := &reportPage{Journal: filepath.Base(ses.Place.Name), Place: ses.Place.Name, Now: now.UTC(), Stats: st, Totals: st.totals.Lines("operation")}
+	p := &reportPage{Journal: ses.Place.Short(), Place: ses.Place.Name, Now: now.UTC(), Stats: st, Totals: st.totals.Lines("operation")}
 	for _, r := range results.All() {
 		n := st.Results[r]
 		if r == results.Rejected {

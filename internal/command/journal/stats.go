@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +56,7 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 		st.Rejected = len(all)
 	}
 	if err == nil && f.promFile != "" {
-		err = st.writePrometheus(f.promFile, filepath.Base(ses.Place.Name))
+		err = st.writePrometheus(f.promFile, ses.Place.Short())
 	}
 	switch {
 	case err != nil || f.alerts.quiet:

@@ -98,6 +98,21 @@ func (p Place) Folder() string {
 	return os.TempDir()
 }
 
+// Short returns what tells the journal from others, for labels and headings: the name of its file without the folder, or the server and
+// its database, with the schema or the prefix of the URL. It has neither a user nor a password.
+func (p Place) Short() string {
+	if p.IsFile() {
+		return filepath.Base(p.Path)
+	}
+	text := strings.TrimSuffix(p.URL.Host+p.URL.Path, "/")
+	for _, name := range []string{schemaParameter, prefixParameter} {
+		if value := p.URL.Query().Get(name); value != "" {
+			text += "?" + name + "=" + value
+		}
+	}
+	return text
+}
+
 // FilesOnly refuses a server. what names the thing possible for files only.
 func (p Place) FilesOnly(what, instead string) error {
 	if p.IsFile() {
