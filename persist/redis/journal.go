@@ -119,7 +119,7 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	secret := make([]byte, persist.SecretSize)
 	_, _ = rand.Read(secret) // never fails
 	place := "{" + opts.Prefix + "}:journal"
-	answer, err := j.noted(ctx, place, buckets, secret)
+	answer, err := j.noted(ctx, place, opts.Prefix, buckets, secret)
 	if err != nil {
 		return err
 	}
@@ -158,16 +158,29 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 }
 
 // noted reads the layout of the journal. If there is none, noted writes it, unless the journal is opened for reading.
-func (j *Journal) noted(ctx context.Context, place string, buckets int, secret []byte) ([]any, error) {
+func (j *Journal) noted(ctx context.Context, place, prefix string, buckets int, secret []byte) ([]any, error) {
 	if !j.looks {
 		return j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text(), secret).Slice()
 	}
 	answer, err := j.client.HMGet(ctx, place, "format", "buckets", "id", "named", "secret").Result()
 	if err == nil && len(answer) > 0 && answer[0] == nil {
-		err = fmt.Errorf("%w: there is no journal at %s", ErrLayout, place)
+		err = missingError{place, prefix}
 	}
 	return answer, err
 }
+
+// missingError is the error about a journal that nobody has made yet.
+type missingError struct{ place, prefix string }
+
+func (e missingError) Error() string {
+	return fmt.Sprintf("persist/redis: there is no journal yet under the prefix %q (key %s)", e.prefix, e.place)
+}
+
+// Unwrap returns ErrLayout: it has none.
+func (e missingError) Unwrap() error { return ErrLayout }
+
+// NoJournal returns the prefix of the missing journal.
+func (e missingError) NoJournal() string { return e.prefix }
 
 // opened returns an error if Open has not made the journal.
 func (j *Journal) opened() error {

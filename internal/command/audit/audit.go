@@ -62,7 +62,7 @@ header row, or NDJSON. A row belongs to the operation whose key stands in the
 column --match, or whose reference, found in its request at --reference, does.
 It lists
 
-  missing        done here, and not in the exports
+  missing        done here, and not in the exports; of a final answer, with what is left to do
   unresolved     pending, held or abandoned here, and not in the exports
   twice          more than one row for one operation
   amount         the amounts or currencies differ

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/view"
@@ -34,7 +35,7 @@ func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 	q := a.flags.Query()
 	q.States = []persist.State{persist.StateConfirmed, persist.StateSettled}
 	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		if res := a.declines.ResultOfRecord(rec); !isDone(res) {
+		if res := a.declines.ResultOfRecord(rec); !isDone(res) && !isUnread(rec, res) {
 			return nil
 		}
 		if reference, why := a.referenceOf(rec); why == "" {
@@ -42,6 +43,12 @@ func (a *audit) markDone(ctx context.Context, ses *session.Session) error {
 		}
 		return nil
 	})
+}
+
+// isUnread reports whether the API has confirmed an operation by an answer that was not kept, so that --declined may stand in it. It has ended:
+// nothing settles it, and the exports alone tell what came of it.
+func isUnread(rec *persist.Record, res results.Result) bool {
+	return rec.State == persist.StateConfirmed && res == results.Unknown
 }
 
 // isDone reports whether an operation with this result, and not in doubt, has happened.
@@ -64,8 +71,9 @@ func (a *audit) found(x Finding) error {
 // compare compares one operation with its rows.
 func (a *audit) compare(rec *persist.Record) error {
 	res := a.declines.ResultOfRecord(rec)
-	inDoubt := res == results.Unknown || rec.State == persist.StateHeld
-	done := !inDoubt && isDone(res)
+	unread := isUnread(rec, res)
+	inDoubt := res == results.Unknown && !unread || rec.State == persist.StateHeld
+	done := !inDoubt && (isDone(res) || unread)
 	x := Finding{Key: rec.Key, Here: string(res)}
 	reference, why := a.referenceOf(rec)
 	if why != "" {
@@ -103,6 +111,8 @@ func (a *audit) compare(rec *persist.Record) error {
 	}
 	x.There = rows[0].where()
 	switch {
+	case unread && len(a.flags.where) == 0 && !a.flags.allRows:
+		return a.blind(x, unreadAnswer+mayHaveFailed)
 	case !done:
 		x.Finding = "conflict"
 	case !a.spend(rows):
@@ -166,7 +176,7 @@ func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
 	case rec.State.Final():
 		return "it was " + rec.State.String() + ", which is final"
 	case len(a.flags.where) == 0 && !a.flags.allRows:
-		return "the row may be of a payment that failed; say --where, or --all-rows"
+		return mayHaveFailed
 	case len(rows) > 1:
 		return "there is more than one row"
 	case a.theirs.spent.has(rows[0].number), a.theirs.done.has(rows[0].number):
@@ -180,6 +190,11 @@ func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
 	}
 	return why
 }
+
+const (
+	mayHaveFailed = "the row may be of a payment that failed; say --where, or --all-rows"
+	unreadAnswer  = "its answer was too long to be kept, so that --declined cannot be looked up in it, and "
+)
 
 // blind reports an operation as not auditable, with the reason.
 func (a *audit) blind(x Finding, why string) error {
@@ -209,12 +224,17 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 	switch {
 	case !done, a.outside(at):
 		return nil
+	case isUnread(rec, results.Result(x.Here)):
+		return a.blind(x, unreadAnswer+"the exports do not have it")
 	case a.maybeDeclined(rec):
 		return a.blind(x, "its answer was pruned, so that --declined cannot be looked up in it, and the exports do not have it")
 	case a.nearEdge(at):
 		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
 	default:
 		x.Finding = "missing"
+		if rec.State == persist.StateConfirmed {
+			x.Next = "its answer is final: " + place.NewKeyStep
+		}
 	}
 	return a.found(x)
 }

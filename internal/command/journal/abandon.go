@@ -82,5 +82,6 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s termi
 		config: config,
 		said:   "abandoned",
 		kind:   kind,
+		denies: true,
 	}, s)
 }

@@ -51,6 +51,8 @@ type act struct {
 	kind operation.Act
 	// bound: it is done only to an operation as it was seen.
 	bound bool
+	// denies: it is for an operation that had no effect, or whose effect is not known.
+	denies bool
 }
 
 // run does a to the operations of these keys; "-" stands for keys on stdin, one a
@@ -189,6 +191,9 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 				moved = append(moved, session.SeenKey(&now))
 				continue
 			}
+			if a.denies && isSuccess(rec) {
+				err = fmt.Errorf("%w; its answer %s is final: %s", err, statusText(rec), place.NewKeyStep)
+			}
 			failed = append(failed, place.JournalError(f.Path, err))
 			continue
 		}
@@ -204,6 +209,11 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 		}
 	}
 	return moved, &terminal.ExitError{Status: status, Err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
+}
+
+// isSuccess reports whether the API has confirmed an operation, and not refused it. Nothing takes that back.
+func isSuccess(rec *persist.Record) bool {
+	return rec.State == persist.StateConfirmed && rec.FinalEffect() == persist.EffectHappened
 }
 
 func (f *actFlags) endOne(ses *session.Session, rec *persist.Record, a act) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -99,7 +100,7 @@ func (a *alert) sayUnsent(stderr io.Writer, needs func(*persist.Record) string) 
 }
 
 // conclude returns the error to end the command with terminal.ExitFindings, in one line; nil if there is nothing to tell.
-func (a *alert) conclude(journal string) error {
+func (a *alert) conclude(journal place.Place) error {
 	var found []string
 	if a.over > 0 {
 		found = append(found, fmt.Sprintf("%s not done for longer than %s, the oldest for %s", words.Was(a.over), view.Roughly(a.flags.over), view.Roughly(a.oldest)))
@@ -112,14 +113,14 @@ func (a *alert) conclude(journal string) error {
 	}
 	switch f := a.flags; {
 	case f.rejected >= 0 && a.rejected > f.rejected:
-		found = append(found, fmt.Sprintf("%s rejected and not done since, and --fail-rejected is %d; oncehttp journal stuck --rejected lists them", words.Was(a.rejected), f.rejected))
+		found = append(found, fmt.Sprintf("%s rejected and not done since, and --fail-rejected is %d; %s lists them", words.Was(a.rejected), f.rejected, listRejectedCommand(journal)))
 	case a.rejectedOver > 0:
-		found = append(found, fmt.Sprintf("%s rejected and not done since, begun more than %s ago; oncehttp journal stuck --rejected lists them", words.Was(a.rejectedOver), view.Roughly(f.over)))
+		found = append(found, fmt.Sprintf("%s rejected and not done since, begun more than %s ago; %s lists them", words.Was(a.rejectedOver), view.Roughly(f.over), listRejectedCommand(journal)))
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	return &terminal.ExitError{Status: terminal.ExitFindings, Err: fmt.Errorf("journal %s: %s", journal, strings.Join(found, "; "))}
+	return &terminal.ExitError{Status: terminal.ExitFindings, Err: fmt.Errorf("journal %s: %s", journal.Name, strings.Join(found, "; "))}
 }
 
 // noWriter writes nothing.

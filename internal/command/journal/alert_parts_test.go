@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/gauges"
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -51,7 +52,7 @@ func TestAlertCounted(t *testing.T) {
 		if err != nil || done != c.want {
 			t.Errorf("%s: counted %t, error %v; want %t", name, done, err, c.want)
 		}
-		if done && (a.pending != 2 || a.held != 3 || a.conclude("j") == nil) {
+		if done && (a.pending != 2 || a.held != 3 || a.conclude(place.Place{Path: "j", Name: "j", Arg: "j"}) == nil) {
 			t.Errorf("%s: %d pending, %d held; want 2, and 3, of which --fail-held tells", name, a.pending, a.held)
 		}
 	}
@@ -65,7 +66,7 @@ func TestAlertAtItsBound(t *testing.T) {
 		a := alert{flags: &alertFlags{over: time.Hour, overSet: func() bool { return true }, held: -1, pending: -1}, now: now}
 		a.add(&persist.Record{State: persist.StatePending, Created: now.Add(-age)})
 		a.add(&persist.Record{State: persist.StateConfirmed, Created: now.Add(-48 * time.Hour)})
-		if a.over != want || (a.conclude("j") != nil) != (want > 0) {
+		if a.over != want || (a.conclude(place.Place{Path: "j", Name: "j", Arg: "j"}) != nil) != (want > 0) {
 			t.Errorf("%v: %d over the bound, want %d", age, a.over, want)
 		}
 	}

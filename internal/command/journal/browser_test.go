@@ -26,17 +26,17 @@ func TestBrowserJournalReport(t *testing.T) {
 		Method: "POST", Origin: "https://api.example.com:443", Target: "/payments?secret=1", Note: "asked <b>the bank</b>",
 		History: []persist.Attempt{{At: at, Took: 30 * time.Second, Sent: true, Error: "no answer within Retry.AttemptTimeout"}, {At: at.Add(time.Minute), Took: time.Second, Status: 500, Sent: true}},
 	}
-	p := &reportPage{Journal: "payments.db", Now: at, Place: "/srv/payments.db", Filter: "--since 2h", Stats: &Stats{Operations: 5, Rejected: 3}, Left: 2, Results: []resultCount{{Result: results.Done, N: 3}, {Result: results.Held, N: 1}, {Result: results.Unknown, N: 1}}}
+	p := &reportPage{Journal: "payments.db", Now: at, Place: "/srv/payments.db", Filter: "--since 2h", ListRejected: "oncehttp journal stuck --rejected --journal /srv/payments.db", Stats: &Stats{Operations: 5, Rejected: 3}, Left: 2, Results: []resultCount{{Result: results.Done, N: 3}, {Result: results.Held, N: 1}, {Result: results.Unknown, N: 1}}}
 	for i := range ageBuckets + 1 {
 		p.Ages = append(p.Ages, ageBar{fmt.Sprint(i), i, i * 10})
 	}
-	p.add(rowOf(&held, nil))
+	p.add(rowOf(&held, nil, clock{}))
 	done := held
 	done.Key, done.State, done.HoldReason, done.Answer, done.Note = "idemp:order:u2:o2", persist.StateConfirmed, "", &persist.Answer{Status: 201}, ""
-	p.add(rowOf(&done, nil))
+	p.add(rowOf(&done, nil, clock{}))
 	pending := held
 	pending.Account, pending.Key, pending.State, pending.HoldReason, pending.History, pending.Note = "shop 7", "-o3", persist.StatePending, "", nil, ""
-	p.add(rowOf(&pending, nil))
+	p.add(rowOf(&pending, nil, clock{}))
 	p.addCommands("/srv/payments.db", "@seal.keys")
 	path := filepath.Join(t.TempDir(), "journal.html")
 	f, err := os.Create(path)
@@ -62,7 +62,7 @@ func TestBrowserJournalReport(t *testing.T) {
 	c.Want(`document.getElementById('left').textContent`, "The 3 worst are on this page; 2 more are not.")
 	c.Want(`document.body.textContent.includes('asked <b>the bank</b>') && !document.body.textContent.includes('secret')`, "true")
 	c.Want(`[...document.querySelectorAll('.chip')].map((e) => e.textContent).join(' ')`, "3done1 on this page 1held 1unknown")
-	c.Want(`document.querySelector('h1+p').textContent.startsWith('Journal /srv/payments.db, what --since 2h selects: 5 operations, as of 2026-11-21T20:00:00Z. Beside these 3 had no effect')`, "true")
+	c.Want(`document.querySelector('h1+p').textContent.startsWith('Journal /srv/payments.db, what --since 2h selects: 5 operations, as of 2026-11-21T20:00:00Z. Beside these 3 had no effect, were forgotten, and are not done since (oncehttp journal stuck --rejected --journal /srv/payments.db).')`, "true")
 	seen := session.SeenKey(&held)
 	c.Want(`[...document.querySelectorAll('.commands code')].map((e) => e.textContent).join('\n')`, strings.Join([]string{
 		"oncehttp journal show idemp:order:u1:o1 --journal /srv/payments.db --seal-key @seal.keys",

@@ -75,7 +75,7 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, keys []s
 		{"WOULD", func(rec *persist.Record) string { return f.wouldText(*rec, hasHeaders, now) }},
 		{"STATE", view.StateText},
 		{"SENT", sentText},
-		{"ATTEMPTS", attemptsText},
+		{"ATTEMPTS", clock{leased: !ses.Place.IsFile()}.attempts},
 		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + words.PathOf(rec.Target) }},
 	}
 	w := newTableWriter(s.Out, columns)
@@ -86,7 +86,7 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, keys []s
 		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
 			return nil
 		}
-		see.Set(rec)
+		look(see, rec)
 		return w.write(rec)
 	})
 	if ferr := w.end(); err == nil && ferr != nil {

@@ -1,12 +1,16 @@
 package journal
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -39,7 +43,12 @@ journal keep them for as long as they are kept.`,
 					return "What is erased cannot be had again: neither answer nor request."
 				},
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
-					return c.Erase(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.AsSeen(*rec), oncehttp.OfAccount(rec.Account))
+					err := c.Erase(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.AsSeen(*rec), oncehttp.OfAccount(rec.Account))
+					var why *oncehttp.Error
+					if errors.As(err, &why) && why.Cause != nil && rec.State.Final() && !errors.Is(err, oncehttp.ErrStale) { // how it ended is no reason
+						return &terminal.SaidError{Text: fmt.Sprintf("erase %q: %v", words.Clip(rec.Key), why.Cause), Err: err}
+					}
+					return err
 				},
 				said: "erased",
 			}, s)

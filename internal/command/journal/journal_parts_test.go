@@ -30,7 +30,7 @@ func TestClock(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s ago", -59 * time.Second: "59s ago", -90 * time.Minute: "1h ago", -72 * time.Hour: "3d ago", 5 * time.Minute: "in 5m",
 	} {
-		if got := (clock{now, true}).when(now.Add(d), "-"); got != want {
+		if got := (clock{now: now, relative: true}).when(now.Add(d), "-"); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
 	}

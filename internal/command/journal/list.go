@@ -40,11 +40,12 @@ type listFlags struct {
 
 const rejectedUsage = "list what was tried without effect by batch and send, and forgotten: "
 
-// listKnown lists what is selected, with the declines of the journal, and names beside it what was rejected.
+// listKnown lists what is selected, with the declines of the journal, and names beside it what was rejected and not done since.
 func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel selection, c clock, s terminal.Streams) error {
 	if _, err := sel.know(ctx, ses); err != nil {
 		return err
 	}
+	c.leased = !ses.Place.IsFile()
 	write, err := l.writer(s.Out, c, sel.declines)
 	if err != nil {
 		return err
@@ -52,8 +53,8 @@ func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel sel
 	if err := l.list(ctx, ses, sel, write); err != nil {
 		return err
 	}
-	all, err := rejected(ses, sel, c.now, s.Err)
-	sayRejected(all, c.now, s.Err)
+	all, err := notDoneSince(ctx, ses, sel, c.now, s.Err)
+	sayRejected(all, ses.Place, c.now, s.Err)
 	return err
 }
 
@@ -121,7 +122,7 @@ func (l *listFlags) list(ctx context.Context, ses *session.Session, sel selectio
 		var records []persist.Record
 		records, err = sel.top(ctx, ses, l.limit, order)
 		for i := range records {
-			see.Set(&records[i])
+			look(see, &records[i])
 			err = errors.Join(err, w.write(&records[i]))
 		}
 	default:
@@ -130,7 +131,7 @@ func (l *listFlags) list(ctx context.Context, ses *session.Session, sel selectio
 			if rows++; l.limit > 0 && rows > l.limit {
 				return errEnough
 			}
-			see.Set(rec)
+			look(see, rec)
 			return w.write(rec)
 		})
 	}
@@ -203,7 +204,7 @@ func listColumns(c clock, d results.Declines) []column {
 		{"RESULT", func(rec *persist.Record) string { return string(d.ResultOfRecord(rec)) }},
 		{"STATUS", statusText},
 		{"SENT", sentText},
-		{"ATTEMPTS", attemptsText},
+		{"ATTEMPTS", c.attempts},
 		{"CREATED", func(rec *persist.Record) string { return c.when(rec.Created, "-") }},
 		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + words.PathOf(rec.Target) }},
 	}
@@ -358,13 +359,4 @@ func sentText(rec *persist.Record) string {
 		return "maybe"
 	}
 	return "no"
-}
-
-// attemptsText returns the number of recorded attempts, with a plus if a dead
-// process may have made more.
-func attemptsText(rec *persist.Record) string {
-	if rec.MaybeSent && !rec.State.Final() {
-		return fmt.Sprintf("%d+", rec.Attempts)
-	}
-	return fmt.Sprint(rec.Attempts)
 }

@@ -37,6 +37,10 @@ The URL may stand here or in --journal. See oncehttp help journals.`,
 			e := at.Engine()
 			switch {
 			case e.Migrate == nil:
+				if err := at.Missing(cmd.Context()); err != nil {
+					terminal.Say(s.Out, "nothing to migrate: %s", err)
+					return nil
+				}
 				terminal.Say(s.Out, "nothing to migrate: %s", at.Name)
 				return nil
 			case show:

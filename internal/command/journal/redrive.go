@@ -130,13 +130,14 @@ func (f *redriveFlags) each(cmd *cobra.Command, keys []string, p *profile.Profil
 		done: func(*persist.Record) bool { return false },
 		end: func(c *oncehttp.Client, rec *persist.Record) error {
 			_, err := c.Redrive(cmd.Context(), oncehttp.Key(rec.Key), options(rec)...)
-			if err != nil && !f.told && !errors.Is(err, oncehttp.ErrKeyReused) && errors.Is(err, oncehttp.ErrFinal) && maybeTold(rec) {
+			if err != nil && !f.told && !errors.Is(err, oncehttp.ErrKeyReused) && errors.Is(err, oncehttp.ErrFinal) && maybeTold(rec) && !isSuccess(rec) {
 				err = fmt.Errorf("%w; if nobody has, say --told", err)
 			}
 			return err
 		},
 		config: func(*persist.Record) (oncehttp.Config, error) { return f.config(p), nil },
 		said:   "redriven",
+		denies: true,
 	}, s)
 }
 

@@ -86,7 +86,7 @@ func rejectedColumns(c clock) []column {
 		{"ACCOUNT", func(rec *persist.Record) string { return words.OrDash(rec.ScopedAccount()) }},
 		{"REJECTED", func(rec *persist.Record) string { return c.when(rec.Finished, "-") }},
 		{"STATUS", statusText},
-		{"ATTEMPTS", attemptsText},
+		{"ATTEMPTS", c.attempts},
 		{"SENDS", func(rec *persist.Record) string { return fmt.Sprint(rec.Sends) }},
 		{"LAST ERROR", lastError},
 		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + words.PathOf(rec.Target) }},
@@ -228,10 +228,15 @@ func (a *alert) addRejected(all []forgotten.Operation) {
 	}
 }
 
-// sayRejected tells of forgotten operations beside a listing.
-func sayRejected(all []forgotten.Operation, now time.Time, stderr io.Writer) {
+// listRejectedCommand returns the command that lists the forgotten operations still to be done.
+func listRejectedCommand(at place.Place) string {
+	return "oncehttp journal stuck --rejected --journal " + words.ShellQuote(at.Arg)
+}
+
+// sayRejected tells of forgotten operations that are still to be done, beside a listing.
+func sayRejected(all []forgotten.Operation, at place.Place, now time.Time, stderr io.Writer) {
 	if len(all) > 0 {
-		terminal.Say(stderr, "beside these: %s without effect, forgotten; the latest, %s, %s ago; --rejected lists them",
-			words.Count(len(all), "operation"), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)))
+		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since; the latest, %s, %s ago; %s lists them",
+			words.Count(len(all), "operation"), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)), listRejectedCommand(at))
 	}
 }

@@ -56,7 +56,7 @@ func TestRejectedIsKept(t *testing.T) {
 		t.Errorf("show --json: %+v, %v", line, err)
 	}
 	list := commandtest.Run(t, "journal", "list", "--journal", journal).Want(t, terminal.ExitOK)
-	if strings.Contains(list.Out, "o:a") || !strings.Contains(list.Err, "beside these: 2 operations without effect, forgotten; the latest, idemp:o:") {
+	if strings.Contains(list.Out, "o:a") || !strings.Contains(list.Err, "beside these: 2 operations without effect, forgotten, and not done since; the latest, idemp:o:") {
 		t.Errorf("list: %q, stderr %q", list.Out, list.Err)
 	}
 	for _, command := range []string{"list", "stuck"} {
@@ -70,7 +70,7 @@ func TestRejectedIsKept(t *testing.T) {
 			t.Errorf("%s --rejected of another account:\n%s", command, got)
 		}
 	}
-	if got := run("stats"); !strings.HasPrefix(got, "0 operations") || !strings.HasSuffix(got, "rejected      2 operations without effect, forgotten, and not done since: journal stuck --rejected\n") {
+	if got := run("stats"); !strings.HasPrefix(got, "0 operations") || !strings.HasSuffix(got, "rejected      2 operations without effect, forgotten, and not done since: oncehttp journal stuck --rejected --journal "+journal+"\n") {
 		t.Errorf("stats:\n%s", got)
 	}
 	if got := run("stats", "--json"); !strings.Contains(got, `"operations":0,`) || !strings.Contains(got, `"rejected_forgotten":2`) || strings.Contains(got, `"results":{"`) {
@@ -84,8 +84,19 @@ func TestRejectedIsKept(t *testing.T) {
 			t.Errorf("%s --rejected, after a second run in vain:\n%s", command, got)
 		}
 	}
+	beside := func(want string) {
+		t.Helper()
+		for _, command := range []string{"list", "stuck"} {
+			got := commandtest.Run(t, "journal", command, "--journal", journal).Want(t, terminal.ExitOK)
+			if !strings.Contains(got.Err, "beside these: "+want+" without effect, forgotten, and not done since; ") {
+				t.Errorf("%s: want %s; stderr %q", command, want, got.Err)
+			}
+		}
+	}
+	beside("2 operations")
 	well.Store(true)
 	batch("a,2\n", terminal.ExitOK) // other content under the key
+	beside("1 operation")
 	if got := run("stuck", "--rejected"); strings.Count(got, "\n") != 2 || !strings.Contains(got, "idemp:o:b ") {
 		t.Errorf("stuck --rejected, after one was done:\n%s", got)
 	}
@@ -119,7 +130,7 @@ func TestAlertOfRejected(t *testing.T) {
 	for range 2 { // twice in vain: each is counted once
 		commandtest.Run(t, batch...).Want(t, terminal.ExitUnknown)
 	}
-	const lists = "; oncehttp journal stuck --rejected lists them\n"
+	lists := "; oncehttp journal stuck --rejected --journal " + journal + " lists them\n"
 	for _, c := range []struct {
 		args  []string
 		found string
@@ -146,7 +157,7 @@ func TestAlertOfRejected(t *testing.T) {
 			t.Errorf("%q: stderr %q, want %q at its end", c.args, got.Err, want)
 		}
 	}
-	if got := run(terminal.ExitOK, "stuck"); !strings.Contains(got.Err, "beside these: 2 operations without effect, forgotten; ") {
+	if got := run(terminal.ExitOK, "stuck"); !strings.Contains(got.Err, "beside these: 2 operations without effect, forgotten, and not done since; ") {
 		t.Errorf("stuck: stderr %q", got.Err)
 	}
 	prom := filepath.Join(filepath.Dir(file), "x.prom")

@@ -52,6 +52,7 @@ it was settled; what has moved since is left alone (status 3).`,
 				said:   "to be sent as " + args[1],
 				kind:   operation.BeginAnew,
 				bound:  true,
+				denies: true,
 			}, s)
 		},
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +39,8 @@ func reportCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 		Short: "Write a page that shows how the operations stand",
 		Long: `Write one page of HTML, which needs nothing else: totals, the ages of what is not
 done, and a table of operations with filters, their attempts and commands to copy, the
-worst first. It shows 2,000 operations at the most, and says so. Printed, it has what is
+worst first. What was rejected, so that the journal forgot it, and is not done since has
+rows there, too. It shows 2,000 operations at the most, and says so. Printed, it has what is
 filtered then, with the attempts. Bodies, headers and query strings are not in it.`,
 		Example: `  oncehttp journal report --journal payments.db --out payments.html
   oncehttp journal report --journal payments.db --state pending,held --out stuck.html`,
@@ -67,16 +67,16 @@ filtered then, with the attempts. Bodies, headers and query strings are not in i
 				if _, err := sel.know(cmd.Context(), ses); err != nil {
 					return err
 				}
-				page, err := readPage(cmd.Context(), ses, sel, &sums, now)
-				if err == nil {
-					page.addCommands(ses.Place.Arg, f.SealKey)
-					var all []forgotten.Operation
-					all, err = notDoneSince(cmd.Context(), ses, sel, now, s.Err)
-					page.Stats.Rejected = len(all)
-				}
+				forgot, err := notDoneSince(cmd.Context(), ses, sel, now, s.Err)
 				if err != nil {
 					return err
 				}
+				page, err := readPage(cmd.Context(), ses, sel, &sums, forgot, now)
+				if err != nil {
+					return err
+				}
+				page.addCommands(ses.Place.Arg, f.SealKey)
+				page.ListRejected = listRejectedCommand(ses.Place)
 				page.Filter = filterText(cmd.Flags(), args)
 				err = terminal.WriteWhole("--out", name, 0o600, page.write)
 				if err == nil {
@@ -108,13 +108,15 @@ type reportPage struct {
 	Journal string
 	Place   string // the journal as messages name it
 	Filter  string // the flags selecting the operations; "": none
-	Now     time.Time
-	Stats   *Stats
-	Ages    []ageBar
-	Rows    []reportRow
-	Left    int // rows not shown
-	Results []resultCount
-	Totals  []string // a line for each currency
+	// ListRejected is the command that lists what was rejected and forgotten.
+	ListRejected string
+	Now          time.Time
+	Stats        *Stats
+	Ages         []ageBar
+	Rows         []reportRow
+	Left         int // rows not shown
+	Results      []resultCount
+	Totals       []string // a line for each currency
 }
 
 type resultCount struct {
@@ -149,8 +151,9 @@ type historyBar struct {
 	Good           bool
 }
 
-// readPage reads the journal for the counts, and again for the rows shown, which alone it keeps in memory.
-func readPage(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, now time.Time) (*reportPage, error) {
+// readPage reads the journal for the counts, and again for the rows shown, which alone it keeps in memory. What was rejected and forgotten has rows
+// of its own, beside the counted operations.
+func readPage(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, forgot []forgotten.Operation, now time.Time) (*reportPage, error) {
 	st, err := countRecords(ctx, ses, sel, sums, now, func(*persist.Record) {})
 	if err != nil {
 		return nil, err
@@ -159,9 +162,14 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 	if err != nil {
 		return nil, err
 	}
-	p := &reportPage{Journal: filepath.Base(ses.Place.Name), Place: ses.Place.Name, Now: now.UTC(), Stats: st, Left: st.Operations - len(rows), Totals: st.totals.Lines("operation")}
+	st.Rejected = len(forgot)
+	p := &reportPage{Journal: ses.Place.Short(), Place: ses.Place.Name, Now: now.UTC(), Stats: st, Totals: st.totals.Lines("operation")}
 	for _, r := range results.All() {
-		if n := st.Results[r]; n > 0 {
+		n := st.Results[r]
+		if r == results.Rejected {
+			n += len(forgot)
+		}
+		if n > 0 {
 			p.Results = append(p.Results, resultCount{Result: r, N: n})
 		}
 	}
@@ -173,12 +181,30 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 		}
 		p.Ages = append(p.Ages, ageBar{label, n, 100 * n / most})
 	}
-	see := ses.Seeing(ctx)
-	for i := range rows {
-		see.Set(&rows[i])
-		p.add(rowOf(&rows[i], sel.declines))
-	}
+	p.addRows(ses.Seeing(ctx), rows, forgot, sel.declines, clock{leased: !ses.Place.IsFile()})
+	p.Left = st.Operations + len(forgot) - len(p.Rows)
 	return p, nil
+}
+
+// addRows puts operations of the journal, the worst first, and forgotten ones on the page, as many as it has room for.
+func (p *reportPage) addRows(see interface{ Set(rec *persist.Record) }, rows []persist.Record, forgot []forgotten.Operation, d results.Declines, c clock) {
+	tried := make([]persist.Record, len(forgot))
+	for i := range forgot {
+		tried[i] = recordOf(&forgot[i])
+	}
+	slices.SortStableFunc(tried, func(a, b persist.Record) int { return worseThan(d, &b, &a) })
+	for len(p.Rows) < reportRowsMax && len(rows)+len(tried) > 0 {
+		if len(tried) == 0 || len(rows) > 0 && worseThan(d, &rows[0], &tried[0]) >= 0 {
+			look(see, &rows[0])
+			p.add(rowOf(&rows[0], d, c))
+			rows = rows[1:]
+			continue
+		}
+		r := rowOf(&tried[0], d, c)
+		r.State, r.Next = "forgotten", "run it again"
+		p.add(r)
+		tried = tried[1:]
+	}
 }
 
 // add puts an operation on the page.
@@ -234,11 +260,10 @@ func worseThan(d results.Declines, a, b *persist.Record) int {
 	return b.Created.Compare(a.Created)
 }
 
-func rowOf(rec *persist.Record, d results.Declines) reportRow {
-	c := clock{}
+func rowOf(rec *persist.Record, d results.Declines, c clock) reportRow {
 	r := reportRow{
 		seen: session.SeenKey(rec), account: words.AccountName(rec.Account),
-		Key: rec.Key, Account: rec.ScopedAccount(), State: view.StateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: attemptsText(rec),
+		Key: rec.Key, Account: rec.ScopedAccount(), State: view.StateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: c.attempts(rec),
 		Request: rec.Method + " " + rec.Origin + words.PathOf(rec.Target), Note: rec.Note, Result: d.ResultOfRecord(rec), Created: c.when(rec.Created, "-"),
 	}
 	switch rec.State {

@@ -18,6 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -175,9 +176,15 @@ func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<-
 func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, account string, t *results.Tally, stderr io.Writer) error {
 	left := map[persist.State]int{}
 	var due time.Time
+	var away leased
+	see, now := ses.Seeing(context.WithoutCancel(ctx)), time.Now()
 	q := persist.Query{Account: persist.Account(account), States: unfinished()}
 	err := session.EachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
 		left[rec.State]++
+		see.Set(rec)
+		if away.add(rec, now); rec.LeaseOwner != "" {
+			return nil // it is due once it is free
+		}
 		if rec.State == persist.StatePending && (due.IsZero() || rec.NextAttempt.Before(due)) {
 			due = rec.NextAttempt
 		}
@@ -190,6 +197,7 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, accoun
 	if wait := time.Until(due); !due.IsZero() && wait > 0 {
 		terminal.Say(stderr, "the next is due in %v", wait.Round(time.Millisecond))
 	}
+	away.say(stderr, now)
 	if err := f.sayNone(ctx, ses, account, stderr); err != nil {
 		return err
 	}
@@ -197,6 +205,35 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, accoun
 		return terminal.ExitWith(terminal.ExitUnknown)
 	}
 	return terminal.ExitWith(t.Exit)
+}
+
+// leased are the operations that other processes have.
+type leased struct {
+	n    int
+	free time.Time // when the last of them is free, unless it is renewed; zero: nobody knows
+}
+
+// add counts an unfinished record, prepared by seeing, if somebody has it.
+func (l *leased) add(rec *persist.Record, now time.Time) {
+	if rec.LeaseOwner == "" {
+		return
+	}
+	l.n++
+	if rec.LeaseUntil.After(l.free) {
+		l.free = rec.LeaseUntil
+	}
+}
+
+// say tells why they were not sent, and what to do. A process that was killed has them until its lease ends.
+func (l *leased) say(stderr io.Writer, now time.Time) {
+	if l.n == 0 {
+		return
+	}
+	free := ""
+	if l.free.After(now) {
+		free = "; free in " + view.Roughly(l.free.Sub(now)+time.Second-1)
+	}
+	terminal.Say(stderr, "another process has %d of them, or had when it died%s; say the same again then", l.n, free)
 }
 
 // sayNone prints the number of unfinished operations under no account, beside the account of this call. They were not sent, and

@@ -20,19 +20,23 @@ type seenRecord struct {
 
 var errNoSuchKey = errors.New("no such key")
 
-// findSeen is find for KEY or KEY@SEEN. The key of an operation is a key, even if it ends like the latter.
+// findSeen is find for KEY or KEY@SEEN, and for either without the prefix that every key of this command has. The key of an operation is a key,
+// even if it ends like KEY@SEEN.
 func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text string) (seenRecord, error) {
-	rec, err := f.find(ctx, ses, text)
-	if key, seen := session.SplitSeen(text); errors.Is(err, errNoSuchKey) && seen != "" {
-		rec, err = f.find(ctx, ses, key)
+	bare, seen := session.SplitSeen(text)
+	for _, prefix := range []string{"", words.KeyPrefix} {
+		rec, err := f.find(ctx, ses, prefix+text)
 		if !errors.Is(err, errNoSuchKey) {
+			return seenRecord{Record: rec}, err
+		}
+		if seen == "" {
+			continue
+		}
+		if rec, err = f.find(ctx, ses, prefix+bare); !errors.Is(err, errNoSuchKey) {
 			return seenRecord{rec, seen}, err
 		}
 	}
-	if errors.Is(err, errNoSuchKey) {
-		err = f.notFound(ctx, ses, text)
-	}
-	return seenRecord{Record: rec}, err
+	return seenRecord{}, f.notFound(ctx, ses, text)
 }
 
 // notFound returns the error for a missing operation, with the key possibly meant by the text. An operation only possibly meant is
@@ -60,7 +64,7 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 	for i := range all {
 		switch rec := &all[i]; {
 		case a.done(&rec.Record):
-		case rec.seen == "" && rec.State.Final() && a.kind != operation.BeginAnew: // it says how it has ended
+		case rec.seen == "" && rec.State.Final() && (a.kind != operation.BeginAnew || isSuccess(&rec.Record)): // it says how it has ended
 		case rec.seen == "" && (a.bound || listed) && !asks:
 			return nil, nil, fmt.Errorf("%q: say KEY@SEEN, as journal list and journal stuck show it: a worker may have sent it since you looked; nothing was changed", words.Clip(rec.Key))
 		case rec.seen == "" && a.bound:

@@ -80,7 +80,7 @@ func TestShowDrawsTheHistory(t *testing.T) {
   state     held (stored error), result held
   request   POST https://a:443/pay, 0 bytes, profile p
   created   2026-11-21T20:00:00Z
-  sent      yes, first 2026-11-21T20:00:00Z; 2+ attempts, 1 sends
+  sent      yes, first 2026-11-21T20:00:00Z; 2 attempts, 1 sends
   note      asked the bank
   history
     2026-11-21T20:00:00Z ━━━━━━━━━━━━━━━━━━━━     30s  no answer

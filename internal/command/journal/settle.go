@@ -24,6 +24,7 @@ and nothing is ever sent under these keys again. Absent operations may be tried
 anew with batch --generation; so --absent of one that may have been sent asks
 first, or wants --yes. Saying the same again is no error.
 
+Of KEY "idemp:" may be left out, here and with every command that changes an operation.
 SEEN is what journal list and journal stuck show behind the key. What a worker has
 claimed or sent since then, or what has moved otherwise, is left alone and printed
 with its new KEY@SEEN (status 3), also with --yes. --absent needs it where nobody can
@@ -50,7 +51,7 @@ provider did not do it, journal resume --restored sends it.`,
 					return c.Settle(cmd.Context(), oncehttp.Key(rec.Key), r, oncehttp.AsSeen(*rec))
 				},
 				said:  "settled as " + string(r.Effect),
-				bound: absent,
+				bound: absent, denies: absent,
 			}
 			if absent {
 				settle.warning = func(rec *persist.Record) string {

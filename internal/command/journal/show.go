@@ -42,6 +42,7 @@ was rejected, so that nothing happened and the journal forgot it, is shown, too:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := clock{now: time.Now(), relative: terminal.IsTerminal(s.Out)}
 			return f.WithReader(func(ses *session.Session) error {
+				c.leased = !ses.Place.IsFile()
 				known, _, err := session.KnownDeclines(cmd.Context(), ses)
 				if err != nil {
 					return err
@@ -91,7 +92,7 @@ func show(ctx context.Context, f *session.JournalFlags, ses *session.Session, ke
 		q.Key = spelled
 		err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
 			found++
-			see.Set(rec)
+			look(see, rec)
 			return print(rec)
 		})
 	}
@@ -114,7 +115,7 @@ func showMeant(ctx context.Context, f *session.JournalFlags, ses *session.Sessio
 				return nil
 			}
 			found++
-			see.Set(rec)
+			look(see, rec)
 			return print(rec)
 		})
 		if err != nil || found > 0 {
@@ -179,7 +180,7 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known
 		line("token", "%s", cmp.Or(rec.Token, "none yet"))
 	}
 	line("created", "%s", c.when(rec.Created, "-"))
-	line("sent", "%s, first %s; %s attempts, %d sends", sentText(rec), c.when(rec.FirstSent, "never"), attemptsText(rec), rec.Sends)
+	line("sent", "%s, first %s; %s attempts, %d sends", sentText(rec), c.when(rec.FirstSent, "never"), c.attempts(rec), rec.Sends)
 	switch sending := view.SendingText(rec, c.now); {
 	case rec.State.Final():
 		line("finished", "%s", c.when(rec.Finished, "-"))

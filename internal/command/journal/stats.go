@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp/internal/command/forgotten"
+	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -41,7 +41,7 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 			if err == nil && f.alerts.wantsRejected() {
 				_, err = a.lookAtRejected(ctx, ses, sel, s.Err)
 			}
-			return cmp.Or(err, a.conclude(ses.Place.Name))
+			return cmp.Or(err, a.conclude(ses.Place))
 		}
 	}
 	known, err := sel.know(ctx, ses)
@@ -56,19 +56,19 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 		st.Rejected = len(all)
 	}
 	if err == nil && f.promFile != "" {
-		err = st.writePrometheus(f.promFile, filepath.Base(ses.Place.Name))
+		err = st.writePrometheus(f.promFile, ses.Place.Short())
 	}
 	switch {
 	case err != nil || f.alerts.quiet:
 	case f.asJSON:
 		err = json.NewEncoder(s.Out).Encode(st)
 	default:
-		err = st.print(s.Out)
+		err = st.print(s.Out, ses.Place)
 	}
 	if err != nil {
 		return err
 	}
-	return a.conclude(ses.Place.Name)
+	return a.conclude(ses.Place)
 }
 
 func statsCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
@@ -292,7 +292,7 @@ func (d *distribution) percentile(p float64) float64 {
 }
 
 // print writes the stats as text. The statuses are in the JSON only.
-func (st *Stats) print(w io.Writer) error {
+func (st *Stats) print(w io.Writer, at place.Place) error {
 	var b strings.Builder
 	b.WriteString(words.Count(st.Operations, "operation"))
 	if st.FileBytes > 0 {
@@ -336,7 +336,7 @@ func (st *Stats) print(w io.Writer) error {
 		fmt.Fprintf(&b, "owed          %s for OnResult\n", words.Count(st.Owed, "result"))
 	}
 	if st.Rejected > 0 {
-		fmt.Fprintf(&b, "rejected      %s without effect, forgotten, and not done since: journal stuck --rejected\n", words.Count(st.Rejected, "operation"))
+		fmt.Fprintf(&b, "rejected      %s without effect, forgotten, and not done since: %s\n", words.Count(st.Rejected, "operation"), listRejectedCommand(at))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

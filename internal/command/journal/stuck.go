@@ -28,8 +28,10 @@ others send with one, see journal origins; a region, a profile, a key of the sea
 version), and when the next attempt may be. What is pending goes on
 with batch, send --key or journal resume; what is held waits for somebody who
 looks at the server and says what happened: journal settle. Attempts such as 6+ are 6
-or more: a process that died may have made one that nobody could record. A profile under
-NEEDS is no fault: whoever goes on says the --profile that the operation was begun with.
+or more: a process that died, or one that is sending now, may have made some that are not
+recorded. A journal in a file does not tell who died: there the plus also stands once
+somebody has gone on with an operation after its first run. A profile under NEEDS is no
+fault: whoever goes on says the --profile that the operation was begun with.
 
 --rejected lists, instead, what batch and send have tried without effect, so that the
 journal forgot it, and what no operation of its key has done since: run them again.
@@ -95,7 +97,7 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 	}
 	return f.WithReader(func(ses *session.Session) error {
 		ses.ShowsUnread = true
-		a, c := &alert{flags: &f.alerts, now: now}, clock{now: now, relative: terminal.IsTerminal(s.Out)}
+		a, c := &alert{flags: &f.alerts, now: now}, clock{now: now, relative: terminal.IsTerminal(s.Out), leased: !ses.Place.IsFile()}
 		list := f.listOpen
 		if f.list.rejected {
 			list = f.list.stuckRejected
@@ -108,7 +110,7 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 				return err
 			}
 		}
-		return a.conclude(ses.Place.Name)
+		return a.conclude(ses.Place)
 	})
 }
 
@@ -151,7 +153,7 @@ func (f *stuckFlags) sayOthers(ctx context.Context, ses *session.Session, sel se
 	sel.query.States = nil // those of stuck
 	all, err := a.lookAtRejected(ctx, ses, sel, stderr)
 	if err == nil && !f.alerts.quiet {
-		sayRejected(all, a.now, stderr)
+		sayRejected(all, ses.Place, a.now, stderr)
 	}
 	return err
 }
@@ -163,7 +165,7 @@ func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 		{"STATE", view.StateText},
 		{"SINCE", func(rec *persist.Record) string { return c.when(rec.Created, "-") }},
 		{"SENT", sentText},
-		{"ATTEMPTS", attemptsText},
+		{"ATTEMPTS", c.attempts},
 		{"LAST ANSWER", statusText},
 		{"LAST ERROR", lastError},
 		{"NEEDS", needs},
@@ -226,6 +228,7 @@ func lastError(rec *persist.Record) string {
 type clock struct {
 	now      time.Time
 	relative bool
+	leased   bool // the records are of a journal on a server, where whoever sends an operation has a lease of it
 }
 
 // next spells the time of a pending operation's next attempt. What is due waits for whoever goes on with it.

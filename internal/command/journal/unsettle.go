@@ -45,7 +45,7 @@ Saying the same again is no error while it is held.`,
 					}
 					return err
 				},
-				said: "held again",
+				said: "held again", denies: true,
 			}, s)
 		},
 	}

@@ -81,6 +81,7 @@ func printableStart(path string) string {
 
 // JournalError returns an error of one line about the journal of this name.
 func JournalError(path string, err error) error {
+	err = terminal.Once(err)
 	text := err.Error()
 	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist/seal: ", "persist/postgres: ", "persist/mysql: ", "persist/redis: ", "persist: ", "wrong options: "} {
 		text = strings.TrimPrefix(text, prefix)

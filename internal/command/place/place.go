@@ -98,6 +98,21 @@ func (p Place) Folder() string {
 	return os.TempDir()
 }
 
+// Short returns what tells the journal from others, for labels and headings: the name of its file without the folder, or the server and
+// its database, with the schema or the prefix of the URL. It has neither a user nor a password.
+func (p Place) Short() string {
+	if p.IsFile() {
+		return filepath.Base(p.Path)
+	}
+	text := strings.TrimSuffix(p.URL.Host+p.URL.Path, "/")
+	for _, name := range []string{schemaParameter, prefixParameter} {
+		if value := p.URL.Query().Get(name); value != "" {
+			text += "?" + name + "=" + value
+		}
+	}
+	return text
+}
+
 // FilesOnly refuses a server. what names the thing possible for files only.
 func (p Place) FilesOnly(what, instead string) error {
 	if p.IsFile() {
@@ -331,6 +346,20 @@ func (p Place) IsMigrated(ctx context.Context) bool {
 	}
 	_ = j.Close() // of a look
 	return true
+}
+
+// Missing returns the error of a look at a journal on a server that is made by whoever writes to it first, if nobody has; else nil.
+func (p Place) Missing(ctx context.Context) error {
+	p.Looks = true
+	j, err := p.Engine().Open(ctx, p)
+	if err == nil {
+		_ = j.Close() // of a look
+	}
+	var missing interface{ NoJournal() string }
+	if !errors.As(err, &missing) {
+		return nil
+	}
+	return serverError(p, err)
 }
 
 // serverError returns the error of a journal on a server in words for the user.

@@ -2,6 +2,7 @@ package place
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/redis"
@@ -76,6 +78,10 @@ func openRedis(ctx context.Context, at Place) (persist.Journal, error) {
 	if err != nil {
 		if wrong := wrongParameter(text, func(text string) error { _, err := goredis.ParseURL(text); return err }); wrong != nil {
 			err = wrong
+		}
+		var missing interface{ NoJournal() string }
+		if errors.As(err, &missing) {
+			err = &terminal.SaidError{Text: fmt.Sprintf("there is no journal yet under the prefix %q; the first batch, send or work makes it", missing.NoJournal()), Err: err}
 		}
 		return nil, err
 	}

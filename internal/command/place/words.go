@@ -61,6 +61,21 @@ func passwordRefused(u *url.URL, from string) string {
 	return who + " is refused (" + from + ", or the URL in @FILE)"
 }
 
+// noDatabase returns the text about a missing database, with the statement that makes it; quote is that of the server's identifiers.
+func noDatabase(u *url.URL, quote string) string {
+	name := strings.TrimPrefix(u.Path, "/")
+	return fmt.Sprintf("there is no database %q; create it first (CREATE DATABASE %s), and then its tables: oncehttp journal migrate", name, identifier(name, quote))
+}
+
+// identifier spells a name in SQL.
+func identifier(name, quote string) string {
+	plain := func(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
+	if name != "" && (name[0] < '0' || name[0] > '9') && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return name
+	}
+	return quote + strings.ReplaceAll(name, quote, quote+quote) + quote
+}
+
 func postgresFault(u *url.URL, err *pgconn.PgError) string {
 	switch {
 	case err.Code == "28P01":
@@ -68,7 +83,7 @@ func postgresFault(u *url.URL, err *pgconn.PgError) string {
 	case err.Code == "28000":
 		return fmt.Sprintf("user %q may not connect: %s", u.User.Username(), err.Message)
 	case err.Code == "3D000":
-		return fmt.Sprintf("there is no database %q", strings.TrimPrefix(u.Path, "/"))
+		return noDatabase(u, `"`)
 	case err.Code == "53300":
 		return "the server has no connection left: " + err.Message
 	case err.Code == "42501":
@@ -86,7 +101,7 @@ func mysqlFault(u *url.URL, err *mysqldriver.MySQLError) string {
 	case 1044:
 		return fmt.Sprintf("user %q has no right to the database %q", u.User.Username(), strings.TrimPrefix(u.Path, "/"))
 	case 1049:
-		return fmt.Sprintf("there is no database %q", strings.TrimPrefix(u.Path, "/"))
+		return noDatabase(u, "`")
 	case 1040, 1203, 1226:
 		return "the server has no connection left: " + err.Message
 	}
@@ -177,3 +192,6 @@ func wrongParameter(rawURL string, parse func(string) error) error {
 	}
 	return nil
 }
+
+// NewKeyStep says what to do about an operation that the API has confirmed, and does not have: nothing is sent under its key again.
+const NewKeyStep = "if the API's own list lacks it, send it under a new key (batch --key with another text, or send --key NEWKEY)"

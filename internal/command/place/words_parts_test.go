@@ -20,3 +20,12 @@ func TestServerFaultOfSeveralTries(t *testing.T) {
 		}
 	}
 }
+
+// TestFullDiskIsSaidOnce: the client and the journal end with the same error of a full disk, and one line tells of it.
+func TestFullDiskIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	full := errors.New("persist/bolt: tiny/j.db: not written: write tiny/j.db: no space left on device")
+	if got := JournalError("tiny/j.db", errors.Join(full, full)).Error(); got != "journal tiny/j.db: not written: write tiny/j.db: no space left on device" {
+		t.Error(got)
+	}
+}

@@ -44,7 +44,8 @@ func TestServerErrorsNameThePart(t *testing.T) {
 		want    string
 	}{
 		"postgres, role":          {at(pg, func(u *url.URL) { u.User = url.User("nobody_here") }), terminal.ExitUsage, `user "nobody_here" may not connect: role "nobody_here" does not exist`},
-		"postgres, database":      {at(pg, func(u *url.URL) { u.Path = "/nodatabase" }), terminal.ExitUsage, `there is no database "nodatabase"`},
+		"postgres, database":      {at(pg, func(u *url.URL) { u.Path = "/nodatabase" }), terminal.ExitUsage, `there is no database "nodatabase"; create it first (CREATE DATABASE nodatabase), and then its tables: oncehttp journal migrate`},
+		"postgres, named oddly":   {at(pg, func(u *url.URL) { u.Path = "/No base" }), terminal.ExitUsage, `there is no database "No base"; create it first (CREATE DATABASE "No base"), and then its tables: oncehttp journal migrate`},
 		"postgres, parameter":     {at(pg, func(u *url.URL) { u.RawQuery = "nonsense=1" }), terminal.ExitUsage, `the server does not know a parameter of the URL: "nonsense"`},
 		"postgres, value":         {at(pg, func(u *url.URL) { u.RawQuery = "sslmode=maybe" }), terminal.ExitUsage, "the parameter sslmode of the URL is not known, or has a value that it does not take"},
 		"postgres, no host":       {at(pg, func(u *url.URL) { u.Host = "nosuch.invalid:5432" }), terminal.ExitUnknown, "there is no host nosuch.invalid"},
@@ -54,7 +55,7 @@ func TestServerErrorsNameThePart(t *testing.T) {
 		"postgres, password":      {"postgres://u@" + refusing + "/db?sslmode=disable", terminal.ExitUsage, `user "u", or the password, is refused (PGPASSWORD, ~/.pgpass, or the URL in @FILE)`},
 		"postgres, nothing there": {"postgres://u@127.0.0.1:1/db", terminal.ExitUnknown, "nothing listens at 127.0.0.1:1 (connection refused)"},
 		"mysql, user":             {at(my, func(u *url.URL) { u.User = url.User("nobody_here") }), terminal.ExitUsage, `user "nobody_here", or the password, is refused (MYSQL_PWD, or the URL in @FILE)`},
-		"mysql, database":         {at(my, func(u *url.URL) { u.Path = "/nodatabase" }), terminal.ExitUsage, `there is no database "nodatabase"`},
+		"mysql, database":         {at(my, func(u *url.URL) { u.Path = "/no-database" }), terminal.ExitUsage, "there is no database \"no-database\"; create it first (CREATE DATABASE `no-database`), and then its tables: oncehttp journal migrate"},
 		"mysql, parameter":        {at(my, func(u *url.URL) { u.RawQuery = "nonsense=1" }), terminal.ExitUsage, `parameter "nonsense" of the URL is not known; want tls, or none`},
 		"mysql at PostgreSQL":     {at(my, func(u *url.URL) { u.Host = pg.Host }), terminal.ExitUsage, "what listens at " + pg.Host + " is PostgreSQL, not MariaDB"},
 		"mysql at Redis":          {at(my, func(u *url.URL) { u.Host = locked.Address }), terminal.ExitUsage, "what listens at " + locked.Address + " is Redis, not MariaDB"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -27,7 +28,28 @@ func JoinExit(err, closing error) error {
 	if closing == nil {
 		return err
 	}
-	return &ExitError{Status: ExitUnknown, Err: errors.Join(Unsaid(err), closing)}
+	return &ExitError{Status: ExitUnknown, Err: Once(errors.Join(Unsaid(err), closing))}
+}
+
+// Once returns an error of several lines without the lines that another one has in it: of a full disk the client tells, and so does the
+// journal when it is closed.
+func Once(err error) error {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	left := slices.Clone(lines[:0])
+	for i, line := range lines {
+		said := slices.ContainsFunc(left, func(other string) bool { return strings.Contains(other, line) }) ||
+			slices.ContainsFunc(lines[i+1:], func(other string) bool { return len(other) > len(line) && strings.Contains(other, line) })
+		if !said {
+			left = append(left, line)
+		}
+	}
+	if len(left) == len(lines) {
+		return err
+	}
+	return &SaidError{strings.Join(left, "\n"), err}
 }
 
 // Unsaid returns err, or nil if everything has been said.

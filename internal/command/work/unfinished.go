@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -95,6 +94,6 @@ func (w *worker) dueUnsent(ctx context.Context) *DueUnsent {
 // writeUnfinished writes the gauges of the journal, if they are known.
 func (w *worker) writeUnfinished(b *strings.Builder) {
 	if c, ok := w.unfinished(); ok {
-		gauges.Counts(b, filepath.Base(w.ses.Place.Name), &c, time.Now())
+		gauges.Counts(b, w.ses.Place.Short(), &c, time.Now())
 	}
 }

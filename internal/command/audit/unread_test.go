@@ -1,0 +1,83 @@
+package audit_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/audit"
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// TestAuditOfUnreadAnswers: where --declined cannot be looked up in an answer over 1 MiB, the exports decide. Nobody is told to settle what
+// has ended.
+func TestAuditOfUnreadAnswers(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		text := `{}`
+		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), `"big"`) {
+			text = `{"padding":"` + strings.Repeat("x", 1<<20) + `"}`
+		}
+		_, _ = io.WriteString(w, text)
+	})
+	file := commandtest.WriteFile(t, "in.csv", "order,amount\nsmall,1.00\nbig,2.00\n")
+	j := file + ".oncehttp.db"
+	commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{order}", "--declined", "/status=failed")...).Want(t, terminal.ExitUnknown)
+	const unread = "its answer was too long to be kept, so that --declined cannot be looked up in it, and "
+	where := []string{"--where", "status=ok"}
+	for name, c := range map[string]struct {
+		row  string
+		args []string
+		want []audit.Finding
+	}{
+		"it is done":      {"big,2.00,ok\n", where, nil},
+		"done, all rows":  {"big,2.00,ok\n", []string{"--all-rows"}, nil},
+		"another amount":  {"big,2.01,ok\n", where, []audit.Finding{{Finding: "amount", Here: "2.00", There: "2.01 in EXPORT row 1"}}},
+		"twice":           {"big,2.00,ok\nbig,2.00,ok\n", where, []audit.Finding{{Finding: "twice", Here: "unknown", There: "EXPORT row 1 and EXPORT row 2"}}},
+		"any row":         {"big,2.00,ok\n", nil, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1", Why: unread + "the row may be of a payment that failed; say --where, or --all-rows"}}},
+		"its row failed":  {"big,2.00,failed\n", where, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: unread + "the exports do not have it"}}},
+		"it says so":      {"big,2.00,failed\n", nil, []audit.Finding{{Finding: "failed", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: "the row says that it is of nothing done"}}},
+		"it is not there": {"", where, []audit.Finding{{Finding: "not-auditable", Here: "unknown", Why: unread + "the exports do not have it"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			export := commandtest.WriteFile(t, "export.csv", "order,amount,status\n"+c.row+"small,1.00,ok\n")
+			status := terminal.ExitOK
+			if len(c.want) > 0 {
+				status = terminal.ExitFindings
+			}
+			all, got := findings(t, status, append([]string{"--journal", j, "--against", export, "--amount", "/amount"}, c.args...)...)
+			for i := range c.want {
+				c.want[i].Key, c.want[i].Reference, c.want[i].There = "idemp:o:big", "big", strings.ReplaceAll(c.want[i].There, "EXPORT", export)
+			}
+			if !slices.Equal(all, c.want) || strings.Contains(got.Out, "settle") {
+				t.Errorf("found\n%+v, want\n%+v", all, c.want)
+			}
+		})
+	}
+}
+
+// TestAuditOfMissing: of what is confirmed here and is not in the exports, audit says the step that is left; of what a person has settled, that
+// person knows.
+func TestAuditOfMissing(t *testing.T) {
+	t.Parallel()
+	j := commandtest.DoubtJournal(t)
+	commandtest.Run(t, "journal", "settle", commandtest.SeenAs(t, j, "idemp:o:3"), "--happened", "--journal", j).Want(t, terminal.ExitOK)
+	export := commandtest.WriteFile(t, "export.csv", "order,status\n9,ok\n")
+	all, _ := findings(t, terminal.ExitFindings, "--journal", j, "--against", export)
+	next := map[string]string{}
+	for _, x := range all {
+		if x.Finding == "missing" {
+			next[x.Key] = x.Next
+		}
+	}
+	const step = "its answer is final: if the API's own list lacks it, send it under a new key (batch --key with another text, or send --key NEWKEY)"
+	if len(next) != 2 || next["idemp:o:1"] != step || next["idemp:o:3"] != "" {
+		t.Errorf("the next steps are %q", next)
+	}
+}

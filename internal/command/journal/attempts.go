@@ -1,0 +1,38 @@
+package journal
+
+import (
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// look prepares a record for display by a seeing. The lease of a process that died leaves its trace: the end of a send that may still be
+// on its way.
+func look(see interface{ Set(rec *persist.Record) }, rec *persist.Record) {
+	leased := rec.LeaseOwner != ""
+	see.Set(rec)
+	if leased && rec.LeaseOwner == "" && rec.SendUntil.After(rec.DesertedUntil) {
+		rec.DesertedUntil = rec.SendUntil
+	}
+}
+
+// attempts returns the number of recorded attempts, with a plus if there may be more. The record was prepared by look.
+func (c clock) attempts(rec *persist.Record) string {
+	if c.uncounted(rec) {
+		return fmt.Sprintf("%d+", rec.Attempts)
+	}
+	return fmt.Sprint(rec.Attempts)
+}
+
+// uncounted reports whether an operation may have had attempts that are not in its record: those of a process that died, or of one that is
+// sending it. Attempts are recorded with the end of their drive. Where nobody has leases, a record does not tell who has died: then
+// only its first drive, and one that was recorded, is known to have ended.
+func (c clock) uncounted(rec *persist.Record) bool {
+	switch {
+	case !rec.MaybeSent || rec.State.Final():
+		return false
+	case rec.LeaseOwner != "", !rec.DesertedUntil.IsZero(), rec.HoldReason == persist.HoldRestored: // what was made after the copy is not in it
+		return true
+	}
+	return !c.leased && (rec.Attempts == 0 || rec.Drives > 1)
+}
