@@ -44,7 +44,7 @@ type Facts struct {
 	GraphQL bool
 	// MayBeGraphQL: the request has a trait of one. Only an answer in the form of GraphQL's is read so.
 	MayBeGraphQL bool
-	// Repeated: the latest answer before this one had the same status and the same body.
+	// Repeated: the latest answer before this one had the same status and the same body; where no body was recorded, the same Content-Type.
 	Repeated bool
 }
 
