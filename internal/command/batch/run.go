@@ -125,6 +125,7 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		}
 		b.bar.start()
 		l := do(ctx, &j)
+		b.judgeEarlier(ctx, &l)
 		b.nameNext(ctx, &j.row, &l)
 		j.sign(&l)
 		b.breaker.end(&l)
@@ -132,6 +133,16 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 			continue
 		}
 		b.report(&j.row, &l, results.Placed{Seq: j.seq, Text: l.Marshal()})
+	}
+}
+
+// judgeEarlier notes in a line of the journal what the --done of this run, by which it was not judged, says of it.
+func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
+	if !b.flags.AsksDone() || l.Source != results.SourceName(oncehttp.SourceJournal) {
+		return
+	}
+	if rec, err := b.lookup(ctx, oncehttp.Key(l.Key)); err == nil {
+		b.flags.JudgeEarlier(&rec, l)
 	}
 }
 

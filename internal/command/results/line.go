@@ -55,7 +55,9 @@ type Line struct {
 	GoesOn   bool      `json:"-"` // it is in doubt, and the same command goes on with it
 	Unread   bool      `json:"-"` // its message says how to teach the command the answer's meaning
 	Joined   bool      `json:"-"` // another call has the same attempts
-	Doubt    string    `json:"-"` // words against a success of this run: see doubtOf
+	Doubt    string    `json:"-"` // words against a success: see doubtOf
+	Asked    bool      `json:"-"` // a success of an earlier run that was not judged by the --done of this one: see Asked
+	Against  string    `json:"-"` // what the --done of this run has against it
 	Due      time.Time `json:"-"` // of an operation that waits: when its next attempt may be made
 	Next     Result    `json:"-"` // of the operation's next generation; empty: there is none
 	Bare     bool      `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
@@ -156,9 +158,7 @@ func (list Declines) Answered(resp *http.Response) Line {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, AnswerBytesMax+1))
 	text := TextOf(resp.Header, body)
 	l.Judge(list, resp.StatusCode, text, err != nil, res.AlreadyDone)
-	if l.Result == Done && l.Source == SourceName(oncehttp.SourceServer) && !l.BodyDropped {
-		l.Doubt = doubtOf(resp.Header, text)
-	}
+	l.lookForDoubt(resp.Header, text)
 	return l
 }
 

@@ -58,7 +58,9 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 	}
 	l.Exit = l.Result.Exit()
 	if a := rec.Answer; a != nil && rec.State == persist.StateConfirmed {
-		l.Judge(list, a.Status, TextOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
+		text := TextOf(a.Header, a.Body)
+		l.Judge(list, a.Status, text, a.BodyDropped, a.AlreadyDone)
+		l.lookForDoubt(a.Header, text)
 	}
 	return l
 }

@@ -23,13 +23,14 @@ type Tally struct {
 	Exit      int
 	groups    map[Group]int
 	doubts    map[doubted]int
+	asked     int       // successes of earlier runs not judged by the --done of this one
 	due       time.Time // the earliest of those that wait
 }
 
-// doubted is a success with words against it in its answer.
+// doubted is a success with words against it in its answer, or with something that --done has against it.
 type doubted struct {
-	result Result
-	doubt  string
+	result         Result
+	doubt, against string
 }
 
 // Group is the common end of several operations.
@@ -56,12 +57,18 @@ func (t *Tally) Add(l *Line) {
 	if !l.Due.IsZero() && (t.due.IsZero() || l.Due.Before(t.due)) {
 		t.due = l.Due
 	}
-	if l.Doubt != "" && (l.Result == Done || l.Result == Accepted) {
+	if l.Asked && (l.Result == Done || l.Result == Accepted) {
+		t.asked++
+	}
+	if (l.Doubt != "" || l.Against != "") && (l.Result == Done || l.Result == Accepted) {
 		if t.doubts == nil {
 			t.doubts = map[doubted]int{}
 		}
-		of := doubted{l.Result, l.Doubt}
-		if _, known := t.doubts[of]; !known && len(t.doubts) >= doubtsMax {
+		of := doubted{l.Result, l.Doubt, l.Against}
+		if of.against != "" {
+			of.doubt = "" // one line for each row is enough
+		}
+		if _, known := t.doubts[of]; !known && of.against == "" && len(t.doubts) >= doubtsMax {
 			of.doubt = "other such words"
 		}
 		t.doubts[of]++
@@ -114,6 +121,13 @@ func (t *Tally) sorted() []Group {
 			cmp.Compare(len(a.nextStep("", 0)), len(b.nextStep("", 0))), boolOrder(a.goesOn, b.goesOn),
 		)
 	})
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }
 
 // boolOrder compares two values, true first.
@@ -212,10 +226,14 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 	for _, text := range said {
 		steps = append(steps, fmt.Sprintf("%d %s", many[text], text))
 	}
+	if t.asked > 0 {
+		steps = append(steps, fmt.Sprintf("%s of an earlier run %s judged without this --done: the result stands; --declined /POINTER=TEXT names answers that are no success, of these, too",
+			words.Count(t.asked, "row"), wasWere(t.asked)))
+	}
 	for _, of := range slices.SortedFunc(maps.Keys(t.doubts), func(a, b doubted) int {
-		return cmp.Or(cmp.Compare(t.doubts[b], t.doubts[a]), strings.Compare(a.doubt, b.doubt))
+		return cmp.Or(cmp.Compare(t.doubts[b], t.doubts[a]), strings.Compare(a.doubt, b.doubt), strings.Compare(a.against, b.against))
 	}) {
-		steps = append(steps, doubtText(t.doubts[of], of.result, of.doubt))
+		steps = append(steps, doubtText(t.doubts[of], of))
 	}
 	if t.NotTried > 0 {
 		steps = append(steps, fmt.Sprintf("%d not tried: run the same command again", t.NotTried))
