@@ -19,6 +19,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -239,7 +240,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		bar.finish()
 		return err
 	}
-	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar}
+	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar, tally: results.Tally{Parted: true}}
 	err = f.checkCopy(ctx, b, at)
 	if err == nil {
 		err = f.checkOtherKeys(ctx, b, at)

@@ -316,10 +316,17 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 		} else if which != "" {
 			return collided(&rec, fmt.Sprintf("generation %d", g), which), true
 		}
-		return b.flags.Declines.Recorded(&rec, fmt.Sprintf("generation %d", g)), true
+		l := b.flags.Declines.Recorded(&rec, fmt.Sprintf("generation %d", g))
+		switch {
+		case rec.State == persist.StatePending:
+			l.First = g
+		case b.flags.Declines.FinallyRefused(&rec):
+			l.First = g + 1
+		}
+		return l, true
 	}
 	return results.Line{
-		Key: string(b.plan.keyOf(r, last)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown,
+		Key: string(b.plan.keyOf(r, last)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
 		Error: &results.LineError{Code: "generation", Message: "generation 1 was never sent"},
 	}, true
 }

@@ -43,7 +43,11 @@ func (list Declines) Recorded(rec *persist.Record, what string) Line {
 		if rec.State == persist.StateHeld { // also if its result is duplicate
 			l.Exit = terminal.ExitUnknown
 		}
-		l.Error = &LineError{Code: "generation", Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
+		code := "generation"
+		if rec.State == persist.StateAbandoned {
+			code = rec.State.String()
+		}
+		l.Error = &LineError{Code: code, Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
 	case list.FinallyRefused(rec):
 		l.Error = &LineError{Code: "generation", Message: what + " has a final refusal; the generation after it comes before this one"}
 	}

@@ -22,6 +22,7 @@ type Tally struct {
 	attempts  int
 	Exit      int
 	groups    map[Group]int
+	Parted    bool // pending operations are called so, as in control totals, and not unknown
 	doubts    map[doubted]int
 	asked     int       // successes of earlier runs not judged by the --done of this one
 	due       time.Time // the earliest of those that wait
@@ -39,6 +40,7 @@ type Group struct {
 	Status int    // of the answer; 0 is none
 	Code   string // of the error if there is no answer of the server's
 	next   Result // of the next generation
+	first  int    // the generation to be run first
 	bare   bool   // it was refused by a page or an empty answer
 	goesOn bool   // it is pending
 	unread bool   // the row's message says how to teach the command the answer's meaning
@@ -73,7 +75,7 @@ func (t *Tally) Add(l *Line) {
 		}
 		t.doubts[of]++
 	}
-	g := Group{Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next}
+	g := Group{Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First}
 	switch l.Result {
 	case Held, Rejected, Unknown, Mismatch:
 		if l.Error != nil {
@@ -90,11 +92,19 @@ func (t *Tally) Add(l *Line) {
 	t.groups[g]++
 }
 
-// count returns the number of operations with this result.
-func (t *Tally) count(r Result) int {
+// called returns the word for a group in the summary and in the next steps.
+func (t *Tally) called(g Group) Class {
+	if t.Parted && g.goesOn {
+		return ClassPending
+	}
+	return Class(g.Result)
+}
+
+// count returns the number of operations called so.
+func (t *Tally) count(c Class) int {
 	n := 0
 	for g, many := range t.groups {
-		if g.Result == r {
+		if t.called(g) == c {
 			n += many
 		}
 	}
@@ -145,9 +155,9 @@ func boolOrder(a, b bool) int {
 // meaning.
 func (t *Tally) Summary(name string) string {
 	var parts []string
-	for _, r := range All() {
-		if n := t.count(r); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s%s", n, r, t.detail(r)))
+	for _, c := range AllClasses() {
+		if n := t.count(c); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s%s", n, c, t.detail(c)))
 		}
 	}
 	if t.NotTried > 0 {
@@ -163,12 +173,12 @@ func (t *Tally) Summary(name string) string {
 	return text + "; " + words.Count(t.attempts, "attempt")
 }
 
-// detail lists the statuses and codes of one result: " (402)", or with their numbers if there are several.
-func (t *Tally) detail(r Result) string {
+// detail lists the statuses and codes of one class: " (402)", or with their numbers if there are several.
+func (t *Tally) detail(c Class) string {
 	var parts, texts []string
 	many := map[string]int{}
 	for _, g := range t.sorted() {
-		if g.Result != r || g.Text() == "" {
+		if t.called(g) != c || g.Text() == "" {
 			continue
 		}
 		if many[g.Text()] == 0 {
@@ -177,12 +187,12 @@ func (t *Tally) detail(r Result) string {
 		many[g.Text()] += t.groups[g]
 	}
 	for _, text := range texts {
-		if many[text] != t.count(r) {
+		if many[text] != t.count(c) {
 			text += fmt.Sprintf(" ×%d", many[text])
 		}
 		parts = append(parts, text)
 	}
-	if n := t.pending(); r == Unknown && n > 0 && n < t.count(r) {
+	if n := t.pending(); c == ClassUnknown && !t.Parted && n > 0 && n < t.count(c) {
 		parts = append(parts, fmt.Sprintf("%d of them pending", n))
 	}
 	if len(parts) == 0 {
@@ -198,6 +208,8 @@ func (g Group) Text() string {
 		return fmt.Sprint(g.Status)
 	case g.Code == string(g.Result):
 		return ""
+	case g.Code == "generation" && g.first > 0:
+		return fmt.Sprintf("generation %d", g.first)
 	}
 	return strings.ReplaceAll(g.Code, "_", " ")
 }
@@ -216,7 +228,7 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 			if g.Code == "not_due" && !t.due.IsZero() {
 				step = "the first is due at " + t.due.UTC().Format(time.RFC3339) + ", as the API or the pause after failures has it: run the same command again then, or with a longer --max-retry-after, which waits"
 			}
-			text = fmt.Sprintf("%s%s: %s", g.Result, text, step)
+			text = fmt.Sprintf("%s%s: %s", t.called(g), text, step)
 			if many[text] == 0 {
 				said = append(said, text)
 			}
@@ -249,6 +261,12 @@ const runAgain = "run the same command again"
 func (g Group) nextStep(journal string, generation int) string {
 	if g.next != "" {
 		return fmt.Sprintf("generation %d of them is %s: go on with --generation %d", generation+1, g.next, generation+1)
+	}
+	switch {
+	case g.first == 1:
+		return fmt.Sprintf("run the command without --generation %d first", generation)
+	case g.first > 1:
+		return fmt.Sprintf("run the command with --generation %d first", g.first)
 	}
 	anew := ""
 	if generation > 0 {
@@ -300,8 +318,6 @@ func (g Group) afterRejected(anew string) string {
 	switch {
 	case g.Code == "settled":
 		return anew
-	case g.Code == "generation":
-		return "run the earlier generation first"
 	case g.Code == "key_invalid", g.Code == "bad_request", g.Code == "body_too_large":
 		return "correct the rows"
 	case g.Status == 429:
