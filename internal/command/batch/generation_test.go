@@ -44,6 +44,10 @@ func TestBatchNamesNextGeneration(t *testing.T) {
 			}
 		}
 	}
+	commandtest.Run(t, "journal", "prune", "--keep-answer", "-1s", "--journal", file+".oncehttp.db", "--yes").Want(t, terminal.ExitOK)
+	if pruned := commandtest.Run(t, batch("/wrong")...).Want(t, terminal.ExitRefused); !strings.Contains(pruned.Err, "generation 2 of them is done: go on with --generation 2") {
+		t.Errorf("with its answers pruned it says %q", pruned.Err)
+	}
 	if s.Sends.Load() != 4 {
 		t.Errorf("%d sends, want 4", s.Sends.Load())
 	}

@@ -162,10 +162,12 @@ func (j *job) sign(l *results.Line) {
 // nameNext adds the result of the next generation to the line of a row that was refused or meant another request, if that generation was begun. It
 // reports whether the line has changed.
 func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) bool {
-	switch {
-	case l.Error == nil:
-		return false
-	case l.Result == results.Declined, l.Result == results.Invalid, l.Result == results.Mismatch, l.Result == results.Rejected && l.Error.Code == "settled":
+	switch l.Result {
+	case results.Declined, results.Invalid, results.Mismatch:
+	case results.Rejected:
+		if l.Error == nil || l.Error.Code != "settled" {
+			return false
+		}
 	default:
 		return false
 	}
@@ -176,6 +178,9 @@ func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) boo
 	l.Next = b.flags.Declines.ResultOfRecord(&rec)
 	if rec.State == persist.StatePending {
 		l.Next = results.Result(results.ClassPending)
+	}
+	if l.Error == nil { // its answer was pruned
+		return true
 	}
 	l.Error.Message += fmt.Sprintf("; generation %d of it is %s", b.plan.generation+1, l.Next)
 	return true
@@ -261,11 +266,7 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	text := session.Lesson(b.plan.profile, err)
 	l := results.Failed(key, err)
 	b.flags.Declines.Unseen(&l)
-	if l.Source == results.SourceName(oncehttp.SourceJournal) { // the record has the attempts of the call that ended it
-		if rec, err := b.lookup(ctx, key); err == nil {
-			l.Attempts, l.Sends = rec.Attempts, rec.Sends
-		}
-	}
+	b.recallStanding(ctx, key, &l)
 	if text != "" && l.Error != nil {
 		l.Error.Message, l.Unread = l.Error.Message+"; "+text, true
 	}
@@ -273,6 +274,24 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 		b.nameDifferences(ctx, r, key, generation, &l)
 	}
 	return l
+}
+
+// recallStanding takes the attempts of a row that the journal answered, or kept from being sent, from its record. Of a held one it adds the reason of the last
+// attempt, and the next step.
+func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results.Line) {
+	answered := l.Source == results.SourceName(oncehttp.SourceJournal)
+	kept := l.State != "" && l.Result != results.Mismatch && l.Attempts == 0 && l.Sends == 0
+	if !answered && !kept {
+		return
+	}
+	rec, err := b.lookup(ctx, key)
+	if err != nil {
+		return // the line stays as it is
+	}
+	l.Attempts, l.Sends = rec.Attempts, rec.Sends
+	if kept && rec.State.String() == l.State {
+		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec))+" --journal "+words.ShellQuote(b.session.Place.Arg))
+	}
 }
 
 // nameDifferences adds the names of the differing fields to the line of a row, if the row's key is in the journal

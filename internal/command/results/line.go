@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -236,6 +237,22 @@ func Failed(key oncehttp.Key, err error) Line {
 		l.setBody(TextOf(e.Answer.Header, e.Answer.Body), e.Answer.BodyDropped)
 	}
 	return l
+}
+
+// Standing takes what a record that kept its operation from being sent says of it. settle is the command that settles it.
+func (l *Line) Standing(rec *persist.Record, settle string) {
+	l.Source = SourceName(oncehttp.SourceJournal)
+	switch {
+	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent && rec.Sends > 0:
+		l.Outcome = string(persist.EffectAbsent) // it was sent, and took no effect
+	case rec.State == persist.StateHeld && l.Error != nil:
+		if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
+			if why := words.ClipCause(words.CauseWords(words.FlagWords(rec.History[n-1].Error))); !strings.Contains(l.Error.Message, why) {
+				l.Error.Message += "; last attempt: " + why
+			}
+		}
+		l.Error.Message += "; look at the server, and say what happened: " + settle
+	}
 }
 
 // Why returns the message of the line's error, "" if it has none.
