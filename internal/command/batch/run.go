@@ -87,9 +87,8 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 		workers.Go(func() { b.work(stopped, jobs[i%len(jobs)], b.doInTurn) })
 	}
 	printed := make(chan error, 1)
-	go func() {
-		printed <- results.NewPrinter(out, b.session.Flush).Run(context.WithoutCancel(ctx), b.lines, stop)
-	}()
+	printer := results.NewPrinter(out, b.session.Flush)
+	go func() { printed <- printer.Run(context.WithoutCancel(ctx), b.lines, stop) }()
 	b.dispatch(stopped, jobs)
 	for _, queue := range jobs {
 		close(queue)
@@ -98,6 +97,7 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	b.workLater(stopped)
 	close(b.lines)
 	err := <-printed
+	b.countUnrecorded(printer.Lost(), func() error { return b.session.Flush(ctx) })
 	if !unhook() {
 		<-drained
 	}
@@ -132,7 +132,24 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		if !j.late && b.putOff(&j, &l) {
 			continue
 		}
-		b.report(&j.row, &l, results.Placed{Seq: j.seq, Text: l.Marshal()})
+		line := results.Placed{Seq: j.seq, Text: l.Marshal()}
+		if l.Sends > 0 && l.Source != results.SourceName(oncehttp.SourceJournal) && l.Result != results.Duplicate {
+			line.Key, line.Result = l.Key, l.Result
+		}
+		b.report(&j.row, &l, line)
+	}
+}
+
+// countUnrecorded counts the ended operations of lines that could not be printed, unless the journal takes their ends now. Reading the journal does not tell:
+// until it is closed, it has the ends that it could not write.
+func (b *batch) countUnrecorded(lost []results.Placed, flush func() error) {
+	if len(lost) == 0 || flush() == nil {
+		return
+	}
+	for _, l := range lost {
+		if l.Result.Exit() != terminal.ExitUnknown {
+			b.tally.Unrecorded(l.Result)
+		}
 	}
 }
 

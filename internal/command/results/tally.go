@@ -24,8 +24,9 @@ type Tally struct {
 	groups    map[Group]int
 	Parted    bool // pending operations are called so, as in control totals, and not unknown
 	doubts    map[doubted]int
-	asked     int       // successes of earlier runs not judged by the --done of this one
-	due       time.Time // the earliest of those that wait
+	open      map[Result]int // ended, and perhaps not recorded
+	asked     int            // successes of earlier runs not judged by the --done of this one
+	due       time.Time      // the earliest of those that wait
 }
 
 // doubted is a success with words against it in its answer, or with something that --done has against it.
@@ -90,6 +91,14 @@ func (t *Tally) Add(l *Line) {
 		t.groups = make(map[Group]int)
 	}
 	t.groups[g]++
+}
+
+// Unrecorded says that one of the operations with this result may not be recorded as ended.
+func (t *Tally) Unrecorded(r Result) {
+	if t.open == nil {
+		t.open = map[Result]int{}
+	}
+	t.open[r]++
 }
 
 // called returns the word for a group in the summary and in the next steps.
@@ -237,6 +246,11 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 	}
 	for _, text := range said {
 		steps = append(steps, fmt.Sprintf("%d %s", many[text], text))
+	}
+	for _, r := range All() {
+		if n := t.open[r]; n > 0 {
+			steps = append(steps, fmt.Sprintf("%d of the %s may not be recorded as that, since the journal could not be written, and are pending then: mend it, and run the same command again, which goes on with them under the same keys", n, r))
+		}
 	}
 	if t.asked > 0 {
 		steps = append(steps, fmt.Sprintf("%s of an earlier run %s judged without this --done: the result stands; --declined /POINTER=TEXT names answers that are no success, of these, too",
