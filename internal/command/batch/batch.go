@@ -337,6 +337,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err := f.sums.set(p, &needs); err != nil {
 		return fail(err)
 	}
+	f.sums.sayUnread(&needs, f.quiet, stderr)
 	needs.CSVFault = f.sums.checkDecimal(&needs)
 	p.needs, p.look = needs, f.look(t.fields)
 	return p, cfg, nil

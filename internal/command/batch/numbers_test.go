@@ -55,7 +55,7 @@ func TestBatchMinorRefused(t *testing.T) {
 	}{
 		{[]string{"--body", `{"a":{amount:minor}}`, "--currency", "cur"}, []string{
 			row + `1 (line 2), column "amount": "1.234" may be read in two ways; say --decimal . or --decimal ,`,
-			row + `2 (line 3), column "amount": "1,50" may be read in two ways; say --decimal . or --decimal ,`,
+			row + `2 (line 3), column "amount": "1,50" is not a plain number; say --decimal ,`,
 			row + `3 (line 4), column "amount": "12.345" may be read in two ways; say --decimal . or --decimal ,`,
 			row + `4 (line 5), column "amount": has an amount in "EURO", which is no currency of three letters`,
 		}},

@@ -415,6 +415,8 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
 		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {
 			cause = stuck.said(b.session.Place.Name, b.tally.NotTried)
+		} else if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) {
+			cause = tripped.said(b.tally.NotTried)
 		}
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: cause}
 	}

@@ -3,6 +3,7 @@ package batch
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
@@ -83,6 +85,18 @@ func (f *batchSums) checkDecimal(needs *input.RowNeeds) error {
 	return errors.New("--decimal says how numbers are written, and no column is one: name it with --number or --sum, or as {column:number} in --body")
 }
 
+// sayUnread warns of a --sum whose cells --decimal reads for the total alone: they are sent as they stand.
+func (f *batchSums) sayUnread(needs *input.RowNeeds, quiet bool, stderr io.Writer) {
+	if f.decimal == "" || f.column == "" || quiet || slices.Contains(needs.Numbers, f.column) || needs.Body != nil && needs.Body.ReadsNumber(f.column) {
+		return
+	}
+	how := "--number " + words.ShellQuote(f.column)
+	if needs.Body != nil {
+		how = "{" + words.Clip(f.column) + ":number} in --body"
+	}
+	terminal.Say(stderr, "warning: --decimal reads the column %q for --sum alone: its cells are sent as they stand, such as 1.234,50; %s sends them as numbers", words.Clip(f.column), how)
+}
+
 // keeps is the pointer to the amount in a row's request, by which the journal knows it when the request is pruned; "" where
 // --body puts it anywhere.
 func (f *batchFlags) keeps() []string {
@@ -124,7 +138,11 @@ func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column st
 	if p.currency >= 0 {
 		currency = strings.ToUpper(strings.TrimSpace(r.Fields[p.currency]))
 		if !results.IsCurrency(currency) {
-			return amount, "", p.needs.Fields[p.currency], fmt.Errorf("%q is no currency of three letters", words.Clip(r.Fields[p.currency]))
+			total := ""
+			if r.Total != "" {
+				total = fmt.Sprintf("; the row says %q: it may be the total of others", r.Total)
+			}
+			return amount, "", p.needs.Fields[p.currency], fmt.Errorf("%q is no currency of three letters%s", words.Clip(r.Fields[p.currency]), total)
 		}
 	}
 	return amount, currency, "", nil
@@ -133,7 +151,7 @@ func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column st
 // amountIn reads an amount, of a cell as --decimal says.
 func (p *plan) amountIn(text string, cell bool) (results.Decimal, error) {
 	if text = strings.TrimSpace(text); cell {
-		return results.LocalDecimal(text, p.needs.Spelling.Mark())
+		return results.CellDecimal(text, p.needs.Spelling.Mark())
 	}
 	return results.ParseDecimal(text)
 }
