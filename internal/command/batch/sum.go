@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
 
@@ -132,8 +133,12 @@ func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 
 // amount returns the row's amount and its currency. An error is about column.
 func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column string, err error) {
-	if amount, err = p.amountIn(r.Fields[p.sum], r.Cells); err != nil {
-		return amount, "", p.needs.Fields[p.sum], fmt.Errorf("%q %w; --sum adds it up", words.Clip(r.Fields[p.sum]), err)
+	amount, err = p.amountIn(r.Fields[p.sum], r.Cells)
+	if r.Cells && p.needs.Spelling.Mark() == "" {
+		p.marks.see(r.Fields[p.sum])
+	}
+	if err != nil {
+		return amount, "", p.needs.Fields[p.sum], &amountError{r.Fields[p.sum], err, &p.marks}
 	}
 	if p.currency >= 0 {
 		currency = strings.ToUpper(strings.TrimSpace(r.Fields[p.currency]))
@@ -147,6 +152,39 @@ func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column st
 	}
 	return amount, currency, "", nil
 }
+
+// marks are the values of --decimal that cannot read a cell seen so far. Safe for concurrent use.
+type marks struct{ noPoint, noComma atomic.Bool }
+
+// see takes a cell.
+func (m *marks) see(cell string) {
+	for mark, no := range map[string]*atomic.Bool{".": &m.noPoint, ",": &m.noComma} {
+		if no.Load() {
+			continue
+		}
+		if _, err := results.LocalDecimal(cell, mark); err != nil {
+			no.Store(true)
+		}
+	}
+}
+
+// amountError is a cell of --sum that cannot be read without --decimal, or not at all. Its text is made when all rows were seen: no mark is advised that another
+// row cannot be read with.
+type amountError struct {
+	cell  string
+	err   error
+	marks *marks
+}
+
+func (e *amountError) Error() string {
+	why := e.err.Error()
+	if !errors.Is(e.err, results.ErrNoDecimal) && e.marks.noPoint.Load() && e.marks.noComma.Load() {
+		why = "is not a plain number, and neither --decimal . nor --decimal , reads all rows: write them alike"
+	}
+	return fmt.Sprintf("%q %s; --sum adds it up", words.Clip(e.cell), why)
+}
+
+func (e *amountError) Unwrap() error { return e.err }
 
 // amountIn reads an amount, of a cell as --decimal says.
 func (p *plan) amountIn(text string, cell bool) (results.Decimal, error) {
