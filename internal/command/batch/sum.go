@@ -29,7 +29,7 @@ type batchSums struct {
 func (f *batchSums) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.column, "sum", "", "a column or member that is added up, exactly: before the first send, in the summary, and from its kept field in journal stats")
 	fs.StringVar(&f.currency, "currency", "", "with --sum: a column or member with the currency, each of which has a sum of its own; that of {column:minor}, too")
-	fs.StringVar(&f.decimal, "decimal", "", "the character before the decimals of numbers in a CSV file, . or , (default: a point; an amount such as 1.234 or 1,50 is refused, since it may be read in two ways)")
+	fs.StringVar(&f.decimal, "decimal", "", "the character before the decimals of numbers in a CSV file, . or , (default: a point; an amount such as 1.234, which may be read in two ways, or 1,50 is refused); cells that --sum alone reads are sent as they stand")
 	fs.IntVar(&f.expectRows, "expect-rows", -1, "refuse a file of any other number of rows before anything is sent")
 	fs.StringArrayVar(&f.expectSums, "expect-sum", nil, "refuse a file of any other --sum: 1234.50 or, with --currency, EUR=1234.50 for each; may be repeated")
 }
