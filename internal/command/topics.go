@@ -31,7 +31,8 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
   unknown    in doubt
 
 Beside it stand "outcome" (what is known of the operation; "absent": a person
-settled it so after it was sent), "status" (of the answer) and, where it is not done, "error" with a code and a message.
+settled it so after it was sent), "status" (of the answer) and, where it is not
+done, "error" with a code and a message.
 
 Some APIs have no idempotency key, and take a number of yours only once. Say
 which answer says that it was used, where to look, and what must be equal:
