@@ -158,14 +158,16 @@ type marks struct{ noPoint, noComma atomic.Bool }
 
 // see takes a cell.
 func (m *marks) see(cell string) {
-	for mark, no := range map[string]*atomic.Bool{".": &m.noPoint, ",": &m.noComma} {
+	lookAt := func(mark string, no *atomic.Bool) {
 		if no.Load() {
-			continue
+			return
 		}
 		if _, err := results.LocalDecimal(cell, mark); err != nil {
 			no.Store(true)
 		}
 	}
+	lookAt(".", &m.noPoint)
+	lookAt(",", &m.noComma)
 }
 
 // amountError is a cell of --sum that cannot be read without --decimal, or not at all. Its text is made when all rows were seen: no mark is advised that another
