@@ -30,8 +30,9 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
   held       in doubt, and nothing is sent until somebody settles it
   unknown    in doubt
 
-Beside it stand "outcome" (what is known of the operation), "status" (of the
-answer) and, where it is not done, "error" with a code and a message.
+Beside it stand "outcome" (what is known of the operation; "absent": a person
+settled it so after it was sent), "status" (of the answer) and, where it is not
+done, "error" with a code and a message.
 
 Some APIs have no idempotency key, and take a number of yours only once. Say
 which answer says that it was used, where to look, and what must be equal:
@@ -44,7 +45,9 @@ Some APIs decline inside a 200. Say how: --declined '/resultCode=Refused' is a
 JSON pointer into the answer's body and the text that stands there. It names the
 result alone. Where a 2xx proves nothing by itself, say what does: with --done
 '/status=succeeded' any other 2xx is held, is refused by --declined, and is held by
---unknown '/status=processing' whatever else it says. Say the same of each run.`
+--unknown '/status=processing' whatever else it says. Say the same of each run: they
+judge what is begun with them. The end of an earlier run stands, and batch says how
+many rows were judged without; --declined names the results of these, too.`
 
 const exitCodesTopic = `  0  all well
   1  the work was done, and some of it was refused: declined, invalid, mismatched,

@@ -19,6 +19,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -102,17 +103,18 @@ Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending within the time
 for which the API knows the keys, sends nothing that is confirmed, and prints the
 recorded answers; one over 1 MiB is not kept. On a journal that lies
-on a server several batches share the rows of a file. A file whose requests, byte for
-byte, stand in another journal beside it, such as a renamed copy, asks before it gets
-a journal of its own; where nobody can be asked, it wants --new-journal.
+on a server several batches share the rows of a file. A file whose first rows stand in
+another journal beside it, such as a renamed copy or one with a column more, asks
+before it gets a journal of its own: their requests, byte for byte, or their keys. So
+does one whose first rows were begun before under other keys, in this journal or in
+one beside it: under these keys they are sent once more. Where nobody can be asked,
+such files are refused; --new-journal takes them as meant.
 
 Rows that may be a mistake are warned about, with their lines, before anything is
 sent: one that may be the total of others, an amount (of --sum, or "amount") that is
 negative, zero or written as 1e3, a key with blanks at its edges, keys that differ
 only in capitals or blanks, and rows that differ only in the amount, where that is
-part of the key. So is a --sum over several currencies without --currency, and a file
-whose first rows were begun before under other keys, in this journal or in one beside
-it; at a terminal that is asked about, and --new-journal takes it as meant. --strict
+part of the key. So is a --sum over several currencies without --currency. --strict
 refuses such files.
 
 A line of JSON is printed for each row once its answer is durable: in the order
@@ -177,9 +179,9 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	session.BindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")
 	session.BindDropRequest(fs, &f.drop)
 	f.sums.bind(fs)
-	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 for a copy")
+	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 where a run would be refused, as for a copy")
 	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, a key with blanks at its edges, keys that differ only in capitals or blanks, rows that differ only in the amount")
-	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows stand in another one beside it")
+	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows or keys stand in another one beside it, nor before rows begun under other keys are sent under these")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
 	f.outs.bind(fs)
@@ -238,7 +240,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		bar.finish()
 		return err
 	}
-	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar}
+	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar, tally: results.Tally{Parted: true}}
 	err = f.checkCopy(ctx, b, at)
 	if err == nil {
 		err = f.checkOtherKeys(ctx, b, at)
@@ -335,6 +337,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err := f.sums.set(p, &needs); err != nil {
 		return fail(err)
 	}
+	f.sums.sayUnread(&needs, f.quiet, stderr)
 	needs.CSVFault = f.sums.checkDecimal(&needs)
 	p.needs, p.look = needs, f.look(t.fields)
 	return p, cfg, nil

@@ -127,7 +127,7 @@ func TestBatchUnknownThenAgain(t *testing.T) {
 	if l := first.Only(t); l.Outcome != "unknown" || l.Error == nil || l.Attempts != 1 || l.Key != "idemp:order:u1:o1" {
 		t.Errorf("first: %+v", l)
 	}
-	if !strings.Contains(first.Err, "1 unknown") || !strings.Contains(first.Err, "run the same command again") {
+	if !strings.Contains(first.Err, "1 pending (no answer): ") || !strings.Contains(first.Err, "run the same command again") {
 		t.Errorf("first: stderr %q", first.Err)
 	}
 	if l := commandtest.Run(t, args...).Want(t, terminal.ExitOK).Only(t); l.Source != "replay" || l.Attempts != 2 || l.Status != 201 {

@@ -53,6 +53,19 @@ func (e *stuckError) said(journal string, notTried int) error {
 		words.Count(e.rows, "row"), words.Was(notTried), place.JournalError(journal, e.err))
 }
 
+// stoppedError stops a batch that cannot succeed.
+type stoppedError struct{ text, flag string }
+
+func (e *stoppedError) Error() string { return e.text + "; the rest was not tried" + e.flag }
+
+// said returns the error for a batch with so many rows not tried.
+func (e *stoppedError) said(notTried int) error {
+	if notTried > 0 {
+		return e
+	}
+	return errors.New(e.text + e.flag)
+}
+
 func newBreaker(most int, trip func(error)) *breaker {
 	return &breaker{most: most, trip: trip}
 }
@@ -87,7 +100,7 @@ func (b *breaker) end(l *results.Line) {
 	b.running--
 	b.wake()
 	if b.down && b.running == 0 && b.most > 0 {
-		b.trip(errors.New("stopped: no connection to the server could be had; the rest was not tried"))
+		b.trip(&stoppedError{text: "stopped: no connection to the server could be had"})
 		return
 	}
 	if l.NotBegun != nil {
@@ -114,7 +127,7 @@ func (b *breaker) end(l *results.Line) {
 		b.last, b.alike = g, 1
 	}
 	if b.most > 0 && b.alike >= b.most {
-		b.trip(fmt.Errorf("stopped: %d rows one after the other ended alike: %s%s; the rest was not tried (--max-errors)", b.alike, g.Result, statusAndCode(g)))
+		b.trip(&stoppedError{fmt.Sprintf("stopped: %d rows one after the other ended alike: %s%s", b.alike, g.Result, statusAndCode(g)), " (--max-errors)"})
 	}
 }
 

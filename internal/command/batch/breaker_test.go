@@ -68,6 +68,24 @@ func TestBatchStopsWhenNothingListens(t *testing.T) {
 	}
 }
 
+// Where all rows were tried, there is no rest that was not.
+func TestBatchStoppedAtItsEnd(t *testing.T) {
+	t.Parallel()
+	refusing := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
+	for url, want := range map[string]string{
+		"http://127.0.0.1:1/": "stopped: no connection to the server could be had\n",
+		refusing.URL:          "ended alike: rejected (401 refused) (--max-errors)\n",
+	} {
+		for rows, rest := range map[int]bool{1: false, 30: true} {
+			file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(rows))
+			got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", url, "--key", commandtest.OrderKey, "--workers", "1", "--max-errors", "1")...).Want(t, terminal.ExitUnknown)
+			if strings.Contains(got.Err, "the rest was not tried") != rest || !rest && !strings.Contains(got.Err, want) {
+				t.Errorf("%s: of %d rows it says %q", url, rows, got.Err)
+			}
+		}
+	}
+}
+
 // Rows of one group are sent one after the other, in their order.
 func TestBatchOrderedBy(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 )
 
 // A file renamed after a run has another default journal. The new journal is empty: all the file's rows would be
-// sent again. Before such a journal is made, the journals beside the file are asked for its first rows.
+// sent again. Before such a journal is made, the journals beside the file are asked for its first rows, and for their keys.
 
 const (
 	journalSuffix = ".oncehttp.db"
@@ -42,27 +42,31 @@ func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) er
 		return err
 	}
 	for _, path := range journalsBeside(at.Path) {
-		row := f.rowIn(ctx, b, path, rows)
-		if row == 0 {
+		why := f.standsIn(ctx, b, path, rows)
+		if why == "" {
 			continue
 		}
-		warning := fmt.Sprintf("%s: row %d was run already under another name of the file (--journal %s goes on there, and sends nothing twice)",
-			b.in.Name, row, words.ShellQuote(path))
-		if f.dry {
-			terminal.Say(b.streams.Err, "%s", warning)
-			b.refused = true
-			return nil
-		}
-		return b.streams.ConfirmBy("--new-journal", false, warning)
+		return f.askNew(b, fmt.Sprintf("%s: %s (--journal %s goes on there, and sends nothing twice)", b.in.Name, why, words.ShellQuote(path)))
 	}
 	return nil
 }
 
-// checkOtherKeys warns, before anything is sent, if the requests of the first rows were begun under other keys: in the journal of the batch, or, for a
-// journal of the file's own, in one beside it. A person at a terminal is asked, and --strict refuses. The keys say that they are other operations, such
-// as those of another month.
+// askNew asks whether rows that may have been sent before are meant. Where nobody can be asked, that is an error, which names --new-journal. A dry run only
+// prints the warning.
+func (f *batchFlags) askNew(b *batch, warning string) error {
+	if f.dry {
+		terminal.Say(b.streams.Err, "%s", warning)
+		b.refused = true
+		return nil
+	}
+	return b.streams.ConfirmBy("--new-journal", false, warning)
+}
+
+// checkOtherKeys asks, before anything is sent, if the requests of the first rows were begun under other keys: in the journal of the batch, or, for a
+// journal of the file's own, in one beside it. The keys say that they are other operations, such as those of another month, or are a mistake that pays
+// each row twice. --strict refuses without a question.
 func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Place) error {
-	if f.newJournal || f.generation > 1 || b.survey.rows == 0 {
+	if f.newJournal || b.refused || f.generation > 1 || b.survey.rows == 0 {
 		return nil
 	}
 	rows, err := firstRows(b)
@@ -84,14 +88,10 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 		}
 		warning := fmt.Sprintf("%s: the requests of %s were begun before under other keys, such as %q in %s: under these they are sent once more",
 			b.in.Name, which, key, words.ShellQuote(text))
-		switch asks := terminal.IsTerminal(b.streams.In) && terminal.IsTerminal(b.streams.Err); {
-		case f.strict:
+		if f.strict {
 			return fmt.Errorf("%s; nothing was sent, because of --strict", warning)
-		case asks && !f.dry:
-			return b.streams.ConfirmBy("--new-journal", false, warning)
 		}
-		terminal.Say(b.streams.Err, "%s", warning)
-		return nil
+		return f.askNew(b, warning)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func firstRows(b *batch) ([]input.Row, error) {
 	return first, nil
 }
 
-// journalsBeside returns the other default journals in the folder of path, the newest first.
+// journalsBeside returns the other journals in the folder of path, by their names, the newest first: default ones, and files that end in .db.
 func journalsBeside(path string) []string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -163,7 +163,7 @@ func journalsBeside(path string) []string {
 	var found []fs.FileInfo
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && strings.HasSuffix(e.Name(), journalSuffix) {
+		if err == nil && info.Mode().IsRegular() && strings.HasSuffix(e.Name(), ".db") {
 			found = append(found, info)
 		}
 	}
@@ -175,27 +175,51 @@ func journalsBeside(path string) []string {
 	return paths
 }
 
-// rowIn returns the number of the first of these rows whose operation, with the same request, is in the journal at
-// path. It returns 0 if there is none, or if the journal cannot be read.
-func (f *batchFlags) rowIn(ctx context.Context, b *batch, path string, rows []input.Row) int {
+// standsIn says which of these rows stand in the journal at path: the first with the same request or, if there is none, how many have a key that was begun
+// there for another request to the same API, as that of a row with one more column. It returns "" if none does, or if the journal cannot be read.
+func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string, rows []input.Row) string {
 	at, err := place.ParseSealed(place.FromFlag, path, f.SealKey)
 	if err != nil {
-		return 0
+		return ""
 	}
 	ses, err := session.OpenReader(at)
 	if err != nil {
-		return 0
+		return ""
 	}
 	defer ses.Close() // only read from
 	other := &batch{flags: f, plan: b.plan, survey: b.survey, in: b.in, session: ses}
+	known, differing := 0, ""
 	for i := range rows {
 		rec, err := other.lookup(ctx, b.plan.keyOf(&rows[i], b.plan.generation))
 		if err != nil {
 			continue
 		}
-		if which, err := other.differs(ctx, &rows[i], b.plan.generation, &rec); err == nil && which == "" {
-			return rows[i].Number
+		which, err := other.differs(ctx, &rows[i], b.plan.generation, &rec)
+		switch {
+		case err != nil:
+		case which == "" && strings.HasSuffix(path, journalSuffix):
+			return fmt.Sprintf("row %d was run already under another name of the file", rows[i].Number)
+		case which == "":
+			return fmt.Sprintf("row %d was run already with another journal", rows[i].Number)
+		case rec.Origin == b.survey.origin:
+			if known++; known == 1 {
+				differing = which
+			}
 		}
 	}
-	return 0
+	if known == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the %s stand in %s, begun with other content (what differs: %s)", keysOf(known, len(rows), b.survey.rows), words.ShellQuote(path), differing)
+}
+
+// keysOf names the keys of so many rows, of those that were looked at, of all.
+func keysOf(known, looked, all int) string {
+	switch {
+	case known == all:
+		return "keys of all rows"
+	case known == looked:
+		return fmt.Sprintf("keys of the first %s, and perhaps of others,", words.Count(looked, "row"))
+	}
+	return fmt.Sprintf("keys of %d of the first %s", known, words.Count(looked, "row"))
 }

@@ -40,8 +40,8 @@ func TestBatchCopyAsks(t *testing.T) {
 		t.Errorf("%d sends, want 2", n)
 	}
 
-	// Other content, another key and another account are no copy, and one that is meant is sent.
-	other := commandtest.WriteFile(t, filepath.Join(dir, "other.csv"), "id,amount\na,3\nb,4\n")
+	// Other keys and another account are no copy, and one that is meant is sent.
+	other := commandtest.WriteFile(t, filepath.Join(dir, "other.csv"), "id,amount\nc,3\nd,4\n")
 	commandtest.Run(t, args(other)...).Want(t, terminal.ExitOK)
 	commandtest.Run(t, args(renamed, "--new-journal")...).Want(t, terminal.ExitOK)
 	again := commandtest.WriteFile(t, filepath.Join(dir, "again.csv"), rows)
@@ -56,9 +56,9 @@ func TestBatchCopyAsks(t *testing.T) {
 	commandtest.Run(t, args(third)...).Want(t, terminal.ExitUsage)
 }
 
-// A file whose requests were begun under other keys is warned about, in the same journal and in one beside it; --strict refuses it, and a run under the same keys
-// says nothing.
-func TestBatchOtherKeysAreTold(t *testing.T) {
+// A file whose requests were begun under other keys is refused where nobody can be asked, in the same journal and in one beside it; a run under the same keys
+// says nothing, and --new-journal takes it as meant.
+func TestBatchOtherKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	s := receiving(t)
 	dir := t.TempDir()
@@ -70,13 +70,19 @@ func TestBatchOtherKeysAreTold(t *testing.T) {
 	commandtest.Run(t, args(file, "o")...).Want(t, terminal.ExitOK)
 	for _, file := range []string{file, commandtest.WriteFile(t, filepath.Join(dir, "copy.csv"), rows)} {
 		told := file + `: the requests of 2 rows were begun before under other keys, such as "idemp:o:`
-		if got := commandtest.Run(t, args(file, "x", "--dry-run")...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, told) {
+		got := commandtest.Run(t, args(file, "x", "--dry-run")...).Want(t, terminal.ExitUsage)
+		if !strings.Contains(got.Err, told) || !strings.Contains(got.Err, "2 would be sent with --new-journal, and none without") {
 			t.Errorf("--dry-run: %q, want %q", got.Err, told)
 		}
 		before := s.Sends.Load()
-		got := commandtest.Run(t, args(file, "x", "--strict")...).Want(t, terminal.ExitUsage)
-		if !strings.Contains(got.Err, told) || !strings.Contains(got.Err, "--strict") || s.Sends.Load() != before {
-			t.Errorf("--strict: %q after %d sends", got.Err, s.Sends.Load()-before)
+		for _, more := range []string{"--strict", "--quiet"} {
+			refused := commandtest.Run(t, args(file, "x", more)...).Want(t, terminal.ExitUsage)
+			if !strings.Contains(refused.Err, told) || !strings.Contains(refused.Err, map[string]string{"--strict": "--strict", "--quiet": "; to go ahead all the same: --new-journal"}[more]) {
+				t.Errorf("%s: %q", more, refused.Err)
+			}
+		}
+		if s.Sends.Load() != before {
+			t.Errorf("%d sends, want none", s.Sends.Load()-before)
 		}
 	}
 	for _, quiet := range [][]string{args(file, "o"), args(file, "o", "--strict"), args(file, "x", "--new-journal", "--dry-run")} {
@@ -84,7 +90,36 @@ func TestBatchOtherKeysAreTold(t *testing.T) {
 			t.Errorf("%q: %q", quiet, got.Err)
 		}
 	}
-	if got := commandtest.Run(t, args(file, "x")...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, "under other keys") || s.Sends.Load() != 4 {
-		t.Errorf("%q after %d sends, want a warning and four", got.Err, s.Sends.Load())
+	if commandtest.Run(t, args(file, "x", "--new-journal")...).Want(t, terminal.ExitOK); s.Sends.Load() != 4 {
+		t.Errorf("%d sends, want four", s.Sends.Load())
+	}
+}
+
+// A file with a column more, whose keys stand in a journal beside it, sends nothing before somebody says that it is meant. Another API has other keys.
+func TestBatchKnownKeysAsk(t *testing.T) {
+	t.Parallel()
+	for name, journal := range map[string]string{"default": "p1.csv.oncehttp.db", "of another name": "none1.db"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, other := receiving(t), receiving(t)
+			dir := t.TempDir()
+			journal := filepath.Join(dir, journal)
+			args := func(url, file string, more ...string) []string {
+				return append([]string{"batch", file, "--url", url, "--key", "o:{id}"}, more...)
+			}
+			first := commandtest.WriteFile(t, filepath.Join(dir, "p1.csv"), "id,amount\na,1\nb,2\n")
+			commandtest.Run(t, args(s.URL, first, "--journal", journal)...).Want(t, terminal.ExitOK)
+			file := commandtest.WriteFile(t, filepath.Join(dir, "p3.csv"), "id,amount,memo\na,1,x\nb,2,y\nc,4,z\n")
+			told := file + ": the keys of 2 of the first 3 rows stand in " + journal + ", begun with other content (what differs: memo)" +
+				" (--journal " + journal + " goes on there, and sends nothing twice)"
+			commandtest.Run(t, args(s.URL, file)...).Usage(t, "oncehttp: "+told+"; to go ahead all the same: --new-journal")
+			if got := commandtest.Run(t, args(s.URL, file, "--dry-run")...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, told+"\n") {
+				t.Errorf("--dry-run: stderr %q", got.Err)
+			}
+			if n := s.Sends.Load(); n != 2 {
+				t.Errorf("%d sends, want 2", n)
+			}
+			commandtest.Run(t, args(other.URL, file)...).Want(t, terminal.ExitOK)
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// TestBatchNamesDoubts: a success whose answer has words against it stays done, and the summary names the words and the flag for them. A rerun,
-// which sends nothing, does not.
+// TestBatchNamesDoubts: a success whose answer has words against it stays done, and the summary names the words and the flag for them. So does a rerun,
+// which sends nothing, of the answers that are still there.
 func TestBatchNamesDoubts(t *testing.T) {
 	t.Parallel()
 	answers := map[string][3]string{ // a content type, an answer, and what is said of it
@@ -38,8 +39,64 @@ func TestBatchNamesDoubts(t *testing.T) {
 			if a[2] == "" && strings.Contains(got.Err, "of the done") || !strings.Contains(got.Err, a[2]) {
 				t.Errorf("it says %q, want %q", got.Err, a[2])
 			}
-			if again := commandtest.Run(t, batch...).Want(t, terminal.ExitOK); strings.Contains(again.Err, "of the done") {
-				t.Errorf("once more: %q", again.Err)
+			again := commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+			if a[2] == "" && strings.Contains(again.Err, "of the done") || !strings.Contains(again.Err, a[2]) || s.Sends.Load() != 1 {
+				t.Errorf("once more, after %d sends: %q, want %q", s.Sends.Load(), again.Err, a[2])
+			}
+			commandtest.Run(t, "journal", "prune", "--keep-answer", "-1s", "--journal", file+".oncehttp.db", "--yes").Want(t, terminal.ExitOK)
+			if pruned := commandtest.Run(t, batch...).Want(t, terminal.ExitOK); strings.Contains(pruned.Err, "of the done") {
+				t.Errorf("without its answer: %q", pruned.Err)
+			}
+		})
+	}
+}
+
+// TestBatchDoneOfEarlierRuns: a --done that rows of an earlier run were not judged by leaves their results, and the summary says so, with the number of those
+// whose recorded answers are no success by it.
+func TestBatchDoneOfEarlierRuns(t *testing.T) {
+	t.Parallel()
+	const judged, lacks = "rows of an earlier run were judged without this --done: the result stands; --declined /POINTER=TEXT", "1 of the done: the answer lacks /status=paid, which --done asks for\n"
+	for name, c := range map[string]struct {
+		first, then []string
+		want, not   []string
+	}{
+		"begun without":      {nil, []string{"--done", "/status=paid"}, []string{"2 " + judged, lacks}, nil},
+		"begun with it":      {[]string{"--done", "/status=paid", "--done", "/status=open"}, []string{"--done", "/status=paid", "--done", "/status=open"}, nil, []string{"this --done", "lacks"}},
+		"begun with another": {[]string{"--done", "/status=paid", "--done", "/status=open"}, []string{"--done", "/status=paid"}, []string{"2 " + judged, lacks}, nil},
+		"unknown":            {nil, []string{"--done", "/id=x", "--done", "/status=paid", "--unknown", "/status=open"}, []string{"2 " + judged, "1 of the done: the answer is one of those that --unknown holds\n"}, []string{"lacks"}},
+		"all satisfy it":     {nil, []string{"--done", "/status=paid", "--done", "/status=open"}, []string{"2 " + judged}, []string{"lacks"}},
+		"declined":           {nil, []string{"--done", "/status=paid", "--declined", "/status=open"}, []string{"1 row of an earlier run was judged without this --done", "1 declined (200)"}, []string{"lacks"}},
+		"none is asked for":  {nil, nil, nil, []string{"this --done"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				text := `{"status":"paid"}`
+				if strings.Contains(r.Header.Get("Idempotency-Key"), "o:2") {
+					text = `{"status":"open"}`
+				}
+				_, _ = io.WriteString(w, text)
+			})
+			file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n2\n")
+			batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}"}
+			first := commandtest.Run(t, append(slices.Clip(batch), c.first...)...).Want(t, terminal.ExitOK)
+			if strings.Contains(first.Err, "this --done") {
+				t.Errorf("the first run says %q", first.Err)
+			}
+			again := commandtest.Run(t, append(slices.Clip(batch), c.then...)...)
+			for _, text := range c.want {
+				if !strings.Contains(again.Err, text) {
+					t.Errorf("it says %q, want %q", again.Err, text)
+				}
+			}
+			for _, text := range c.not {
+				if strings.Contains(again.Err, text) {
+					t.Errorf("it says %q, and must not say %q", again.Err, text)
+				}
+			}
+			if s.Sends.Load() != 2 {
+				t.Errorf("%d sends, want 2", s.Sends.Load())
 			}
 		})
 	}

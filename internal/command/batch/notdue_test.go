@@ -61,7 +61,7 @@ func TestBatchSaysOfRecordedRows(t *testing.T) {
 	if l := again.Lines(t)[0]; l.Attempts != 1 || l.Sends != 1 || l.Source != "journal" {
 		t.Errorf("line %+v, want the attempt of the earlier run", l)
 	}
-	if !strings.Contains(again.Err, "1 unknown (not due): the first is due at 20") || !strings.Contains(again.Err, "--max-retry-after") {
+	if !strings.Contains(again.Err, "1 pending (not due): the first is due at 20") || !strings.Contains(again.Err, "--max-retry-after") {
 		t.Errorf("it says %q", again.Err)
 	}
 }

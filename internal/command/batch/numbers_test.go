@@ -55,7 +55,7 @@ func TestBatchMinorRefused(t *testing.T) {
 	}{
 		{[]string{"--body", `{"a":{amount:minor}}`, "--currency", "cur"}, []string{
 			row + `1 (line 2), column "amount": "1.234" may be read in two ways; say --decimal . or --decimal ,`,
-			row + `2 (line 3), column "amount": "1,50" may be read in two ways; say --decimal . or --decimal ,`,
+			row + `2 (line 3), column "amount": "1,50" is not a plain number; say --decimal ,`,
 			row + `3 (line 4), column "amount": "12.345" may be read in two ways; say --decimal . or --decimal ,`,
 			row + `4 (line 5), column "amount": has an amount in "EURO", which is no currency of three letters`,
 		}},
@@ -65,7 +65,7 @@ func TestBatchMinorRefused(t *testing.T) {
 			row + `3 (line 4), column "amount": "12.345" has more decimals than EUR, which has 2`,
 		}},
 		{[]string{"--sum", "amount"}, []string{
-			row + `1 (line 2), column "amount": "1.234" may be read in two ways; say --decimal . or --decimal ,; --sum adds it up`,
+			row + `1 (line 2), column "amount": "1.234" is not a plain number, and neither --decimal . nor --decimal , reads all rows: write them alike; --sum adds it up`,
 		}},
 		{[]string{"--body", `{"a":{amount:minor}}`}, []string{"oncehttp: --body: {amount:minor} needs the currency: --currency COLUMN, or {amount:minor:EUR}"}},
 		{[]string{"--decimal", ";"}, []string{`oncehttp: --decimal ";": want . or , as what stands before the decimals`}},
@@ -86,5 +86,68 @@ func TestBatchMinorRefused(t *testing.T) {
 	got := commandtest.Run(t, "batch", lines, "--url", s.URL, "--key", "o:{id}", "--sum", "amount").Want(t, terminal.ExitOK)
 	if !strings.Contains(got.Err, "total amount: 1.234 in 1 row") {
 		t.Errorf("stderr %q: a number of JSON can be read in one way only", got.Err)
+	}
+}
+
+// TestBatchNumbersAdvice: the mark that is advised reads all rows; where none does, none is advised.
+func TestBatchNumbersAdvice(t *testing.T) {
+	t.Parallel()
+	const none = "is not a plain number, and neither --decimal . nor --decimal , reads all rows: write them alike; --sum adds it up"
+	for name, c := range map[string]struct {
+		rows string
+		want []string
+	}{
+		"commas":               {"a;1.234,50\nb;6532,59\n", []string{`"1.234,50" is not a plain number; say --decimal ,; --sum`, `"6532,59" is not a plain number; say --decimal ,; --sum`}},
+		"points":               {"a;1,234.50\nb;12.50\n", []string{`"1,234.50" is not a plain number; say --decimal .; --sum`}},
+		"both":                 {"a;1.234,50\nb;1,234.50\n", []string{`"1.234,50" ` + none, `"1,234.50" ` + none}},
+		"a plain one between":  {"a;1.234,50\nb;12.50\n", []string{`"1.234,50" ` + none}},
+		"a plain one of three": {"a;1.234\nb;7\n", []string{`"1.234" may be read in two ways; say --decimal . or --decimal ,; --sum`}},
+	} {
+		file := commandtest.WriteFile(t, "in.csv", "id;amount\n"+c.rows)
+		got := commandtest.Run(t, "batch", file, "--url", "http://127.0.0.1:1/", "--key", "o:{id}", "--sum", "amount").Want(t, terminal.ExitUsage)
+		for _, text := range c.want {
+			if !strings.Contains(got.Err, text) {
+				t.Errorf("%s: stderr\n%swant\n%s", name, got.Err, text)
+			}
+		}
+	}
+}
+
+// TestBatchSaysCellsAsTheyStand: cells that --decimal reads for --sum alone are sent as they stand, and that is said in one line.
+func TestBatchSaysCellsAsTheyStand(t *testing.T) {
+	t.Parallel()
+	file := commandtest.WriteFile(t, "in.csv", "id;amount;fee\na;1.234,50;1\n")
+	const said = "warning: --decimal reads the column \"amount\" for --sum alone: its cells are sent as they stand, such as 1.234,50; "
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"as text":                {nil, said + "--number amount sends them as numbers\n"},
+		"another column":         {[]string{"--number", "fee"}, said + "--number amount sends them as numbers\n"},
+		"as text in --body":      {[]string{"--body", `{"a":"{amount}","fee":{fee:number}}`}, said + "{amount:number} in --body sends them as numbers\n"},
+		"as a number":            {[]string{"--number", "amount"}, ""},
+		"as a number in --body":  {[]string{"--body", `{"a":{amount:number}}`}, ""},
+		"in the smallest amount": {[]string{"--body", `{"a":{amount:minor:EUR}}`}, ""},
+		"quiet":                  {[]string{"--quiet"}, ""},
+	} {
+		args := []string{"batch", file, "--url", "http://127.0.0.1:1/", "--key", "o:{id}", "--decimal", ",", "--sum", "amount", "--dry-run"}
+		got := commandtest.Run(t, append(args, c.args...)...).Want(t, terminal.ExitOK).Err
+		if strings.Contains(got, "warning") != (c.want != "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: stderr %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestBatchSaysWhatFilesAre: a spreadsheet is called so, and a row that lacks its currency, and says that it is a total, may be one.
+func TestBatchSaysWhatFilesAre(t *testing.T) {
+	t.Parallel()
+	args := func(file string) []string {
+		return []string{"batch", file, "--url", "http://127.0.0.1:1/", "--key", "o:{id}", "--sum", "amount", "--currency", "currency"}
+	}
+	sheet := commandtest.WriteFile(t, "in.xlsx", "PK\x03\x04\x14\x00\x06\x00")
+	commandtest.Run(t, args(sheet)...).Usage(t, "oncehttp: "+sheet+": is a spreadsheet or zip file: save it as CSV")
+	for currency, why := range map[string]string{"": `is empty, and --currency needs it`, "-": `"-" is no currency of three letters`} {
+		total := commandtest.WriteFile(t, "in.csv", "id,amount,currency\n1,5,EUR\nTotal,5,"+currency+"\n")
+		commandtest.Run(t, args(total)...).Usage(t, "oncehttp: "+total+`: row 2 (line 3), column "currency": `+why+`; the row says "Total": it may be the total of others`)
 	}
 }

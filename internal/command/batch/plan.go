@@ -25,6 +25,7 @@ type plan struct {
 	orderedBy  int // index of the field that orders; -1: rows in any order
 	// sum and currency are the indexes of the fields of --sum and --currency; -1: there is none.
 	sum, currency int
+	marks         marks // of the cells of --sum
 }
 
 // keyOf returns the row's key in this generation of it.

@@ -87,9 +87,8 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 		workers.Go(func() { b.work(stopped, jobs[i%len(jobs)], b.doInTurn) })
 	}
 	printed := make(chan error, 1)
-	go func() {
-		printed <- results.NewPrinter(out, b.session.Flush).Run(context.WithoutCancel(ctx), b.lines, stop)
-	}()
+	printer := results.NewPrinter(out, b.session.Flush)
+	go func() { printed <- printer.Run(context.WithoutCancel(ctx), b.lines, stop) }()
 	b.dispatch(stopped, jobs)
 	for _, queue := range jobs {
 		close(queue)
@@ -98,6 +97,7 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	b.workLater(stopped)
 	close(b.lines)
 	err := <-printed
+	b.countUnrecorded(printer.Lost(), func() error { return b.session.Flush(ctx) })
 	if !unhook() {
 		<-drained
 	}
@@ -125,13 +125,41 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		}
 		b.bar.start()
 		l := do(ctx, &j)
+		b.judgeEarlier(ctx, &l)
 		b.nameNext(ctx, &j.row, &l)
 		j.sign(&l)
 		b.breaker.end(&l)
 		if !j.late && b.putOff(&j, &l) {
 			continue
 		}
-		b.report(&j.row, &l, results.Placed{Seq: j.seq, Text: l.Marshal()})
+		line := results.Placed{Seq: j.seq, Text: l.Marshal()}
+		if l.Sends > 0 && l.Source != results.SourceName(oncehttp.SourceJournal) && l.Result != results.Duplicate {
+			line.Key, line.Result = l.Key, l.Result
+		}
+		b.report(&j.row, &l, line)
+	}
+}
+
+// countUnrecorded counts the ended operations of lines that could not be printed, unless the journal takes their ends now. Reading the journal does not tell:
+// until it is closed, it has the ends that it could not write.
+func (b *batch) countUnrecorded(lost []results.Placed, flush func() error) {
+	if len(lost) == 0 || flush() == nil {
+		return
+	}
+	for _, l := range lost {
+		if l.Result.Exit() != terminal.ExitUnknown {
+			b.tally.Unrecorded(l.Result)
+		}
+	}
+}
+
+// judgeEarlier notes in a line of the journal what the --done of this run, by which it was not judged, says of it.
+func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
+	if !b.flags.AsksDone() || l.Source != results.SourceName(oncehttp.SourceJournal) {
+		return
+	}
+	if rec, err := b.lookup(ctx, oncehttp.Key(l.Key)); err == nil {
+		b.flags.JudgeEarlier(&rec, l)
 	}
 }
 
@@ -151,10 +179,12 @@ func (j *job) sign(l *results.Line) {
 // nameNext adds the result of the next generation to the line of a row that was refused or meant another request, if that generation was begun. It
 // reports whether the line has changed.
 func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) bool {
-	switch {
-	case l.Error == nil:
-		return false
-	case l.Result == results.Declined, l.Result == results.Invalid, l.Result == results.Mismatch, l.Result == results.Rejected && l.Error.Code == "settled":
+	switch l.Result {
+	case results.Declined, results.Invalid, results.Mismatch:
+	case results.Rejected:
+		if l.Error == nil || l.Error.Code != "settled" {
+			return false
+		}
 	default:
 		return false
 	}
@@ -165,6 +195,9 @@ func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) boo
 	l.Next = b.flags.Declines.ResultOfRecord(&rec)
 	if rec.State == persist.StatePending {
 		l.Next = results.Result(results.ClassPending)
+	}
+	if l.Error == nil { // its answer was pruned
+		return true
 	}
 	l.Error.Message += fmt.Sprintf("; generation %d of it is %s", b.plan.generation+1, l.Next)
 	return true
@@ -250,11 +283,7 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	text := session.Lesson(b.plan.profile, err)
 	l := results.Failed(key, err)
 	b.flags.Declines.Unseen(&l)
-	if l.Source == results.SourceName(oncehttp.SourceJournal) { // the record has the attempts of the call that ended it
-		if rec, err := b.lookup(ctx, key); err == nil {
-			l.Attempts, l.Sends = rec.Attempts, rec.Sends
-		}
-	}
+	b.recallStanding(ctx, key, &l)
 	if text != "" && l.Error != nil {
 		l.Error.Message, l.Unread = l.Error.Message+"; "+text, true
 	}
@@ -262,6 +291,24 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 		b.nameDifferences(ctx, r, key, generation, &l)
 	}
 	return l
+}
+
+// recallStanding takes the attempts of a row that the journal answered, or kept from being sent, from its record. Of a held one it adds the reason of the last
+// attempt, and the next step.
+func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results.Line) {
+	answered := l.Source == results.SourceName(oncehttp.SourceJournal)
+	kept := l.State != "" && l.Result != results.Mismatch && l.Attempts == 0 && l.Sends == 0
+	if !answered && !kept {
+		return
+	}
+	rec, err := b.lookup(ctx, key)
+	if err != nil {
+		return // the line stays as it is
+	}
+	l.Attempts, l.Sends = rec.Attempts, rec.Sends
+	if kept && rec.State.String() == l.State {
+		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec))+" --journal "+words.ShellQuote(b.session.Place.Arg))
+	}
 }
 
 // nameDifferences adds the names of the differing fields to the line of a row, if the row's key is in the journal
@@ -305,10 +352,17 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 		} else if which != "" {
 			return collided(&rec, fmt.Sprintf("generation %d", g), which), true
 		}
-		return b.flags.Declines.Recorded(&rec, fmt.Sprintf("generation %d", g)), true
+		l := b.flags.Declines.Recorded(&rec, fmt.Sprintf("generation %d", g))
+		switch {
+		case rec.State == persist.StatePending:
+			l.First = g
+		case b.flags.Declines.FinallyRefused(&rec):
+			l.First = g + 1
+		}
+		return l, true
 	}
 	return results.Line{
-		Key: string(b.plan.keyOf(r, last)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown,
+		Key: string(b.plan.keyOf(r, last)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
 		Error: &results.LineError{Code: "generation", Message: "generation 1 was never sent"},
 	}, true
 }
@@ -361,6 +415,8 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
 		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {
 			cause = stuck.said(b.session.Place.Name, b.tally.NotTried)
+		} else if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) {
+			cause = tripped.said(b.tally.NotTried)
 		}
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: cause}
 	}

@@ -3,14 +3,17 @@ package batch
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
 
@@ -26,7 +29,7 @@ type batchSums struct {
 func (f *batchSums) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.column, "sum", "", "a column or member that is added up, exactly: before the first send, in the summary, and from its kept field in journal stats")
 	fs.StringVar(&f.currency, "currency", "", "with --sum: a column or member with the currency, each of which has a sum of its own; that of {column:minor}, too")
-	fs.StringVar(&f.decimal, "decimal", "", "the character before the decimals of numbers in a CSV file, . or , (default: a point; an amount such as 1.234 or 1,50 is refused, since it may be read in two ways)")
+	fs.StringVar(&f.decimal, "decimal", "", "the character before the decimals of numbers in a CSV file, . or , (default: a point; an amount such as 1.234, which may be read in two ways, or 1,50 is refused); cells that --sum alone reads are sent as they stand")
 	fs.IntVar(&f.expectRows, "expect-rows", -1, "refuse a file of any other number of rows before anything is sent")
 	fs.StringArrayVar(&f.expectSums, "expect-sum", nil, "refuse a file of any other --sum: 1234.50 or, with --currency, EUR=1234.50 for each; may be repeated")
 }
@@ -83,6 +86,18 @@ func (f *batchSums) checkDecimal(needs *input.RowNeeds) error {
 	return errors.New("--decimal says how numbers are written, and no column is one: name it with --number or --sum, or as {column:number} in --body")
 }
 
+// sayUnread warns of a --sum whose cells --decimal reads for the total alone: they are sent as they stand.
+func (f *batchSums) sayUnread(needs *input.RowNeeds, quiet bool, stderr io.Writer) {
+	if f.decimal == "" || f.column == "" || quiet || slices.Contains(needs.Numbers, f.column) || needs.Body != nil && needs.Body.ReadsNumber(f.column) {
+		return
+	}
+	how := "--number " + words.ShellQuote(f.column)
+	if needs.Body != nil {
+		how = "{" + words.Clip(f.column) + ":number} in --body"
+	}
+	terminal.Say(stderr, "warning: --decimal reads the column %q for --sum alone: its cells are sent as they stand, such as 1.234,50; %s sends them as numbers", words.Clip(f.column), how)
+}
+
 // keeps is the pointer to the amount in a row's request, by which the journal knows it when the request is pruned; "" where
 // --body puts it anywhere.
 func (f *batchFlags) keeps() []string {
@@ -118,22 +133,65 @@ func (f *batchFlags) keptFields(keyFields []string) ([]string, error) {
 
 // amount returns the row's amount and its currency. An error is about column.
 func (p *plan) amount(r *input.Row) (amount results.Decimal, currency, column string, err error) {
-	if amount, err = p.amountIn(r.Fields[p.sum], r.Cells); err != nil {
-		return amount, "", p.needs.Fields[p.sum], fmt.Errorf("%q %w; --sum adds it up", words.Clip(r.Fields[p.sum]), err)
+	amount, err = p.amountIn(r.Fields[p.sum], r.Cells)
+	if r.Cells && p.needs.Spelling.Mark() == "" {
+		p.marks.see(r.Fields[p.sum])
+	}
+	if err != nil {
+		return amount, "", p.needs.Fields[p.sum], &amountError{r.Fields[p.sum], err, &p.marks}
 	}
 	if p.currency >= 0 {
 		currency = strings.ToUpper(strings.TrimSpace(r.Fields[p.currency]))
 		if !results.IsCurrency(currency) {
-			return amount, "", p.needs.Fields[p.currency], fmt.Errorf("%q is no currency of three letters", words.Clip(r.Fields[p.currency]))
+			total := ""
+			if r.Total != "" {
+				total = fmt.Sprintf("; the row says %q: it may be the total of others", r.Total)
+			}
+			return amount, "", p.needs.Fields[p.currency], fmt.Errorf("%q is no currency of three letters%s", words.Clip(r.Fields[p.currency]), total)
 		}
 	}
 	return amount, currency, "", nil
 }
 
+// marks are the values of --decimal that cannot read a cell seen so far. Safe for concurrent use.
+type marks struct{ noPoint, noComma atomic.Bool }
+
+// see takes a cell.
+func (m *marks) see(cell string) {
+	lookAt := func(mark string, no *atomic.Bool) {
+		if no.Load() {
+			return
+		}
+		if _, err := results.LocalDecimal(cell, mark); err != nil {
+			no.Store(true)
+		}
+	}
+	lookAt(".", &m.noPoint)
+	lookAt(",", &m.noComma)
+}
+
+// amountError is a cell of --sum that cannot be read without --decimal, or not at all. Its text is made when all rows were seen: no mark is advised that another
+// row cannot be read with.
+type amountError struct {
+	cell  string
+	err   error
+	marks *marks
+}
+
+func (e *amountError) Error() string {
+	why := e.err.Error()
+	if !errors.Is(e.err, results.ErrNoDecimal) && e.marks.noPoint.Load() && e.marks.noComma.Load() {
+		why = "is not a plain number, and neither --decimal . nor --decimal , reads all rows: write them alike"
+	}
+	return fmt.Sprintf("%q %s; --sum adds it up", words.Clip(e.cell), why)
+}
+
+func (e *amountError) Unwrap() error { return e.err }
+
 // amountIn reads an amount, of a cell as --decimal says.
 func (p *plan) amountIn(text string, cell bool) (results.Decimal, error) {
 	if text = strings.TrimSpace(text); cell {
-		return results.LocalDecimal(text, p.needs.Spelling.Mark())
+		return results.CellDecimal(text, p.needs.Spelling.Mark())
 	}
 	return results.ParseDecimal(text)
 }

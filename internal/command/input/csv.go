@@ -140,7 +140,7 @@ func (c *csvRows) Next() (Row, error) {
 	r := Row{Number: c.number, Line: line, Fields: make([]string, len(c.fields)), Cells: true}
 	for i, column := range c.fields {
 		if record[column] == "" {
-			return fail(column, errors.New("is empty, and "+c.needs.why(i)))
+			return fail(column, errors.New("is empty, and "+c.needs.why(i)+c.saysTotal(record)))
 		}
 		r.Fields[i] = strings.Clone(record[column])
 	}
@@ -153,6 +153,14 @@ func (c *csvRows) Next() (Row, error) {
 	}
 	c.lookAtRecord(&r, record)
 	return r, nil
+}
+
+// saysTotal returns an addition to the fault of a record: it may be the total of others. It is empty if no cell says so.
+func (c *csvRows) saysTotal(record []string) string {
+	if i := slices.IndexFunc(record, isTotal); i >= 0 && c.needs.Look.Totals {
+		return fmt.Sprintf("; the row says %q: it may be the total of others", strings.TrimSpace(record[i]))
+	}
+	return ""
 }
 
 // isNumber reports whether s is one number as JSON spells it, and nothing else.

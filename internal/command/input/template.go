@@ -196,6 +196,13 @@ func (t *bodyTemplate) HasNumbers() bool {
 	return slices.ContainsFunc(t.parts, func(p bodyPart) bool { return p.kind == cellNumber || p.kind == cellMinor })
 }
 
+// ReadsNumber reports whether this column is read as a number.
+func (t *bodyTemplate) ReadsNumber(column string) bool {
+	return slices.ContainsFunc(t.parts, func(p bodyPart) bool {
+		return (p.kind == cellNumber || p.kind == cellMinor) && t.columns[p.column] == column
+	})
+}
+
 // columnIndex returns the index of a column in columns. It adds the column if it is not there.
 func (t *bodyTemplate) columnIndex(name string) int {
 	i := slices.Index(t.columns, name)

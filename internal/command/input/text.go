@@ -240,6 +240,8 @@ func checkHead(head []byte) error {
 	nul := bytes.IndexByte(head, 0)
 	whole := trimCutRune(head)
 	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")): // no text has these
+		return errors.New("is a spreadsheet or zip file: save it as CSV")
 	case nul >= 0 && looksUTF16(head):
 		return errors.New("looks like UTF-16 without a byte order mark; save it as UTF-8")
 	case nul >= 0:

@@ -140,6 +140,27 @@ func LocalDecimal(text, mark string) (Decimal, error) {
 	return ParseDecimal(whole)
 }
 
+// CellDecimal is LocalDecimal with an error for whoever may say --decimal: which of the two marks reads the number.
+func CellDecimal(text, mark string) (Decimal, error) {
+	d, err := LocalDecimal(text, mark)
+	if mark != "" || err == nil {
+		return d, err
+	}
+	point, noPoint := LocalDecimal(text, ".")
+	comma, noComma := LocalDecimal(text, ",")
+	switch {
+	case noPoint == nil && noComma == nil && point.Equals(&comma):
+		return d, errors.New("is not a plain number; say --decimal . or --decimal ,")
+	case noPoint == nil && noComma == nil:
+		return d, err
+	case noPoint == nil:
+		return d, errors.New("is not a plain number; say --decimal .")
+	case noComma == nil:
+		return d, errors.New("is not a plain number; say --decimal ,")
+	}
+	return d, ErrNoDecimal
+}
+
 // isGroup reports whether a character parts groups of digits somewhere in the world.
 func isGroup(r rune) bool { return strings.ContainsRune(".,'’", r) || unicode.IsSpace(r) }
 

@@ -1,6 +1,7 @@
 package results_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,6 +23,23 @@ func TestParseDecimal(t *testing.T) {
 	} {
 		if d, err := results.ParseDecimal(text); err == nil {
 			t.Errorf("%q: %s, want none", text, d.String())
+		}
+	}
+}
+
+// TestCellDecimal: without --decimal the error names the marks that read the number, and says that there are two ways only where there are.
+func TestCellDecimal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"1.234": "may be read in two ways; say --decimal . or --decimal ,", "1,234": "may be read in two ways; say --decimal . or --decimal ,",
+		"1.234,50": "is not a plain number; say --decimal ,", "6532,59": "is not a plain number; say --decimal ,", "1.234.567,8": "is not a plain number; say --decimal ,",
+		"1,234.50": "is not a plain number; say --decimal .", "5 000.00": "is not a plain number; say --decimal .",
+		"1 000": "is not a plain number; say --decimal . or --decimal ,",
+		"1,2,3": "is no decimal number", "x": "is no decimal number", "1.5": "", "1234.567": "",
+	} {
+		_, err := results.CellDecimal(text, "")
+		if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

@@ -12,10 +12,52 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file looks for words against a success in an answer of 2xx. Only the API knows their meaning. So they change no result: the summary names them,
 // and the flag that gives them one.
+
+// lookForDoubt sets the line's doubt. An answer that is not there, or not whole, is not judged.
+func (l *Line) lookForDoubt(h http.Header, body []byte) {
+	if l.Result == Done && !l.BodyDropped {
+		l.Doubt = doubtOf(h, body)
+	}
+}
+
+// Asked are the answers that are a success by the --done of this run, and those that are held by its --unknown. The verdicts of an operation are frozen when it
+// is begun: they judge none that an earlier run has ended.
+type Asked struct {
+	done, unknown Declines
+	texts         string // of done, for people
+}
+
+// ParseAsked parses the values of --done and --unknown, each POINTER=TEXT.
+func ParseAsked(done, unknown []string) (Asked, error) {
+	a := Asked{texts: strings.Join(done, " or ")}
+	var err error
+	if a.done, err = ParseDeclines(done); err == nil {
+		a.unknown, err = ParseDeclines(unknown)
+	}
+	return a, err
+}
+
+// Judge notes in the line of a recorded success that it was not judged by --done, and whether its answer, if it is there, would not be a success.
+func (a *Asked) Judge(rec *persist.Record, l *Line) {
+	if l.Result != Done && l.Result != Accepted {
+		return
+	}
+	l.Asked = true
+	if rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped {
+		return
+	}
+	switch text := TextOf(rec.Answer.Header, rec.Answer.Body); {
+	case a.unknown.match(text):
+		l.Against = "is one of those that --unknown holds"
+	case !a.done.match(text):
+		l.Against = "lacks " + words.Clip(a.texts) + ", which --done asks for"
+	}
+}
 
 // doubtNames are the last words in the names of members about an end.
 var doubtNames = []string{"status", "state", "outcome", "result", "success", "ok", "errors"}
@@ -89,8 +131,12 @@ func doubtIn(before string, object map[string]any) string {
 	return ""
 }
 
-// doubtText returns the line of a summary about n successes with a doubt.
-func doubtText(n int, result Result, doubt string) string {
+// doubtText returns the line of a summary about n successes with a doubt, or with something that --done has against them.
+func doubtText(n int, of doubted) string {
+	result, doubt := of.result, of.doubt
+	if of.against != "" {
+		return fmt.Sprintf("%d of the %s: the answer %s", n, result, of.against)
+	}
 	said := doubt
 	if strings.HasPrefix(doubt, "/") {
 		said = words.Clip(doubt)

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -55,9 +56,12 @@ type Line struct {
 	GoesOn   bool      `json:"-"` // it is in doubt, and the same command goes on with it
 	Unread   bool      `json:"-"` // its message says how to teach the command the answer's meaning
 	Joined   bool      `json:"-"` // another call has the same attempts
-	Doubt    string    `json:"-"` // words against a success of this run: see doubtOf
+	Doubt    string    `json:"-"` // words against a success: see doubtOf
+	Asked    bool      `json:"-"` // a success of an earlier run that was not judged by the --done of this one: see Asked
+	Against  string    `json:"-"` // what the --done of this run has against it
 	Due      time.Time `json:"-"` // of an operation that waits: when its next attempt may be made
 	Next     Result    `json:"-"` // of the operation's next generation; empty: there is none
+	First    int       `json:"-"` // the generation of it that must be run before the one of this run; 0: none
 	Bare     bool      `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
 	NotBegun error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
 }
@@ -156,9 +160,7 @@ func (list Declines) Answered(resp *http.Response) Line {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, AnswerBytesMax+1))
 	text := TextOf(resp.Header, body)
 	l.Judge(list, resp.StatusCode, text, err != nil, res.AlreadyDone)
-	if l.Result == Done && l.Source == SourceName(oncehttp.SourceServer) && !l.BodyDropped {
-		l.Doubt = doubtOf(resp.Header, text)
-	}
+	l.lookForDoubt(resp.Header, text)
 	return l
 }
 
@@ -235,6 +237,22 @@ func Failed(key oncehttp.Key, err error) Line {
 		l.setBody(TextOf(e.Answer.Header, e.Answer.Body), e.Answer.BodyDropped)
 	}
 	return l
+}
+
+// Standing takes what a record that kept its operation from being sent says of it. settle is the command that settles it.
+func (l *Line) Standing(rec *persist.Record, settle string) {
+	l.Source = SourceName(oncehttp.SourceJournal)
+	switch {
+	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent && rec.Sends > 0:
+		l.Outcome = string(persist.EffectAbsent) // it was sent, and took no effect
+	case rec.State == persist.StateHeld && l.Error != nil:
+		if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
+			if why := words.ClipCause(words.CauseWords(words.FlagWords(rec.History[n-1].Error))); !strings.Contains(l.Error.Message, why) {
+				l.Error.Message += "; last attempt: " + why
+			}
+		}
+		l.Error.Message += "; look at the server, and say what happened: " + settle
+	}
 }
 
 // Why returns the message of the line's error, "" if it has none.

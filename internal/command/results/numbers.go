@@ -40,7 +40,7 @@ func (n Numbers) Minor(cell, currency string) (string, error) {
 	if !IsCurrency(currency) {
 		return "", fmt.Errorf("has an amount in %q, which is no currency of three letters", words.Clip(currency))
 	}
-	d, err := LocalDecimal(cell, string(n))
+	d, err := CellDecimal(cell, string(n))
 	if err != nil {
 		return "", fmt.Errorf("%q %w", words.Clip(cell), err)
 	}

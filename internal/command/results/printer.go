@@ -19,6 +19,7 @@ type printer struct {
 	next  int // the sequence number to print next
 	ready lineHeap
 	bytes int
+	lost  []Placed
 }
 
 const (
@@ -30,6 +31,22 @@ const (
 type Placed struct {
 	Seq  int
 	Text []byte
+
+	Key    string // of an operation that this run has ended; else empty
+	Result Result
+}
+
+// Lost returns the lines of operations that this run has ended, and that were not printed since the journal or the output failed, without their texts. It is
+// called after Run.
+func (p *printer) Lost() []Placed { return p.lost }
+
+// lose notes the lines of operations that this run has ended.
+func (p *printer) lose(batch []Placed) {
+	for _, l := range batch {
+		if l.Text = nil; l.Key != "" {
+			p.lost = append(p.lost, l)
+		}
+	}
 }
 
 func NewPrinter(w io.Writer, flush func(context.Context) error) *printer {
@@ -43,9 +60,11 @@ func (p *printer) Run(ctx context.Context, lines <-chan Placed, failed func(erro
 	for first := range lines {
 		batch := gather(first, lines)
 		if broken != nil {
+			p.lose(batch)
 			continue
 		}
 		if broken = p.print(ctx, batch); broken != nil {
+			p.lose(batch)
 			failed(broken)
 		}
 	}

@@ -39,12 +39,19 @@ func TestPrinterJournalFails(t *testing.T) {
 	go func() {
 		defer close(lines)
 		for i := range 10 {
-			lines <- results.Placed{Seq: i, Text: []byte("x\n")}
+			l := results.Placed{Seq: i, Text: []byte("x\n")}
+			if i < 7 {
+				l.Key = "k"
+			}
+			lines <- l
 		}
 	}()
 	told := 0
 	err := p.Run(t.Context(), lines, func(error) { told++ })
 	if !errors.Is(err, broken) || told != 1 || out.Len() != 0 {
 		t.Errorf("error %v, told %d times, printed %q", err, told, out.String())
+	}
+	if n := len(p.Lost()); n != 7 {
+		t.Errorf("%d lost, want 7", n)
 	}
 }

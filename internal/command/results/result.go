@@ -43,7 +43,11 @@ func (list Declines) Recorded(rec *persist.Record, what string) Line {
 		if rec.State == persist.StateHeld { // also if its result is duplicate
 			l.Exit = terminal.ExitUnknown
 		}
-		l.Error = &LineError{Code: "generation", Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
+		code := "generation"
+		if rec.State == persist.StateAbandoned {
+			code = rec.State.String()
+		}
+		l.Error = &LineError{Code: code, Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
 	case list.FinallyRefused(rec):
 		l.Error = &LineError{Code: "generation", Message: what + " has a final refusal; the generation after it comes before this one"}
 	}
@@ -58,7 +62,9 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 	}
 	l.Exit = l.Result.Exit()
 	if a := rec.Answer; a != nil && rec.State == persist.StateConfirmed {
-		l.Judge(list, a.Status, TextOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
+		text := TextOf(a.Header, a.Body)
+		l.Judge(list, a.Status, text, a.BodyDropped, a.AlreadyDone)
+		l.lookForDoubt(a.Header, text)
 	}
 	return l
 }

@@ -22,14 +22,17 @@ type Tally struct {
 	attempts  int
 	Exit      int
 	groups    map[Group]int
+	Parted    bool // pending operations are called so, as in control totals, and not unknown
 	doubts    map[doubted]int
-	due       time.Time // the earliest of those that wait
+	open      map[Result]int // ended, and perhaps not recorded
+	asked     int            // successes of earlier runs not judged by the --done of this one
+	due       time.Time      // the earliest of those that wait
 }
 
-// doubted is a success with words against it in its answer.
+// doubted is a success with words against it in its answer, or with something that --done has against it.
 type doubted struct {
-	result Result
-	doubt  string
+	result         Result
+	doubt, against string
 }
 
 // Group is the common end of several operations.
@@ -38,6 +41,7 @@ type Group struct {
 	Status int    // of the answer; 0 is none
 	Code   string // of the error if there is no answer of the server's
 	next   Result // of the next generation
+	first  int    // the generation to be run first
 	bare   bool   // it was refused by a page or an empty answer
 	goesOn bool   // it is pending
 	unread bool   // the row's message says how to teach the command the answer's meaning
@@ -56,17 +60,23 @@ func (t *Tally) Add(l *Line) {
 	if !l.Due.IsZero() && (t.due.IsZero() || l.Due.Before(t.due)) {
 		t.due = l.Due
 	}
-	if l.Doubt != "" && (l.Result == Done || l.Result == Accepted) {
+	if l.Asked && (l.Result == Done || l.Result == Accepted) {
+		t.asked++
+	}
+	if (l.Doubt != "" || l.Against != "") && (l.Result == Done || l.Result == Accepted) {
 		if t.doubts == nil {
 			t.doubts = map[doubted]int{}
 		}
-		of := doubted{l.Result, l.Doubt}
-		if _, known := t.doubts[of]; !known && len(t.doubts) >= doubtsMax {
+		of := doubted{l.Result, l.Doubt, l.Against}
+		if of.against != "" {
+			of.doubt = "" // one line for each row is enough
+		}
+		if _, known := t.doubts[of]; !known && of.against == "" && len(t.doubts) >= doubtsMax {
 			of.doubt = "other such words"
 		}
 		t.doubts[of]++
 	}
-	g := Group{Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next}
+	g := Group{Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First}
 	switch l.Result {
 	case Held, Rejected, Unknown, Mismatch:
 		if l.Error != nil {
@@ -83,11 +93,27 @@ func (t *Tally) Add(l *Line) {
 	t.groups[g]++
 }
 
-// count returns the number of operations with this result.
-func (t *Tally) count(r Result) int {
+// Unrecorded says that one of the operations with this result may not be recorded as ended.
+func (t *Tally) Unrecorded(r Result) {
+	if t.open == nil {
+		t.open = map[Result]int{}
+	}
+	t.open[r]++
+}
+
+// called returns the word for a group in the summary and in the next steps.
+func (t *Tally) called(g Group) Class {
+	if t.Parted && g.goesOn {
+		return ClassPending
+	}
+	return Class(g.Result)
+}
+
+// count returns the number of operations called so.
+func (t *Tally) count(c Class) int {
 	n := 0
 	for g, many := range t.groups {
-		if g.Result == r {
+		if t.called(g) == c {
 			n += many
 		}
 	}
@@ -116,6 +142,13 @@ func (t *Tally) sorted() []Group {
 	})
 }
 
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
 // boolOrder compares two values, true first.
 func boolOrder(a, b bool) int {
 	switch {
@@ -131,9 +164,9 @@ func boolOrder(a, b bool) int {
 // meaning.
 func (t *Tally) Summary(name string) string {
 	var parts []string
-	for _, r := range All() {
-		if n := t.count(r); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s%s", n, r, t.detail(r)))
+	for _, c := range AllClasses() {
+		if n := t.count(c); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s%s", n, c, t.detail(c)))
 		}
 	}
 	if t.NotTried > 0 {
@@ -149,12 +182,12 @@ func (t *Tally) Summary(name string) string {
 	return text + "; " + words.Count(t.attempts, "attempt")
 }
 
-// detail lists the statuses and codes of one result: " (402)", or with their numbers if there are several.
-func (t *Tally) detail(r Result) string {
+// detail lists the statuses and codes of one class: " (402)", or with their numbers if there are several.
+func (t *Tally) detail(c Class) string {
 	var parts, texts []string
 	many := map[string]int{}
 	for _, g := range t.sorted() {
-		if g.Result != r || g.Text() == "" {
+		if t.called(g) != c || g.Text() == "" {
 			continue
 		}
 		if many[g.Text()] == 0 {
@@ -163,12 +196,12 @@ func (t *Tally) detail(r Result) string {
 		many[g.Text()] += t.groups[g]
 	}
 	for _, text := range texts {
-		if many[text] != t.count(r) {
+		if many[text] != t.count(c) {
 			text += fmt.Sprintf(" ×%d", many[text])
 		}
 		parts = append(parts, text)
 	}
-	if n := t.pending(); r == Unknown && n > 0 && n < t.count(r) {
+	if n := t.pending(); c == ClassUnknown && !t.Parted && n > 0 && n < t.count(c) {
 		parts = append(parts, fmt.Sprintf("%d of them pending", n))
 	}
 	if len(parts) == 0 {
@@ -184,6 +217,8 @@ func (g Group) Text() string {
 		return fmt.Sprint(g.Status)
 	case g.Code == string(g.Result):
 		return ""
+	case g.Code == "generation" && g.first > 0:
+		return fmt.Sprintf("generation %d", g.first)
 	}
 	return strings.ReplaceAll(g.Code, "_", " ")
 }
@@ -202,7 +237,7 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 			if g.Code == "not_due" && !t.due.IsZero() {
 				step = "the first is due at " + t.due.UTC().Format(time.RFC3339) + ", as the API or the pause after failures has it: run the same command again then, or with a longer --max-retry-after, which waits"
 			}
-			text = fmt.Sprintf("%s%s: %s", g.Result, text, step)
+			text = fmt.Sprintf("%s%s: %s", t.called(g), text, step)
 			if many[text] == 0 {
 				said = append(said, text)
 			}
@@ -212,10 +247,19 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 	for _, text := range said {
 		steps = append(steps, fmt.Sprintf("%d %s", many[text], text))
 	}
+	for _, r := range All() {
+		if n := t.open[r]; n > 0 {
+			steps = append(steps, fmt.Sprintf("%d of the %s may not be recorded as that, since the journal could not be written, and are pending then: mend it, and run the same command again, which goes on with them under the same keys", n, r))
+		}
+	}
+	if t.asked > 0 {
+		steps = append(steps, fmt.Sprintf("%s of an earlier run %s judged without this --done: the result stands; --declined /POINTER=TEXT names answers that are no success, of these, too",
+			words.Count(t.asked, "row"), wasWere(t.asked)))
+	}
 	for _, of := range slices.SortedFunc(maps.Keys(t.doubts), func(a, b doubted) int {
-		return cmp.Or(cmp.Compare(t.doubts[b], t.doubts[a]), strings.Compare(a.doubt, b.doubt))
+		return cmp.Or(cmp.Compare(t.doubts[b], t.doubts[a]), strings.Compare(a.doubt, b.doubt), strings.Compare(a.against, b.against))
 	}) {
-		steps = append(steps, doubtText(t.doubts[of], of.result, of.doubt))
+		steps = append(steps, doubtText(t.doubts[of], of))
 	}
 	if t.NotTried > 0 {
 		steps = append(steps, fmt.Sprintf("%d not tried: run the same command again", t.NotTried))
@@ -231,6 +275,12 @@ const runAgain = "run the same command again"
 func (g Group) nextStep(journal string, generation int) string {
 	if g.next != "" {
 		return fmt.Sprintf("generation %d of them is %s: go on with --generation %d", generation+1, g.next, generation+1)
+	}
+	switch {
+	case g.first == 1:
+		return fmt.Sprintf("run the command without --generation %d first", generation)
+	case g.first > 1:
+		return fmt.Sprintf("run the command with --generation %d first", g.first)
 	}
 	anew := ""
 	if generation > 0 {
@@ -282,8 +332,6 @@ func (g Group) afterRejected(anew string) string {
 	switch {
 	case g.Code == "settled":
 		return anew
-	case g.Code == "generation":
-		return "run the earlier generation first"
 	case g.Code == "key_invalid", g.Code == "bad_request", g.Code == "body_too_large":
 		return "correct the rows"
 	case g.Status == 429:

@@ -78,6 +78,14 @@ func TestTallyNamesPending(t *testing.T) {
 	if got, want := ta.Summary("in.csv"), "in.csv: 6 rows: 2 held, 4 unknown (no answer, 2 of them pending); 6 attempts"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	parted := ta
+	parted.Parted = true
+	if got, want := parted.Summary("in.csv"), "in.csv: 6 rows: 2 held, 2 pending (no answer), 2 unknown (no answer); 6 attempts"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := parted.NextSteps("j.db", 1)[1:], []string{"2 pending (no answer): run the same command again", "2 unknown (no answer): run the same command again"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got, want := ta.NextSteps("j.db", 1), []string{"2 held: oncehttp journal stuck --journal j.db", "4 unknown (no answer): run the same command again"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -18,7 +20,7 @@ import (
 type OutcomeFlags struct{ done, unknown []string }
 
 func (f *OutcomeFlags) Bind(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.done, "done", nil, "the only 2xx that is a success, as JSON pointer and text, such as '/status=succeeded'; other ones are held, or refused by --declined; may be repeated")
+	fs.StringArrayVar(&f.done, "done", nil, "the only 2xx that is a success, as JSON pointer and text, such as '/status=succeeded'; other ones are held, or refused by --declined; it judges what is begun with it, and no end that the journal has; may be repeated")
 	fs.StringArrayVar(&f.unknown, "unknown", nil, "with --done: a 2xx that is held whatever else it says, such as '/status=processing'; may be repeated")
 }
 
@@ -51,4 +53,19 @@ func (f *OutcomeFlags) Apply(p *profile.Profile, declined []string) (*profile.Pr
 		return nil, fmt.Errorf("--done: %w", err)
 	}
 	return &own, nil
+}
+
+// AsksDone reports whether --done was given.
+func (f *ClientFlags) AsksDone() bool { return len(f.outcome.done) > 0 }
+
+// JudgeEarlier notes in the line of a recorded success that its operation was begun without the --done of this run, or with another: see [results.Asked].
+func (f *ClientFlags) JudgeEarlier(rec *persist.Record, l *results.Line) {
+	if !f.AsksDone() {
+		return
+	}
+	other := rec.Profile == f.Used.Name && rec.Facts != "" && rec.Facts != f.Used.FactsDigest()
+	if strings.Contains(rec.Profile, words.DoneMark) && !other {
+		return
+	}
+	f.asked.Judge(rec, l)
 }

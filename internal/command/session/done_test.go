@@ -68,7 +68,7 @@ func TestDoneInBatch(t *testing.T) {
 	file := commandtest.WriteFile(t, "in.csv", "id,want\n1,succeeded\n2,failed\n3,drop\n4,late\n")
 	batch := commandtest.Fast("batch", file, "--url", url, "--key", "o:{id}", "--workers", "1", "--max-attempts", "1")
 	got := commandtest.Run(t, append(batch, outcomeFlags...)...).Want(t, terminal.ExitUnknown)
-	if !strings.Contains(got.Err, "1 done (200), 1 declined (200), 2 unknown (no answer)") {
+	if !strings.Contains(got.Err, "1 done (200), 1 declined (200), 2 pending (no answer)") {
 		t.Errorf("stderr %s", got.Err)
 	}
 	j := file + ".oncehttp.db"

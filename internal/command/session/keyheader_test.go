@@ -123,7 +123,7 @@ func TestBatchKeyHeaderOfOthers(t *testing.T) {
 	commandtest.Run(t, "batch", file, "--url", one.URL, "--key", "o:{id}", "--key-header", "X-Request-ID").Want(t, terminal.ExitOK)
 	commandtest.Run(t, "batch", file, "--url", two.URL, "--key", "p:{id}", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
 	two.expect(t, "Idempotency-Key: idemp:p:a")
-	commandtest.Run(t, "batch", file, "--url", one.URL, "--key", "q:{id}", "--key-header", "idempotency-key").Want(t, terminal.ExitOK)
+	commandtest.Run(t, "batch", file, "--url", one.URL, "--key", "q:{id}", "--key-header", "idempotency-key", "--new-journal").Want(t, terminal.ExitOK)
 	one.expect(t, "Idempotency-Key: idemp:q:a", "X-Request-Id: idemp:o:a")
 }
 

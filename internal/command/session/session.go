@@ -49,6 +49,7 @@ type ClientFlags struct {
 
 	natural       NaturalFlags
 	outcome       OutcomeFlags
+	asked         results.Asked // by outcome
 	declinedTexts []string
 	Declines      results.Declines
 
@@ -121,6 +122,9 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	}
 	secret, err := f.Secret.Names()
 	if err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	if f.asked, err = results.ParseAsked(f.outcome.done, f.outcome.unknown); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
 	if f.Declines, err = results.ParseDeclines(f.declinedTexts); err != nil {
