@@ -33,6 +33,12 @@ func CheckDropped(pointers []string) error {
 	return nil
 }
 
+// LeavesOut reports whether an answer without the value at the pointer out lacks the one at pointer, or a part of it. isList reports whether the
+// values were taken out of each item of the list at a pointer, too.
+func LeavesOut(out, pointer string, isList func(string) bool) bool {
+	return jsonpointer.Overlap(out, pointer) || jsonpointer.OverlapInItem(out, pointer, isList)
+}
+
 // WithoutMembers returns the text of an answer without the values at the pointers, which have passed CheckDropped, and the pointers of those
 // that were there. They lead from the text, and from each item of the list at the pointer list, if that is not empty. It is an error if the
 // text is not one JSON value.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -40,7 +39,9 @@ func readsDropped(p *profile.Profile, pointers []string, isList func(string) boo
 		return readValue{}, ""
 	}
 	for _, value := range readValues(p) {
-		takes := func(d string) bool { return overlap(d, value.pointer) || inItem(d, value.pointer, isList) }
+		takes := func(d string) bool {
+			return request.LeavesOut(d, value.pointer, isList)
+		}
 		if i := slices.IndexFunc(pointers, takes); i >= 0 {
 			return value, pointers[i]
 		}
@@ -48,26 +49,10 @@ func readsDropped(p *profile.Profile, pointers []string, isList func(string) boo
 	return readValue{}, ""
 }
 
-// overlap reports whether one of two values is the other, or a part of it.
-func overlap(a, b string) bool {
-	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
-}
-
-// inItem reports whether the value at pointer is in an item of a list, and overlaps with the one at d of that item.
-func inItem(d, pointer string, isList func(string) bool) bool {
-	for i := range pointer {
-		index, rest, more := strings.Cut(pointer[i+1:], "/")
-		if _, err := strconv.Atoi(index); pointer[i] == '/' && more && err == nil && isList(pointer[:i]) && overlap(d, "/"+rest) {
-			return true
-		}
-	}
-	return false
-}
-
 // hidesErrors reports whether errors of a GraphQL API, or parts of them, are missing in the recorded answer: without them it may look like a
 // success.
 func hidesErrors(rec *persist.Record) bool {
-	ofErrors := func(d string) bool { return overlap(d, "/errors") }
+	ofErrors := func(d string) bool { return request.LeavesOut(d, "/errors", ofList("")) }
 	return slices.ContainsFunc(rec.Answer.Dropped, ofErrors) && (request.IsGraphQL(rec) || request.MayBeGraphQL(rec))
 }
 

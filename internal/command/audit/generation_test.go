@@ -34,7 +34,7 @@ func TestAuditOfGenerations(t *testing.T) {
 	commandtest.Run(t, commandtest.Fast(append(args, "o:{order}")...)...).Want(t, terminal.ExitUnknown)
 	second = true // order 3 is sent under another key, which nobody should do
 	again := commandtest.WriteFile(t, file, strings.Replace(rows, "0,1.00\n", "", 1))
-	commandtest.Run(t, append(args, "a:{order}", "--journal", file+".oncehttp.db")...).Want(t, terminal.ExitOK)
+	commandtest.Run(t, append(args, "a:{order}", "--journal", file+".oncehttp.db", "--new-journal")...).Want(t, terminal.ExitOK)
 	export := commandtest.WriteFile(t, "export.csv", rows)
 	all, _ := findings(t, terminal.ExitFindings, "--journal", again+".oncehttp.db", "--against", export, "--all-rows")
 	want := []audit.Finding{

@@ -54,6 +54,7 @@ func (a *Asked) Judge(rec *persist.Record, l *Line) {
 	switch text := TextOf(rec.Answer.Header, rec.Answer.Body); {
 	case a.unknown.match(text):
 		l.Against = "is one of those that --unknown holds"
+	case a.done.MayHide(Done, false, rec.Answer.Dropped):
 	case !a.done.match(text):
 		l.Against = "lacks " + words.Clip(a.texts) + ", which --done asks for"
 	}

@@ -49,6 +49,8 @@ type Line struct {
 	Body        json.RawMessage `json:"body,omitempty"`
 	BodyBase64  []byte          `json:"body_base64,omitempty"`
 	BodyDropped bool            `json:"body_dropped,omitempty"`
+	// Dropped are the pointers to the members that the journal does not keep of this answer.
+	Dropped []string `json:"dropped,omitempty"`
 	// Error is the reason if the operation is not done.
 	Error *LineError `json:"error,omitempty"`
 
@@ -88,6 +90,13 @@ func (l *Line) Marshal() []byte {
 	}
 	if l.BodyDropped {
 		m = append(m.name("body_dropped"), "true"...)
+	}
+	if len(l.Dropped) > 0 {
+		before := m.name("dropped")
+		for i, pointer := range l.Dropped {
+			before = words.AppendJSON(append(before, "[,"[min(i, 1)]), pointer)
+		}
+		m = append(before, ']')
 	}
 	if l.Error != nil {
 		m = append(m.name("error"), members{}.text("code", l.Error.Code).text("message", l.Error.Message)...)
@@ -178,7 +187,7 @@ func TextOf(h http.Header, body []byte) []byte {
 	return body
 }
 
-// Judge puts a final answer and its result into the line. The line's outcome must be set before. dropped: the body is not there, or not whole.
+// Judge puts a final answer and its result into the line. The line's Outcome and Dropped must be set before. dropped: the body is not there, or not whole.
 func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDone bool) {
 	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone, l.Outcome == oncehttp.OutcomeRefused.String())
 	l.Exit = l.Result.Exit()
@@ -192,7 +201,7 @@ func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDon
 func lineOf(res oncehttp.Result) Line {
 	return Line{
 		Key: string(res.Key), Outcome: res.Outcome.String(), Source: SourceName(res.Source),
-		Attempts: res.Attempts, Sends: res.Sends, Joined: res.Joined,
+		Attempts: res.Attempts, Sends: res.Sends, Joined: res.Joined, Dropped: res.Dropped,
 	}
 }
 
@@ -200,6 +209,7 @@ func lineOf(res oncehttp.Result) Line {
 func (list Declines) Resumed(res oncehttp.Result) Line {
 	l := lineOf(res)
 	if a := res.Answer; a != nil {
+		l.Dropped = a.Dropped
 		l.Judge(list, a.Status, TextOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
 		return l
 	}
@@ -234,6 +244,7 @@ func Failed(key oncehttp.Key, err error) Line {
 	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // it would show another request's answer
 		l.Status = e.Answer.Status
 		l.Bare = l.Result == Rejected && bareAnswer(e.Answer)
+		l.Dropped = e.Answer.Dropped
 		l.setBody(TextOf(e.Answer.Header, e.Answer.Body), e.Answer.BodyDropped)
 	}
 	return l

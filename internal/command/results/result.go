@@ -63,6 +63,7 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 	l.Exit = l.Result.Exit()
 	if a := rec.Answer; a != nil && rec.State == persist.StateConfirmed {
 		text := TextOf(a.Header, a.Body)
+		l.Dropped = a.Dropped
 		l.Judge(list, a.Status, text, a.BodyDropped, a.AlreadyDone)
 		l.lookForDoubt(a.Header, text)
 	}
@@ -158,20 +159,47 @@ func (list Declines) match(body []byte) bool {
 	})
 }
 
-// MayHide reports whether an answer with this result may be a decline that was not seen: a text of --declined may stand in a body that is not there.
-func (list Declines) MayHide(r Result, dropped bool) bool {
-	return dropped && len(list) > 0 && (r == Done || r == Accepted)
+// MayHide reports whether an answer with this result may be a decline that was not seen: a text of --declined may stand in a body that is not there,
+// or in a member that was left out of it, such as those of oncehttp.Config.DropAnswer.
+func (list Declines) MayHide(r Result, dropped bool, without []string) bool {
+	if r != Done && r != Accepted {
+		return false
+	}
+	return dropped && len(list) > 0 || slices.ContainsFunc(list, func(d decline) bool { return leftOut(d.pointer, without) })
+}
+
+// Reads returns a pointer of the list to a value that one of these pointers leaves out, and that pointer; "" if there is none.
+func (list Declines) Reads(without []string) (pointer, leaves string) {
+	for _, d := range list {
+		for _, out := range without {
+			if leftOut(d.pointer, []string{out}) {
+				return d.pointer, out
+			}
+		}
+	}
+	return "", ""
+}
+
+// leftOut reports whether the value at a pointer, or a part of it, is missing in an answer without others. They may have been taken out of the items of a
+// list, too.
+func leftOut(pointer string, without []string) bool {
+	inAny := func(string) bool { return true }
+	return slices.ContainsFunc(without, func(out string) bool {
+		return jsonpointer.Overlap(out, pointer) || jsonpointer.OverlapInItem(out, pointer, inAny)
+	})
 }
 
 // Unseen makes a line unknown if its answer may hide a decline: see MayHide.
 func (list Declines) Unseen(l *Line) {
-	if !list.MayHide(l.Result, l.BodyDropped) {
+	if !list.MayHide(l.Result, l.BodyDropped, l.Dropped) {
 		return
 	}
-	l.Result = Unknown
-	l.Exit, l.Error = l.Result.Exit(), &LineError{
-		Code: "answer_unread", Message: "the answer is over 1 MiB or a stream, so that --declined was not looked for in it; ask the API what came of it",
+	why := "the answer is over 1 MiB or a stream"
+	if !l.BodyDropped {
+		why = "the journal keeps the answer without " + strings.Join(l.Dropped, ", ")
 	}
+	l.Result = Unknown
+	l.Exit, l.Error = l.Result.Exit(), &LineError{Code: "answer_unread", Message: why + ", so that --declined was not looked for in it; ask the API what came of it"}
 }
 
 // ResultOfAnswer returns the result of a final answer. body may be nil if it was not kept; then only the status and refused count.
@@ -202,7 +230,7 @@ func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 			return list.ResultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened, rec.FinalEffect() == persist.EffectRefused)
 		}
 		result := list.ResultOfAnswer(rec.Answer.Status, TextOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone, rec.FinalEffect() == persist.EffectRefused)
-		if list.MayHide(result, rec.Answer.BodyDropped) {
+		if list.MayHide(result, rec.Answer.BodyDropped, rec.Answer.Dropped) {
 			return Unknown
 		}
 		return result

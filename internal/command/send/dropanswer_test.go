@@ -37,3 +37,33 @@ func TestSendDropsAnswer(t *testing.T) {
 		t.Errorf("a pointer without a slash: %d, %s", got.Status, got.Err)
 	}
 }
+
+// TestSendDeclinedNeedsTheMember: an answer without the member that --declined reads tells nobody whether it was a refusal: unknown, and not done. One
+// call that asks for both is refused.
+func TestSendDeclinedNeedsTheMember(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"id":"p","payment":{"status":"declined"}}`))
+	})
+	at := filepath.Join(t.TempDir(), "j.db")
+	args := []string{"send", "POST", s.URL + "/x", "--journal", at, "--key", "k", "-d", "{}", "--json"}
+	declined := []string{"--declined", "/payment/status=declined"}
+	for _, drop := range []string{"/payment/status", "/payment"} {
+		commandtest.Run(t, append(append(args, declined...), "--drop-answer", drop)...).Usage(t,
+			"oncehttp: --declined reads /payment/status, and --drop-answer "+drop+" keeps it out of the journal: a later run could not tell a refusal from a success; leave one of them out")
+	}
+	if n := s.Sends.Load(); n != 0 {
+		t.Fatalf("%d sends", n)
+	}
+	commandtest.Run(t, append(args, "--drop-answer", "/payment/status")...).Want(t, terminal.ExitOK)
+	for _, flags := range [][]string{declined, nil} { // the journal knows it from then on
+		got := commandtest.Run(t, append(args, flags...)...).Want(t, terminal.ExitUnknown)
+		if !strings.Contains(got.Out, `"result":"unknown"`) || !strings.Contains(got.Out, `"dropped":["/payment/status"]`) || !strings.Contains(got.Out, "keeps the answer without /payment/status") {
+			t.Errorf("%v: %s", flags, got.Out)
+		}
+	}
+	if n := s.Sends.Load(); n != 1 {
+		t.Errorf("%d sends, want 1", n)
+	}
+}

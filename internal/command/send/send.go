@@ -299,7 +299,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 		err = f.print(out, resp, &kept)
 		how := oncehttp.ResultOf(resp)
 		result := f.Declines.ResultOfAnswer(resp.StatusCode, results.TextOf(resp.Header, kept.bytes), how.AlreadyDone, how.Outcome == oncehttp.OutcomeRefused)
-		if f.Declines.MayHide(result, kept.more) {
+		if f.Declines.MayHide(result, kept.more, how.Dropped) {
 			result = results.Unknown
 		}
 		status = result.Exit()

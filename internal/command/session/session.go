@@ -141,6 +141,9 @@ func (f *ClientFlags) Config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	if err := request.CheckDropped(f.dropAnswer); err != nil {
 		return oncehttp.Config{}, nil, fmt.Errorf("--drop-answer: %w", err)
 	}
+	if reads, leaves := f.Declines.Reads(f.dropAnswer); reads != "" {
+		return oncehttp.Config{}, nil, fmt.Errorf("--declined reads %s, and --drop-answer %s keeps it out of the journal: a later run could not tell a refusal from a success; leave one of them out", words.Clip(reads), words.Clip(leaves))
+	}
 	cfg.SecretHeaders, cfg.DropAnswer = secret, f.dropAnswer
 	cfg.Logger = newCoverageLog(stderr)
 	if cfg.Authorize, err = signer(f.signing, p); err != nil {

@@ -196,6 +196,7 @@ func (w *worker) line(e oncehttp.Event) results.Line {
 		if a.Replayed {
 			l.Source = results.SourceName(oncehttp.SourceReplay)
 		}
+		l.Dropped = a.Dropped
 		l.Judge(w.declines, a.Status, results.TextOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
 	}
 	return l
