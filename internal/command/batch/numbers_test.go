@@ -55,7 +55,7 @@ func TestBatchMinorRefused(t *testing.T) {
 	}{
 		{[]string{"--body", `{"a":{amount:minor}}`, "--currency", "cur"}, []string{
 			row + `1 (line 2), column "amount": "1.234" may be read in two ways; say --decimal . or --decimal ,`,
-			row + `2 (line 3), column "amount": "1,50" is not a plain number; say --decimal ,`,
+			row + `2 (line 3), column "amount": "1,50" is not a plain number; --decimal , reads it`,
 			row + `3 (line 4), column "amount": "12.345" may be read in two ways; say --decimal . or --decimal ,`,
 			row + `4 (line 5), column "amount": has an amount in "EURO", which is no currency of three letters`,
 		}},
@@ -97,8 +97,8 @@ func TestBatchNumbersAdvice(t *testing.T) {
 		rows string
 		want []string
 	}{
-		"commas":               {"a;1.234,50\nb;6532,59\n", []string{`"1.234,50" is not a plain number; say --decimal ,; --sum`, `"6532,59" is not a plain number; say --decimal ,; --sum`}},
-		"points":               {"a;1,234.50\nb;12.50\n", []string{`"1,234.50" is not a plain number; say --decimal .; --sum`}},
+		"commas":               {"a;1.234,50\nb;6532,59\n", []string{`"1.234,50" is not a plain number; --decimal , reads it; --sum`, `"6532,59" is not a plain number; --decimal , reads it; --sum`}},
+		"points":               {"a;1,234.50\nb;12.50\n", []string{`"1,234.50" is not a plain number; --decimal . reads it; --sum`}},
 		"both":                 {"a;1.234,50\nb;1,234.50\n", []string{`"1.234,50" ` + none, `"1,234.50" ` + none}},
 		"a plain one between":  {"a;1.234,50\nb;12.50\n", []string{`"1.234,50" ` + none}},
 		"a plain one of three": {"a;1.234\nb;7\n", []string{`"1.234" may be read in two ways; say --decimal . or --decimal ,; --sum`}},

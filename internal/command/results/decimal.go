@@ -150,13 +150,13 @@ func CellDecimal(text, mark string) (Decimal, error) {
 	comma, noComma := LocalDecimal(text, ",")
 	switch {
 	case noPoint == nil && noComma == nil && point.Equals(&comma):
-		return d, errors.New("is not a plain number; say --decimal . or --decimal ,")
+		return d, errors.New("is not a plain number; --decimal . or --decimal , reads it")
 	case noPoint == nil && noComma == nil:
 		return d, err
 	case noPoint == nil:
-		return d, errors.New("is not a plain number; say --decimal .")
+		return d, errors.New("is not a plain number; --decimal . reads it")
 	case noComma == nil:
-		return d, errors.New("is not a plain number; say --decimal ,")
+		return d, errors.New("is not a plain number; --decimal , reads it")
 	}
 	return d, ErrNoDecimal
 }

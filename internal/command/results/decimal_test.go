@@ -32,9 +32,9 @@ func TestCellDecimal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"1.234": "may be read in two ways; say --decimal . or --decimal ,", "1,234": "may be read in two ways; say --decimal . or --decimal ,",
-		"1.234,50": "is not a plain number; say --decimal ,", "6532,59": "is not a plain number; say --decimal ,", "1.234.567,8": "is not a plain number; say --decimal ,",
-		"1,234.50": "is not a plain number; say --decimal .", "5 000.00": "is not a plain number; say --decimal .",
-		"1 000": "is not a plain number; say --decimal . or --decimal ,",
+		"1.234,50": "is not a plain number; --decimal , reads it", "6532,59": "is not a plain number; --decimal , reads it", "1.234.567,8": "is not a plain number; --decimal , reads it",
+		"1,234.50": "is not a plain number; --decimal . reads it", "5 000.00": "is not a plain number; --decimal . reads it",
+		"1 000": "is not a plain number; --decimal . or --decimal , reads it",
 		"1,2,3": "is no decimal number", "x": "is no decimal number", "1.5": "", "1234.567": "",
 	} {
 		_, err := results.CellDecimal(text, "")
