@@ -125,7 +125,7 @@ func (h *Holder) answer(conn net.Conn) error {
 	if q.Fact != "" {
 		fact, err := h.journal.Fact(h.ctx, q.Fact, nil, nil)
 		if err != nil {
-			return enc.Encode(holderReply{Err: err.Error()})
+			return h.fails(enc, err)
 		}
 		return enc.Encode(holderReply{Fact: fact})
 	}
@@ -135,7 +135,7 @@ func (h *Holder) answer(conn net.Conn) error {
 		case errors.Is(err, persist.ErrNotFound):
 			return enc.Encode(holderReply{Missing: true})
 		case err != nil:
-			return enc.Encode(holderReply{Err: err.Error()})
+			return h.fails(enc, err)
 		}
 		return enc.Encode(holderReply{Record: rec, More: true})
 	}
@@ -148,13 +148,21 @@ func (h *Holder) answer(conn net.Conn) error {
 		case errors.Is(err, persist.ErrCorrupt):
 			reply = holderReply{Damaged: err.Error()}
 		case err != nil:
-			return enc.Encode(holderReply{Err: err.Error()})
+			return h.fails(enc, err)
 		}
 		if err := enc.Encode(reply); err != nil {
 			return err
 		}
 	}
 	return enc.Encode(holderReply{})
+}
+
+// fails replies with an error of the journal. After Close it says nothing: the reader looks again who has the journal.
+func (h *Holder) fails(enc *gob.Encoder, err error) error {
+	if h.ctx.Err() != nil {
+		return h.ctx.Err()
+	}
+	return enc.Encode(holderReply{Err: err.Error()})
 }
 
 // Close ends the readers and takes the socket away.
@@ -262,7 +270,7 @@ func (j *HeldJournal) askOnce(q holderQuery) (own persist.Journal, reply holderR
 		_ = conn.Close()
 		switch {
 		case err != nil && (j.reopen == nil || tries == heldTries):
-			return nil, reply, fmt.Errorf("the holder of the journal went away: %w", err)
+			return nil, reply, fmt.Errorf("%w: %w", errWentAway, err)
 		case err == nil && reply.Err != "":
 			return nil, reply, errors.New(reply.Err)
 		case err == nil:
@@ -273,15 +281,24 @@ func (j *HeldJournal) askOnce(q holderQuery) (own persist.Journal, reply holderR
 	}
 }
 
-// List asks the holder for the records selected by q. If the holder goes away before its first reply, List looks again who has the journal.
+// errWentAway is the error of a call whose holder has ended meanwhile.
+var errWentAway = errors.New("the holder of the journal went away")
+
+// List asks the holder for the records selected by q. If the holder goes away, List looks again who has the journal, and goes on behind the last record.
 func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
+		each := func(rec persist.Record, err error) bool {
+			if err == nil {
+				q.After = rec.Seq
+			}
+			return yield(rec, err)
+		}
 		for tries := 1; ; tries++ {
-			begun, err := j.listOnce(ctx, q, yield)
+			err := j.listOnce(ctx, q, each)
 			switch {
 			case err == nil:
 				return
-			case begun, j.reopen == nil, tries == heldTries, ctx.Err() != nil:
+			case !errors.Is(err, errWentAway), j.reopen == nil, tries == heldTries, ctx.Err() != nil:
 				yield(persist.Record{}, err)
 				return
 			}
@@ -290,16 +307,15 @@ func (j *HeldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
-// listOnce asks the holder for records once. It returns an error if they are not all yielded, though all are wanted. begun reports whether the
-// holder has replied.
-func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(persist.Record, error) bool) (begun bool, err error) {
+// listOnce asks the holder for records once. It returns an error if they are not all yielded, though all are wanted: errWentAway, or the holder's.
+func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(persist.Record, error) bool) error {
 	conn, dec, own, err := j.reach()
 	switch {
 	case own != nil:
 		own.List(ctx, q)(yield)
-		return true, nil
+		return nil
 	case err != nil:
-		return true, err // reach has tried for long enough
+		return err // reach has tried for long enough
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
@@ -311,22 +327,21 @@ func (j *HeldJournal) listOnce(ctx context.Context, q persist.Query, yield func(
 		if err = dec.Decode(&reply); err != nil {
 			break
 		}
-		begun = true
 		switch {
 		case reply.Err != "":
-			err = errors.New(reply.Err)
+			return errors.New(reply.Err)
 		case reply.Damaged != "":
 			if !yield(persist.Record{}, fmt.Errorf("%w: %s", persist.ErrCorrupt, strings.TrimPrefix(reply.Damaged, "persist: "))) {
-				return begun, nil
+				return nil
 			}
 		case !reply.More, !yield(reply.Record, nil):
-			return begun, nil
+			return nil
 		}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		err = errors.New("the holder of the journal went away")
+		return errWentAway
 	}
-	return begun, err
+	return fmt.Errorf("%w: %w", errWentAway, err)
 }
 
 // Fact asks the holder for the origins to which clients send with Authorize, or for the values of --declined. It returns nothing about the seal: each reader unseals for

@@ -103,3 +103,62 @@ func TestHolderGoesAfterHello(t *testing.T) {
 		}
 	}
 }
+
+// TestHolderGoesInAListing: the holder goes after one of three records. The reader opens the file, and has each record once.
+func TestHolderGoesInAListing(t *testing.T) {
+	t.Parallel()
+	at := Place{Name: "journal", Path: filepath.Join(t.TempDir(), "j.db")}
+	held, err := Open(at, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first persist.Record
+	for _, key := range []string{"a", "b", "c"} {
+		rec := persist.Record{ID: persist.ID{Key: key}, Method: "POST", Origin: "https://api.example.com", Target: "/pay", WireKey: key, Recipe: "1", Profile: "draft-07", Fingerprint: make([]byte, 32), State: persist.StatePending, Created: time.Now()}
+		rec, _, err := held.Begin(t.Context(), rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key == "a" {
+			first = rec
+		}
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", socketOf(at.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		defer l.Close()
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		enc, dec := gob.NewEncoder(conn), gob.NewDecoder(conn)
+		_ = enc.Encode(holderHello{})
+		if dec.Decode(&holderQuery{}) == nil {
+			_ = enc.Encode(holderReply{Record: first, More: true})
+		}
+	}()
+	reader := &HeldJournal{path: at.Path}
+	reader.Reopens(func() (persist.Journal, error) { return Open(at, false) })
+	var keys string
+	for rec, err := range reader.List(t.Context(), persist.Query{}) {
+		if err != nil {
+			t.Error(err)
+		}
+		keys += rec.Key
+	}
+	if keys != "abc" {
+		t.Errorf("listed %q, want each of a, b and c once", keys)
+	}
+	<-served
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
+}
