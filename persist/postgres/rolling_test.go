@@ -280,8 +280,8 @@ func (r *rolling) roll(first, second crew, named string) {
 	for i, step := range []struct {
 		at int
 		crew
-	}{{0, second}, {1, second}, {0, first}, {1, first}} {
-		r.down.Store(i == 3) // so that the last one of the second crew leaves something
+	}{{0, second}, {1, second}, {0, first}, {1, second}, {1, first}} {
+		r.down.Store(i >= 3) // so that the last one of the second crew leaves what it begins
 		r.enqueued()
 		r.kill(step.at)
 		r.start(step.at, step.crew, n)
