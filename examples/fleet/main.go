@@ -169,7 +169,7 @@ func (f *fleet) start(at int) error {
 // strikes is the number of kills and freezes while the orders come in.
 const strikes = 10
 
-// strike lets the shop take orders, kills or freezes a worker ten times meanwhile, and returns when all payments are done.
+// strike kills or freezes a worker ten times while the shop takes orders. It returns once all payments are done.
 func (f *fleet) strike(ctx context.Context, s *shop, orders int) error {
 	taken := make(chan error, 1)
 	go func() { taken <- s.takeOrders(ctx, orders) }()

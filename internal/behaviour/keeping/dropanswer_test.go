@@ -299,7 +299,7 @@ func TestDropAnswerOfGraphQL(t *testing.T) {
 	}
 }
 
-// TestDropAnswerTwice: what ends an operation by its recorded answer takes nothing more out of it, and names what is missing: of an array, too,
+// TestDropAnswerTwice: the end of an operation by its recorded answer takes nothing more out of that, and names the missing parts: of an array, too,
 // whose other items keep their places.
 func TestDropAnswerTwice(t *testing.T) {
 	t.Parallel()

@@ -63,7 +63,7 @@ func (f *auditFlags) saysFailed(row map[string]string) string {
 	return ""
 }
 
-// notes returns a note on each column with a status, where nothing says which of its rows are done.
+// notes returns a note on each column with a status, if no flag names its values for done rows.
 func (f *auditFlags) notes(name string, columns []string) []string {
 	if len(f.where) > 0 || f.allRows {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// A row that says failed is a finding until --where says which rows are done, and never a reason to settle.
+// A failed row of an export is a finding until --where names the done rows, and never a reason to settle.
 func TestAuditRowsThatSayFailed(t *testing.T) {
 	t.Parallel()
 	j := commandtest.DoubtJournal(t) // 1 is done, 2 pending, 3 held, 4 abandoned

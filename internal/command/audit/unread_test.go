@@ -62,8 +62,8 @@ func TestAuditOfUnreadAnswers(t *testing.T) {
 	}
 }
 
-// TestAuditOfMissing: of what is confirmed here and is not in the exports, audit says the step that is left; of what a person has settled, that
-// person knows.
+// TestAuditOfMissing: for an operation that is confirmed here and missing in the exports, audit names the next step. For one that a person has settled
+// it names none: that person knows.
 func TestAuditOfMissing(t *testing.T) {
 	t.Parallel()
 	j := commandtest.DoubtJournal(t)

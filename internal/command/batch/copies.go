@@ -175,8 +175,9 @@ func journalsBeside(path string) []string {
 	return paths
 }
 
-// standsIn says which of these rows stand in the journal at path: the first with the same request or, if there is none, how many have a key that was begun
-// there for another request to the same API, as that of a row with one more column. It returns "" if none does, or if the journal cannot be read.
+// standsIn returns words about the rows that stand in the journal at path: the number of the first one with the same request. If there is none, the words
+// count the rows whose key was begun there for another request to the same API, as that of a row with one more column. It returns "" if no row stands
+// there, or if the journal cannot be read.
 func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string, rows []input.Row) string {
 	at, err := place.ParseSealed(place.FromFlag, path, f.SealKey)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -15,9 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
-	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -104,11 +101,6 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	return b.conclude(ctx, stopped, err)
 }
 
-// lookup finds the record of a key in the account of the rows, including the scoping headers.
-func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, error) {
-	return b.session.Journal.Get(ctx, persist.ID{Account: b.survey.account, Key: string(key)})
-}
-
 // doInTurn calls do. If rows are ordered, it also waits for another process.
 func (b *batch) doInTurn(ctx context.Context, j *job) results.Line {
 	if b.plan.orderedBy >= 0 {
@@ -153,16 +145,6 @@ func (b *batch) countUnrecorded(lost []results.Placed, flush func() error) {
 	}
 }
 
-// judgeEarlier notes in a line of the journal what the --done of this run, by which it was not judged, says of it.
-func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
-	if !b.flags.AsksDone() || l.Source != results.SourceName(oncehttp.SourceJournal) {
-		return
-	}
-	if rec, err := b.lookup(ctx, oncehttp.Key(l.Key)); err == nil {
-		b.flags.JudgeEarlier(&rec, l)
-	}
-}
-
 // sign writes the row's number into its line. A repeated row becomes a duplicate of the first one if that was done; else it has the same
 // result.
 func (j *job) sign(l *results.Line) {
@@ -174,33 +156,6 @@ func (j *job) sign(l *results.Line) {
 	if l.Result == results.Done || l.Result == results.Accepted {
 		l.Result = results.Duplicate
 	}
-}
-
-// nameNext adds the result of the next generation to the line of a row that was refused or meant another request, if that generation was begun. It
-// reports whether the line has changed.
-func (b *batch) nameNext(ctx context.Context, r *input.Row, l *results.Line) bool {
-	switch l.Result {
-	case results.Declined, results.Invalid, results.Mismatch:
-	case results.Rejected:
-		if l.Error == nil || l.Error.Code != "settled" {
-			return false
-		}
-	default:
-		return false
-	}
-	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation+1))
-	if err != nil {
-		return false // there is none; other errors of the journal are met elsewhere
-	}
-	l.Next = b.flags.Declines.ResultOfRecord(&rec)
-	if rec.State == persist.StatePending {
-		l.Next = results.Result(results.ClassPending)
-	}
-	if l.Error == nil { // its answer was pruned
-		return true
-	}
-	l.Error.Message += fmt.Sprintf("; generation %d of it is %s", b.plan.generation+1, l.Next)
-	return true
 }
 
 // report counts the result of a row, and hands its line to the printer.
@@ -293,36 +248,6 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	return l
 }
 
-// recallStanding takes the attempts of a row that the journal answered, or kept from being sent, from its record. Of a held one it adds the reason of the last
-// attempt, and the next step.
-func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results.Line) {
-	answered := l.Source == results.SourceName(oncehttp.SourceJournal)
-	kept := l.State != "" && l.Result != results.Mismatch && l.Attempts == 0 && l.Sends == 0
-	if !answered && !kept {
-		return
-	}
-	rec, err := b.lookup(ctx, key)
-	if err != nil {
-		return // the line stays as it is
-	}
-	l.Attempts, l.Sends = rec.Attempts, rec.Sends
-	if kept && rec.State.String() == l.State {
-		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec))+" --journal "+words.ShellQuote(b.session.Place.Arg))
-	}
-}
-
-// nameDifferences adds the names of the differing fields to the line of a row, if the row's key is in the journal
-// with other content.
-func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.Key, generation int, l *results.Line) {
-	rec, err := b.lookup(ctx, key)
-	if err != nil {
-		return // the line stays as it is
-	}
-	if which, err := b.differs(ctx, r, generation, &rec); err == nil && which != "" {
-		l.Error.Message += "; what differs: " + which
-	}
-}
-
 // fatal returns the final errors of the journal: after one of them it takes nothing more. A server may leave the
 // outcome of one call open and still take the next: only the row of the one call is in doubt.
 func (b *batch) fatal() []error {
@@ -330,69 +255,6 @@ func (b *batch) fatal() []error {
 		return []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed}
 	}
 	return []error{persist.ErrClosed}
-}
-
-// standing returns the line of a row if a new generation must not try it, because an earlier one is not finally
-// refused. The row's answer comes from the journal; nothing is sent for it.
-func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool) {
-	last := b.plan.generation
-	for g := last; g >= 1; g-- {
-		key := b.plan.keyOf(r, g)
-		rec, err := b.lookup(ctx, key)
-		switch {
-		case errors.Is(err, persist.ErrNotFound):
-			continue
-		case err != nil:
-			return results.Failed(key, err), true
-		case g == last, g == last-1 && b.flags.Declines.FinallyRefused(&rec):
-			return results.Line{}, false
-		}
-		if which, err := b.differs(ctx, r, g, &rec); err != nil {
-			return results.Failed(key, err), true
-		} else if which != "" {
-			return collided(&rec, fmt.Sprintf("generation %d", g), which), true
-		}
-		l := b.flags.Declines.Recorded(&rec, fmt.Sprintf("generation %d", g))
-		switch {
-		case rec.State == persist.StatePending:
-			l.First = g
-		case b.flags.Declines.FinallyRefused(&rec):
-			l.First = g + 1
-		}
-		return l, true
-	}
-	return results.Line{
-		Key: string(b.plan.keyOf(r, last)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
-		Error: &results.LineError{Code: "generation", Message: "generation 1 was never sent"},
-	}, true
-}
-
-// prepared returns the record of a generation of a row, as a run would begin it.
-func (b *batch) prepared(ctx context.Context, r *input.Row, generation int) (persist.Record, error) {
-	req, err := b.plan.request(ctx, r)
-	if err != nil {
-		return persist.Record{}, err
-	}
-	return b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
-}
-
-// differs names the differences between the row and the record of one of its generations. These are members of the
-// body, the URL or a header named by the key. It returns "" if they are the same request.
-func (b *batch) differs(ctx context.Context, r *input.Row, generation int, rec *persist.Record) (string, error) {
-	prepared, err := b.prepared(ctx, r, generation)
-	if err != nil || request.Same(&prepared, rec) {
-		return "", err
-	}
-	return view.Differences(&prepared, rec), nil
-}
-
-// collided returns the line of a row if its key is in the journal with other content. Nothing was sent, and the
-// recorded answer is not this row's.
-func collided(rec *persist.Record, what, which string) results.Line {
-	return results.Line{
-		Key: rec.Key, Result: results.Mismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), Exit: terminal.ExitRefused,
-		Error: &results.LineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row (" + which + "), so that nothing was sent"},
-	}
 }
 
 // conclude prints the summary, and returns the exit status of the run as an error.

@@ -49,6 +49,7 @@ func (p *printer) lose(batch []Placed) {
 	}
 }
 
+// NewPrinter returns a printer of lines to w. flush makes the ends of operations durable: it is called before their lines are printed.
 func NewPrinter(w io.Writer, flush func(context.Context) error) *printer {
 	return &printer{out: bufio.NewWriterSize(w, 64<<10), flush: flush}
 }
