@@ -169,7 +169,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
 	fs.StringVar(&f.body, "body", "", `the JSON body of a CSV row, or @FILE: "{column}" in JSON strings, {column:number}, {column:minor} or {column:bool} for values`)
 	fs.BoolVar(&f.form, "form", false, "send rows as application/x-www-form-urlencoded (default: as the profile says)")
-	fs.IntVar(&f.workers, "workers", 8, "operations at once")
+	fs.IntVar(&f.workers, "workers", 8, "requests at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
 	fs.IntVar(&f.generation, "generation", 1, "which try of the rows this is: 2 sends, under new keys, those whose first try was refused for certain (a final 4xx, or settled as absent), and no other; 3 those whose second was")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")

@@ -116,7 +116,7 @@ func (b *batch) recall(r *readRow, rec *persist.Record) {
 func (b *batch) queues() []chan job {
 	n := 1
 	if b.plan.orderedBy >= 0 {
-		n = b.flags.workers
+		n = b.flags.workers + leadOf(b.flags.workers)
 	}
 	queues := make([]chan job, n)
 	for i := range queues {

@@ -28,6 +28,7 @@ type batch struct {
 	streams terminal.Streams
 	bar     *progress
 	breaker *breaker
+	wire    *wire // nil: there are few workers
 
 	stop  context.CancelCauseFunc
 	lines chan results.Placed
@@ -49,7 +50,7 @@ func (b *batch) note(format string, args ...any) {
 	}
 }
 
-// observe shows the breaker every attempt. The observer of cfg, if any, still sees it, too.
+// observe shows the breaker and the wire every attempt. The observer of cfg, if any, still sees it, too.
 func (b *batch) observe(cfg *oncehttp.Config) {
 	b.breaker = newBreaker(b.flags.maxErrors, func(cause error) { b.stop(cause) })
 	next := cfg.Observe
@@ -59,6 +60,8 @@ func (b *batch) observe(cfg *oncehttp.Config) {
 			next(ctx, e)
 		}
 	}
+	b.wire = newWire(b.flags.workers)
+	b.wire.join(cfg)
 }
 
 // run sends every row and prints its line. It ends early when ctx ends, when the output or the journal fails, or
@@ -80,7 +83,7 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	b.lines = make(chan results.Placed, b.flags.workers)
 	jobs := b.queues()
 	var workers sync.WaitGroup
-	for i := range b.flags.workers {
+	for i := range b.flags.workers + leadOf(b.flags.workers) {
 		workers.Go(func() { b.work(stopped, jobs[i%len(jobs)], b.doInTurn) })
 	}
 	printed := make(chan error, 1)
@@ -121,6 +124,10 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		b.nameNext(ctx, &j.row, &l)
 		j.sign(&l)
 		b.breaker.end(&l)
+		if ctx.Err() != nil && wasInHand(&l) {
+			b.bar.putOff()
+			continue // counted as not tried
+		}
 		if !j.late && b.putOff(&j, &l) {
 			continue
 		}
@@ -130,6 +137,11 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		}
 		b.report(&j.row, &l, line)
 	}
+}
+
+// wasInHand reports whether the end of the batch met a row before any request went out for it.
+func wasInHand(l *results.Line) bool {
+	return l.Sends == 0 && l.Outcome == oncehttp.OutcomeNotSent.String() && l.Error != nil && l.Error.Code == results.CodeInterrupted
 }
 
 // countUnrecorded counts the ended operations of lines that could not be printed, unless the journal takes their ends now. Reading the journal does not tell:
@@ -222,6 +234,8 @@ func (b *batch) notDue(ctx context.Context, r *input.Row) (results.Line, bool) {
 
 func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.Line {
 	key := b.plan.keyOf(r, generation)
+	ctx, end := b.wire.seated(ctx)
+	defer end()
 	req, err := b.plan.request(ctx, r)
 	if err != nil {
 		return results.Failed(key, err) // cannot be: the survey made the same request

@@ -291,6 +291,9 @@ func answerIsGone(err error) bool {
 	return errors.Is(err, oncehttp.ErrFinal) && errors.Is(err, oncehttp.ErrAnswerGone)
 }
 
+// CodeInterrupted is the code of a call that the end of its client broke off.
+const CodeInterrupted = "interrupted"
+
 // LineError is the reason for an operation not done: a code to sort by and a sentence.
 type LineError struct {
 	Code    string `json:"code"`
@@ -311,7 +314,7 @@ func errorCodes() []struct {
 		{oncehttp.ErrDuplicate, "duplicate_reference"}, {oncehttp.ErrAccount, "other_account"},
 		{oncehttp.ErrKeyReused, "key_reused"}, {oncehttp.ErrHeld, "held"}, {oncehttp.ErrInFlight, "in_flight"},
 		{oncehttp.ErrKeyInvalid, "key_invalid"}, {oncehttp.ErrBodyTooLarge, "body_too_large"}, {oncehttp.ErrConfig, "bad_request"},
-		{oncehttp.ErrClosed, "interrupted"}, {oncehttp.ErrRefused, "refused"}, {oncehttp.ErrNotSent, "not_sent"},
+		{oncehttp.ErrClosed, CodeInterrupted}, {oncehttp.ErrRefused, "refused"}, {oncehttp.ErrNotSent, "not_sent"},
 	}
 }
 
