@@ -100,7 +100,7 @@ func TestBatchForm(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	dry := commandtest.Run(t, append(args, "--dry-run", "--journal", file+".other.db")...).Want(t, terminal.ExitOK)
+	dry := commandtest.Run(t, append(args, "--dry-run", "--new-journal", "--journal", file+".other.db")...).Want(t, terminal.ExitOK)
 	if !strings.Contains(dry.Out, `"body":"amount=100&currency=eur&metadata%5Border%5D=o1&description=a%2Bb+%26+c%3Dd"`) {
 		t.Errorf("stdout %s", dry.Out)
 	}

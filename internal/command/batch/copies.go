@@ -15,7 +15,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // A file renamed after a run has another default journal. The new journal is empty: all the file's rows would be
@@ -25,23 +24,19 @@ const (
 	journalSuffix = ".oncehttp.db"
 	copyJournals  = 20 // asked at most, the newest first
 	copyRows      = 8
-	copyRecords   = 2000 // read at most in one journal for requests under other keys, the oldest first
 )
 
-// checkCopy asks before a file gets a journal of its own, if its rows are in another one beside it. A dry run only
+// checkCopy asks before a new journal is made, if the file's rows are in another one beside it or beside the file. A dry run only
 // prints the warning.
 func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) error {
-	if !f.ownJournal || f.newJournal || !at.IsFile() {
-		return nil
-	}
-	if _, err := os.Lstat(at.Path); !errors.Is(err, fs.ErrNotExist) {
+	if f.newJournal || !at.IsFile() || !isNew(at) {
 		return nil
 	}
 	rows, err := firstRows(b)
 	if err != nil {
 		return err
 	}
-	for _, path := range journalsBeside(at.Path) {
+	for _, path := range f.journalsBeside(b, at) {
 		why := f.standsIn(ctx, b, path, rows)
 		if why == "" {
 			continue
@@ -62,81 +57,6 @@ func (f *batchFlags) askNew(b *batch, warning string) error {
 	return b.streams.ConfirmBy("--new-journal", false, warning)
 }
 
-// checkOtherKeys asks, before anything is sent, if the requests of the first rows were begun under other keys: in the journal of the batch, or, for a
-// journal of the file's own, in one beside it. The keys say that they are other operations, such as those of another month, or are a mistake that pays
-// each row twice. --strict refuses without a question.
-func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Place) error {
-	if f.newJournal || b.refused || f.generation > 1 || b.survey.rows == 0 {
-		return nil
-	}
-	rows, err := firstRows(b)
-	if err != nil {
-		return err
-	}
-	places := []string{f.Journal}
-	if at.IsFile() && f.ownJournal {
-		places = append(places, journalsBeside(at.Path)...)
-	}
-	for _, text := range places {
-		key := f.otherKeyIn(ctx, b, text, rows)
-		if key == "" {
-			continue
-		}
-		which := words.Count(len(rows), "row")
-		if b.survey.rows > len(rows) {
-			which = fmt.Sprintf("the first %s, and perhaps of others,", which)
-		}
-		warning := fmt.Sprintf("%s: the requests of %s were begun before under other keys, such as %q in %s: under these they are sent once more",
-			b.in.Name, which, key, words.ShellQuote(text))
-		if f.strict {
-			return fmt.Errorf("%s; nothing was sent, because of --strict", warning)
-		}
-		return f.askNew(b, warning)
-	}
-	return nil
-}
-
-// otherKeyIn returns the key of one of these rows' requests in a journal if all of them stand there, under keys that are not theirs; "" if they do not, or if the
-// journal cannot be read. It reads copyRecords records at most: the first rows of a file are the first records of its journal.
-func (f *batchFlags) otherKeyIn(ctx context.Context, b *batch, text string, rows []input.Row) (key string) {
-	at, err := place.ParseSealed(place.FromFlag, text, f.SealKey)
-	if err != nil {
-		return ""
-	}
-	ses, err := openExisting(at)
-	if err != nil || ses == nil {
-		return ""
-	}
-	defer ses.Close()                                    // only read from
-	own, missing := map[string]bool{}, map[string]bool{} // keys, and fingerprints
-	for i := range rows {
-		rec, err := b.prepared(ctx, &rows[i], b.plan.generation)
-		if err != nil {
-			return ""
-		}
-		own[rec.Key], missing[string(rec.Fingerprint)] = true, true
-	}
-	read := 0
-	for rec, err := range ses.Journal.List(ctx, persist.Query{Account: b.survey.account}) {
-		if read++; err != nil && !persist.OfOneRecord(err) || read > copyRecords {
-			return ""
-		}
-		switch {
-		case err != nil:
-			continue
-		case own[rec.Key]: // the file was run under these keys
-			return ""
-		case !missing[string(rec.Fingerprint)] || rec.Recipe != b.survey.recipe:
-			continue
-		}
-		delete(missing, string(rec.Fingerprint))
-		if key = rec.Key; len(missing) == 0 {
-			return key
-		}
-	}
-	return ""
-}
-
 // firstRows returns the first rows of the input, at most copyRows.
 func firstRows(b *batch) ([]input.Row, error) {
 	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
@@ -154,9 +74,28 @@ func firstRows(b *batch) ([]input.Row, error) {
 	return first, nil
 }
 
-// journalsBeside returns the other journals in the folder of path, by their names, the newest first: default ones, and files that end in .db.
-func journalsBeside(path string) []string {
-	entries, err := os.ReadDir(filepath.Dir(path))
+// isNew reports whether a journal's file does not exist.
+func isNew(at place.Place) bool {
+	_, err := os.Lstat(at.Path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// journalsBeside returns the other journals in the folder of the batch's journal, and in that of the input: default ones, and files that end in .db, the
+// newest of each folder first. A journal named by --journal that exists has none: it is the one that is meant.
+func (f *batchFlags) journalsBeside(b *batch, at place.Place) []string {
+	if !at.IsFile() || !f.ownJournal && !isNew(at) {
+		return nil
+	}
+	found := journalsIn(filepath.Dir(at.Path))
+	if in := filepath.Dir(b.in.Name); b.in.Name != "-" && !terminal.SamePath(in, filepath.Dir(at.Path)) {
+		found = append(found, journalsIn(in)...)
+	}
+	return found
+}
+
+// journalsIn returns the journals in a folder, by their names, the newest first.
+func journalsIn(folder string) []string {
+	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil // the journal itself cannot be made there; its own error comes then
 	}
@@ -170,7 +109,7 @@ func journalsBeside(path string) []string {
 	slices.SortStableFunc(found, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	var paths []string
 	for _, info := range found[:min(len(found), copyJournals)] {
-		paths = append(paths, filepath.Join(filepath.Dir(path), info.Name()))
+		paths = append(paths, filepath.Join(folder, info.Name()))
 	}
 	return paths
 }

@@ -35,6 +35,7 @@ type survey struct {
 	marks    *input.Spool // of each row, in their order
 	keys     sorter
 	suspects suspects
+	sample   sample
 }
 
 // entry keeps the hashes and the numbers of a row for the search for duplicates.
@@ -185,6 +186,7 @@ func (r *readRow) identify(key oncehttp.Key) {
 // remember writes the row's mark, and its entry into the chunk.
 func (s *survey) remember(r *readRow, marks io.Writer) error {
 	s.rows++
+	s.sample.add(r)
 	if _, err := marks.Write(append(r.mark.says[:], r.mark.request[:]...)); err != nil {
 		return err
 	}
