@@ -18,7 +18,10 @@ func TestBatchNamesDoubts(t *testing.T) {
 	t.Parallel()
 	answers := map[string][3]string{ // a content type, an answer, and what is said of it
 		"declined":   {"application/json", `{"id":1,"status":"declined"}`, "1 of the done: the answer has /status=declined; if that is no success, say so: --declined /status=declined"},
-		"nested":     {"application/json", `{"data":{"payment_state":"PROCESSING"}}`, "the answer has /data/payment_state=PROCESSING"},
+		"nested":     {"application/json", `{"data":{"payment_state":"PROCESSING"}}`, "the answer has /data/payment_state=PROCESSING, which may still succeed: ask the API"},
+		"error":      {"application/json", `{"id":1,"error":{"code":"x"}}`, "the answer has /error; look whether these took effect"},
+		"no error":   {"application/json", `{"id":1,"error":null,"errors":{},"last_error":"none","warnings":["x"]}`, ""},
+		"mutation":   {"application/json", `{"data":{"pay":{"userErrors":[{"message":"no"}]}}}`, "the answer has /data/pay/userErrors; look whether these took effect"},
 		"graphql":    {"application/json", `{"errors":[{"message":"no"}],"data":{"pay":null}}`, "the answer has /errors; look whether these took effect"},
 		"false":      {"application/json", `{"success":false}`, "--declined /success=false"},
 		"empty":      {"application/json", ``, "the answer has no content, although it is called application/json"},

@@ -61,7 +61,7 @@ func (a *Asked) Judge(rec *persist.Record, l *Line) {
 }
 
 // doubtNames are the last words in the names of members about an end.
-var doubtNames = []string{"status", "state", "outcome", "result", "success", "ok", "errors"}
+var doubtNames = []string{"status", "state", "outcome", "result", "success", "ok"}
 
 // doubtWords are words of such members that a success seldom has.
 var doubtWords = []string{
@@ -69,8 +69,14 @@ var doubtWords = []string{
 	"pending", "processing", "queued", "waiting", "review",
 }
 
+// openWords are those of doubtWords that leave the end open: the operation may still succeed, so a new key could pay twice.
+var openWords = []string{"pending", "processing", "queued", "waiting", "review"}
+
+// doubtDepth is the number of objects within each other that doubtOf looks into: enough for /data/MUTATION/userErrors of a GraphQL API.
+const doubtDepth = 3
+
 // doubtOf returns the first words in an answer of 2xx against a success, such as /status=declined; "" if there are none. It looks at a JSON
-// object and at the objects in its members.
+// object, at the objects in its members, and at those in theirs.
 func doubtOf(h http.Header, body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind == "application/json" || strings.HasSuffix(kind, "+json") {
@@ -85,12 +91,18 @@ func doubtOf(h http.Header, body []byte) string {
 	if !is {
 		return ""
 	}
-	if text := doubtIn("", top); text != "" {
+	return doubtWithin("", top, doubtDepth)
+}
+
+// doubtWithin is doubtOf for an object, and for so many levels of objects: itself, and those below. before is the pointer to the object.
+func doubtWithin(before string, object map[string]any, levels int) string {
+	text := doubtIn(before, object)
+	if levels == 1 || text != "" {
 		return text
 	}
-	for _, name := range slices.Sorted(maps.Keys(top)) {
-		if within, is := top[name].(map[string]any); is {
-			if text := doubtIn("/"+name, within); text != "" {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if within, is := object[name].(map[string]any); is && isPlain(name) {
+			if text := doubtWithin(pointerTo(before, name), within, levels-1); text != "" {
 				return text
 			}
 		}
@@ -102,35 +114,71 @@ func doubtOf(h http.Header, body []byte) string {
 func mayDoubt(body []byte) bool {
 	low := bytes.ToLower(body)
 	has := func(text string) bool { return bytes.Contains(low, []byte(text)) }
-	return has(`errors"`) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
+	return has(`error"`) || has(`errors"`) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
 }
 
 // doubtIn is doubtOf for the members of one object. before is the pointer to the object.
 func doubtIn(before string, object map[string]any) string {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		split := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) })
+		if !isPlain(name) {
+			continue
+		}
+		pointer, value := pointerTo(before, name), object[name]
+		if namesErrors(name) && isSomething(value) {
+			return pointer
+		}
+		split := wordsOf(name)
 		if len(split) == 0 || !slices.Contains(doubtNames, split[len(split)-1]) {
 			continue
 		}
-		if len(name) > 64 || strings.ContainsFunc(name, unicode.IsControl) {
-			continue
-		}
-		pointer := before + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-		switch value := object[name].(type) {
-		case []any:
-			if len(value) > 0 && split[len(split)-1] == "errors" {
-				return pointer
-			}
+		switch value.(type) {
 		case string, bool:
-			text := fmt.Sprint(value)
-			said := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
-			if len(text) <= 64 && !strings.ContainsFunc(text, unicode.IsControl) && slices.ContainsFunc(said, func(w string) bool { return slices.Contains(doubtWords, w) }) {
+			if text := fmt.Sprint(value); isPlain(text) && slices.ContainsFunc(wordsOf(text), func(w string) bool { return slices.Contains(doubtWords, w) }) {
 				return pointer + "=" + text
 			}
 		}
 	}
 	return ""
 }
+
+// isPlain reports whether a name or a value can stand in a line of a summary.
+func isPlain(text string) bool {
+	return len(text) <= 64 && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// pointerTo returns the pointer to a member of the object at before.
+func pointerTo(before, name string) string {
+	return before + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// namesErrors reports whether a member with this name says what went wrong, such as error, errors or userErrors.
+func namesErrors(name string) bool {
+	name = strings.ToLower(name)
+	return name == "error" || strings.HasSuffix(name, "errors")
+}
+
+// isSomething reports whether the value of such a member says that something went wrong: an object, a text or a list, not empty.
+func isSomething(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		return len(value) > 0
+	case []any:
+		return len(value) > 0
+	case string:
+		return value != ""
+	case bool:
+		return value
+	}
+	return false
+}
+
+// wordsOf returns the words of a text in small letters.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// isOpen reports whether a word leaves the end of an operation open.
+func isOpen(word string) bool { return slices.Contains(openWords, word) }
 
 // doubtText returns the line of a summary about n successes with a doubt, or with something that --done has against them.
 func doubtText(n int, of doubted) string {
@@ -143,6 +191,10 @@ func doubtText(n int, of doubted) string {
 		said = words.Clip(doubt)
 	}
 	text := fmt.Sprintf("%d of the %s: the answer has %s", n, result, said)
+	if pointer, value, is := strings.Cut(doubt, "="); is && strings.HasPrefix(pointer, "/") && slices.ContainsFunc(wordsOf(value), isOpen) {
+		return text + ", which may still succeed: ask the API what came of them before any is sent under another key; a further file holds such answers with --done " +
+			words.ShellQuote(pointer+"=TEXT") + " --unknown " + words.ShellQuote(doubt)
+	}
 	if pointer, _, is := strings.Cut(doubt, "="); is && strings.HasPrefix(pointer, "/") {
 		return text + "; if that is no success, say so: --declined " + words.ShellQuote(doubt) + ", or of what is one --done " + words.ShellQuote(pointer+"=TEXT")
 	}
