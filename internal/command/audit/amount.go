@@ -42,7 +42,10 @@ func (u *units) check() error {
 // same reports whether our amount and theirs are the same money in a currency.
 func (u *units) same(ours, theirs results.Decimal, currency string) bool {
 	if u.ours != u.theirs {
-		digits := results.MinorDigits(currency)
+		digits, known := minorDigits(currency)
+		if !known {
+			return false
+		}
 		if u.ours == UnitMinor {
 			ours.Scale += digits
 		} else {
@@ -55,9 +58,26 @@ func (u *units) same(ours, theirs results.Decimal, currency string) bool {
 // inMajor returns an amount in major units if the sides have different ones, so that the totals of both can be compared.
 func (u *units) inMajor(amount results.Decimal, unit, currency string) results.Decimal {
 	if u.ours != u.theirs && unit == UnitMinor {
-		amount.Scale += results.MinorDigits(currency)
+		digits, _ := minorDigits(currency)
+		amount.Scale += digits
 	}
 	return amount
+}
+
+// minorDigits is results.MinorDigits. An amount without a currency has two decimals.
+func minorDigits(currency string) (digits int, known bool) {
+	if currency == "" {
+		return 2, true
+	}
+	return results.MinorDigits(currency)
+}
+
+// checkCurrency returns an error for a currency in which amounts of different units cannot be compared.
+func (u *units) checkCurrency(currency string) error {
+	if _, known := minorDigits(currency); u.ours != u.theirs && !known {
+		return fmt.Errorf("%q: ISO 4217 lists no smallest unit of it, so minor and major units cannot be compared", words.Clip(currency))
+	}
+	return nil
 }
 
 // money is the amount of an operation by our side.

@@ -133,7 +133,7 @@ func TestAuditFaults(t *testing.T) {
 	two := commandtest.WriteFile(t, "two.ndjson", `{"order":"7","amount":"1,00","currency":"EUR"}`+"\n{\n"+`{"order":"8","currency":"EUR"}`+"\n")
 	got := commandtest.Run(t, "audit", "--journal", j, "--match", "order", "--reference", "/order", "--amount", "/amount", "--currency", "currency", "--against", one, "--against", two).Want(t, terminal.ExitUsage)
 	want := "oncehttp: " + strings.Join([]string{
-		one + `: row 2 (line 3), column "amount": "1,00" may be read in two ways; say --decimal . or --decimal ,`,
+		one + `: row 2 (line 3), column "amount": "1,00" is not a plain number; --decimal , reads it`,
 		one + `: row 3 (line 4), column "amount": "1.234" may be read in two ways; say --decimal . or --decimal ,`,
 		one + `: row 4 (line 5), column "currency": "" is no currency of three letters`,
 		one + `: row 5 (line 6): has another number of fields than the header`,

@@ -144,7 +144,7 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 	for _, note := range append(in.Notes(f.comma), f.notes(name, rows.columns)...) {
 		say(note)
 	}
-	spell := func(text string) (results.Decimal, error) { return results.LocalDecimal(text, f.decimal) }
+	spell := func(text string) (results.Decimal, error) { return results.CellDecimal(text, f.decimal) }
 	if rows.columns == nil && f.decimal == "" {
 		spell = results.ParseDecimal // JSON has one way to write a number
 	}
@@ -255,6 +255,9 @@ func (f *auditFlags) read(r *exportRow, currency string, cell func(string) strin
 			return f.amountCol, fmt.Errorf("%q %w", words.Clip(cell(f.amountCol)), err)
 		case currency != "" && !results.IsCurrency(r.Currency):
 			return currency, fmt.Errorf("%q is no currency of three letters", words.Clip(r.Currency))
+		}
+		if err := f.units.checkCurrency(r.Currency); err != nil {
+			return cmp.Or(currency, f.amountCol), err
 		}
 		r.Amount = amount.String()
 	}

@@ -64,6 +64,8 @@ func TestBatchMinorRefused(t *testing.T) {
 			row + `2 (line 3), column "amount": "1,50" is no decimal number`,
 			row + `3 (line 4), column "amount": "12.345" has more decimals than EUR, which has 2`,
 		}},
+		{[]string{"--body", `{"a":{amount:minor:XAU}}`, "--decimal", "."}, []string{row + `1 (line 2), column "amount": has an amount in "XAU", whose smallest unit ISO 4217 does not list`}},
+		{[]string{"--body", `{"a":{amount:minor:BTC}}`, "--decimal", "."}, []string{row + `1 (line 2), column "amount": has an amount in "BTC", whose smallest unit ISO 4217 does not list`}},
 		{[]string{"--sum", "amount"}, []string{
 			row + `1 (line 2), column "amount": "1.234" is not a plain number, and neither --decimal . nor --decimal , reads all rows: write them alike; --sum adds it up`,
 		}},
