@@ -73,8 +73,8 @@ type Result struct {
 	// Source is the origin of the answer. Zero: there is no answer.
 	Source Source
 	// Attempts and Sends count over the whole life of the operation, without the unrecorded
-	// attempts of processes that died. A send is one hand-over to the network. A redirect hop
-	// is a send, and so is the lookup after an already-done answer.
+	// attempts of processes that died. A send is one hand-over of the request to the network. A
+	// redirect hop is a send; a lookup is none.
 	Attempts, Sends int
 	// Joined: another caller began the call, and has the same answer.
 	Joined bool

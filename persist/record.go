@@ -258,7 +258,7 @@ type Record struct {
 	// Attempts counts the attempts of all processes so far, without those of runs that reached no server.
 	Attempts int
 	// Sends counts how often the request was, or may have been, handed to the
-	// network: hops and repeated sends of one attempt, too.
+	// network: hops and repeated sends of one attempt, too. Lookups are none.
 	Sends int
 	// Drives counts how often somebody set out to send the operation. Each claim counts one up, and each call going on
 	// with the record, in the write that it makes anyway. A Begin before a send sets 1. Nothing else changes it, and it is

@@ -19,7 +19,7 @@ const (
 	ProvesMismatch   Proof = "mismatch"    // the key belongs to another request
 )
 
-// Verdict reads an outcome in the JSON body of a 2xx, for APIs without it in the status. In a profile with verdicts a 2xx alone is no success: of all
+// Verdict reads an outcome in the JSON body of a 2xx, for APIs without it in the status. In a profile with verdicts a 2xx alone is no success, and a 303 is held: of all
 // verdicts that match an answer the most cautious counts (unknown, in progress, mismatch, refused, succeeded), and without any, also for a body that is no
 // JSON, the outcome is unknown.
 type Verdict struct {

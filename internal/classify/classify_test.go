@@ -285,3 +285,16 @@ func TestUnclear(t *testing.T) {
 		t.Errorf("a good source does not go before: %+v", known)
 	}
 }
+
+// TestSeeOtherUnderVerdicts: where the body of an answer tells what was done, a 303 tells nothing: it may lead to a login page of the same origin.
+func TestSeeOtherUnderVerdicts(t *testing.T) {
+	t.Parallel()
+	p := profile.Draft07()
+	p.Verdicts = []profile.Verdict{{Pointer: "/status", Equals: []string{"succeeded"}, Proves: profile.ProvesSucceeded}}
+	want := classify.Verdict{Kind: classify.KindUnknown, Hold: true, Reason: classify.ReasonRedirected}
+	for _, inDoubt := range []bool{false, true} {
+		if got := classify.Classify(p, answer(303, `{"status":"succeeded"}`, "Location", "/login"), facts(inDoubt)); got != want {
+			t.Errorf("in doubt %t: %+v, want %+v", inDoubt, got, want)
+		}
+	}
+}

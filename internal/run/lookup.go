@@ -20,8 +20,7 @@ func (r *run) lookUp() {
 		found = r.lookUpAt(get, target)
 	}
 	if found.id == r.own.id {
-		r.drive.LookedUp(operation.Sent{Sends: r.moreSends})
-		r.moreSends = 0
+		r.drive.LookedUp(operation.Sent{})
 	} else {
 		r.drive.LookedUp(r.sent(found))
 	}
@@ -33,7 +32,7 @@ func (r *run) lookUp() {
 func (r *run) lookUpAt(get persist.Record, target *url.URL) heard {
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
-		sent := r.sendBy(&sender, target)
+		sent := r.askBy(&sender, target)
 		if a := sent.Answer; a != nil && a.Whole && r.success(a) {
 			return r.hear(sent)
 		}
@@ -84,7 +83,7 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
 		sent.Drain()
-		sent = r.sendBy(&sender, target)
+		sent = r.askBy(&sender, target)
 		switch {
 		case sent.Answer != nil:
 			return classify.ByReference(r.prof, request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent

@@ -119,9 +119,17 @@ func (r *run) sending() {
 	r.call.SetSends(r.sends() + r.begun)
 }
 
-// sendBy sends by sender, and counts the sends. If the call was given up, it sends nothing. A draining call sends.
-// The caller drains the result; its error has no URL.
+// sendBy is askBy for the operation's own request. It counts the sends.
 func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
+	sent := r.askBy(sender, target)
+	r.moreSends, r.begun = r.moreSends+sent.Sends, 0
+	r.call.SetSends(r.sends())
+	return sent
+}
+
+// askBy sends by sender: the operation's request, or a lookup. If the call was given up, it sends nothing. A draining call sends.
+// The caller drains the result; its error has no URL.
+func (r *run) askBy(sender *wire.Sender, target *url.URL) wire.Result {
 	if cause := context.Cause(r.call.Context()); cause != nil {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
 	}
@@ -129,8 +137,6 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	r.took.leave()
 	_ = r.clock.Notice(r.call.Values(), r.host) // if the journal cannot be asked, nothing can be recorded either
 	sent.Err = sanitized(sent.Err)
-	r.moreSends, r.begun = r.moreSends+sent.Sends, 0
-	r.call.SetSends(r.sends())
 	return sent
 }
 

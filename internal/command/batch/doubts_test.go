@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,6 +26,15 @@ func TestBatchNamesDoubts(t *testing.T) {
 		"graphql":    {"application/json", `{"errors":[{"message":"no"}],"data":{"pay":null}}`, "the answer has /errors; look whether these took effect"},
 		"false":      {"application/json", `{"success":false}`, "--declined /success=false"},
 		"empty":      {"application/json", ``, "the answer has no content, although it is called application/json"},
+		"nothing":    {"application/json", ` {} `, "the answer has nothing but {}; look whether these took effect"},
+		"null":       {"application/json", `null`, "the answer has nothing but null"},
+		"text":       {"text/plain", ` ERROR: account blocked`, `the answer has a text that begins with "error"`},
+		"soap":       {"text/xml", `<e:Envelope><e:Body><e:Fault>no</e:Fault></e:Body></e:Envelope>`, "the answer has a fault of SOAP"},
+		"large":      {"application/json", `{"pad":"` + strings.Repeat("x", 2<<20) + `","status":"declined"}`, "the answer has a body that is not kept whole, and no words were looked for in it; look whether these took effect"},
+		"replayed":   {"replayed", `{"id":"another's"}`, "the answer has the mark of a replay at the first send, so it may be of another request under the same key"},
+		"303":        {"303", "", "the answer has no content, but a redirect (303)"},
+		"207":        {"207", `{"items":[{"code":422}]}`, "the answer has several outcomes (207)"},
+		"good text":  {"text/plain", `errorless`, ""},
 		"good":       {"application/json", `{"id":"p1","status":"succeeded","errors":[]}`, ""},
 		"other word": {"application/json", `{"note":"not pending any more","status":"paid"}`, ""},
 		"plain":      {"text/plain", ``, ""},
@@ -33,7 +43,15 @@ func TestBatchNamesDoubts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", a[0])
+				switch status, err := strconv.Atoi(a[0]); {
+				case err == nil:
+					w.Header().Set("Location", "/login")
+					w.WriteHeader(status)
+				case a[0] == "replayed":
+					w.Header().Set("Idempotent-Replayed", "true")
+				default:
+					w.Header().Set("Content-Type", a[0])
+				}
 				_, _ = io.WriteString(w, a[1])
 			})
 			file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")

@@ -73,6 +73,7 @@ func (b *batch) recallStanding(ctx context.Context, key oncehttp.Key, l *results
 		return // the line stays as it is
 	}
 	l.Attempts, l.Sends = rec.Attempts, rec.Sends
+	l.DoubtRecorded(&rec)
 	if kept && rec.State.String() == l.State {
 		l.Standing(&rec, "oncehttp journal settle "+words.ShellQuote(session.SeenKey(&rec))+" --journal "+words.ShellQuote(b.session.Place.Arg))
 	}

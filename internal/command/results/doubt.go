@@ -18,10 +18,27 @@ import (
 // This file looks for words against a success in an answer of 2xx. Only the API knows their meaning. So they change no result: the summary names them,
 // and the flag that gives them one.
 
-// lookForDoubt sets the line's doubt. An answer that is not there, or not whole, is not judged.
-func (l *Line) lookForDoubt(h http.Header, body []byte) {
-	if l.Result == Done && !l.BodyDropped {
-		l.Doubt = doubtOf(h, body)
+// lookForDoubt sets the line's doubt. replayed: the answer has the mark of a replay.
+func (l *Line) lookForDoubt(h http.Header, body []byte, replayed bool) {
+	switch {
+	case l.Result != Done:
+	case l.Status == http.StatusSeeOther:
+		l.Doubt = "no content, but a redirect (303)"
+	case l.Status == http.StatusMultiStatus:
+		l.Doubt = "several outcomes (207)"
+	case l.BodyDropped:
+		l.Doubt = "a body that is not kept whole, and no words were looked for in it"
+	default:
+		if l.Doubt = doubtOf(h, body); l.Doubt == "" && replayed && l.Sends == 1 {
+			l.Doubt = "the mark of a replay at the first send, so it may be of another request under the same key"
+		}
+	}
+}
+
+// DoubtRecorded sets the doubt of a line whose answer was too large to keep, from its record. An answer that was swept was looked at before.
+func (l *Line) DoubtRecorded(rec *persist.Record) {
+	if a := rec.Answer; a != nil && a.BodyDropped && !rec.Swept && rec.State == persist.StateConfirmed {
+		l.lookForDoubt(a.Header, nil, false)
 	}
 }
 
@@ -84,14 +101,30 @@ func doubtOf(h http.Header, body []byte) string {
 		}
 		return ""
 	}
-	if !mayDoubt(body) {
+	switch small := string(bytes.TrimSpace(body[:min(len(body), 64)])); {
+	case small == "{}" || small == "[]" || small == "null":
+		return "nothing but " + small
+	case !mayDoubt(body):
 		return ""
 	}
-	top, is := jsonpointer.Decode(body).(map[string]any)
-	if !is {
-		return ""
+	switch top := jsonpointer.Decode(body).(type) {
+	case map[string]any:
+		return doubtWithin("", top, doubtDepth)
+	case nil:
+		return doubtOfText(body)
 	}
-	return doubtWithin("", top, doubtDepth)
+	return ""
+}
+
+// doubtOfText is doubtOf for a body that is no JSON: a text that begins with a word against a success, or a fault of SOAP.
+func doubtOfText(body []byte) string {
+	if bytes.Contains(body, []byte("Fault>")) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
+		return "a fault of SOAP"
+	}
+	if first := wordsOf(string(body[:min(len(body), 64)])); len(first) > 0 && slices.Contains(doubtWords, first[0]) {
+		return fmt.Sprintf("a text that begins with %q", first[0])
+	}
+	return ""
 }
 
 // doubtWithin is doubtOf for an object, and for so many levels of objects: itself, and those below. before is the pointer to the object.
@@ -114,7 +147,7 @@ func doubtWithin(before string, object map[string]any, levels int) string {
 func mayDoubt(body []byte) bool {
 	low := bytes.ToLower(body)
 	has := func(text string) bool { return bytes.Contains(low, []byte(text)) }
-	return has(`error"`) || has(`errors"`) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
+	return has(`error"`) || has(`errors"`) || has("fault>") || slices.ContainsFunc(doubtWords, func(word string) bool { return bytes.HasPrefix(bytes.TrimSpace(low), []byte(word)) }) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
 }
 
 // doubtIn is doubtOf for the members of one object. before is the pointer to the object.

@@ -169,7 +169,7 @@ func (list Declines) Answered(resp *http.Response) Line {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, AnswerBytesMax+1))
 	text := TextOf(resp.Header, body)
 	l.Judge(list, resp.StatusCode, text, err != nil, res.AlreadyDone)
-	l.lookForDoubt(resp.Header, text)
+	l.lookForDoubt(resp.Header, text, res.Source == oncehttp.SourceReplay)
 	return l
 }
 
@@ -210,7 +210,9 @@ func (list Declines) Resumed(res oncehttp.Result) Line {
 	l := lineOf(res)
 	if a := res.Answer; a != nil {
 		l.Dropped = a.Dropped
-		l.Judge(list, a.Status, TextOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
+		text := TextOf(a.Header, a.Body)
+		l.Judge(list, a.Status, text, a.BodyDropped, a.AlreadyDone)
+		l.lookForDoubt(a.Header, text, res.Source == oncehttp.SourceReplay)
 		return l
 	}
 	l.Result = Done

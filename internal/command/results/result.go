@@ -65,7 +65,7 @@ func (list Declines) Confirmed(rec *persist.Record) Line {
 		text := TextOf(a.Header, a.Body)
 		l.Dropped = a.Dropped
 		l.Judge(list, a.Status, text, a.BodyDropped, a.AlreadyDone)
-		l.lookForDoubt(a.Header, text)
+		l.lookForDoubt(a.Header, text, a.Replayed)
 	}
 	return l
 }
