@@ -82,10 +82,13 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	awaited := r.Unreported && age < r.Window // a caller without a key may still have to hear how it ended
 	keyOver := !awaited
 	if !r.Generated || r.KeyTold {
-		keyOver = !awaited && keepKey != 0 && age >= keepKey
+		keyOver = !awaited && keepKey != 0 && age >= keepKey && !r.stopsSuccessor()
 	}
 	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited)
 }
+
+// stopsSuccessor reports whether an event proves r against its end, while another operation was begun in its place: that one must find the evidence.
+func (r *Record) stopsSuccessor() bool { return r.Evidence != nil && r.ReplacedBy != "" }
 
 // Strip does what Limits.Sweep asks for with strip: it drops the request alone while the answer's time lasts, and else calls
 // Record.Strip.

@@ -175,7 +175,7 @@ type Record struct {
 	Window time.Duration
 	// KeepAnswer and KeepKey are how long after Finished the answer and the request are kept, and how long the tombstone of a
 	// chosen key. Negative: not at all, and no longer than the answer. A KeepAnswer of zero: as the sweeping client says, and for the
-	// Window at least. A KeepKey of zero: for ever. Begin sets them; only a Finish lengthens them: see [Record.ExtendKeeping].
+	// Window at least. A KeepKey of zero: for ever. Begin sets them; only a Finish, and an Amend that sets ReplacedBy, lengthen them: see [Record.ExtendKeeping].
 	KeepAnswer, KeepKey time.Duration
 	// KeepRequest is how long Body is kept, if the answer's time is too long. Frozen by Begin.
 	KeepRequest RequestKeeping

@@ -51,6 +51,19 @@ func (p Places) Before(ctx context.Context, rec *persist.Record, key string) (pe
 	return p.ofScopes(ctx, id, rec.Scopes)
 }
 
+// Anywhere returns a record of a key, whatever its account, that matches; persist.ErrNotFound if there is none.
+func (p Places) Anywhere(ctx context.Context, key string, matches func(*persist.Record) bool) (persist.Record, error) {
+	for rec, err := range p.Journal.List(context.WithoutCancel(ctx), persist.Query{Key: key, AllAccounts: true}) {
+		if err != nil {
+			return persist.Record{}, err
+		}
+		if matches(&rec) {
+			return rec, nil
+		}
+	}
+	return persist.Record{}, persist.ErrNotFound
+}
+
 // ofScopes returns the record with the scopes among all records of a key; persist.ErrNotFound if there is none.
 func (p Places) ofScopes(ctx context.Context, id persist.ID, scopes []persist.Scope) (persist.Record, error) {
 	all, err := p.Of(ctx, id)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (e erasure) once(id persist.ID) error {
 	return nil
 }
 
-// may returns the error against the erasure of one of a family; nil if there is none.
+// may returns the error against the erasure of one of a family; nil if there is none. The first of the family is the operation of the call.
 func (e erasure) may(rec *persist.Record, family []persist.Record, unbegun string) error {
 	op, facts := operation.OpOf(rec, 0), operation.ErasingOf(rec, e.clock.Earliest())
 	facts.Unbegun = unbegun != ""
@@ -131,6 +132,9 @@ func (e erasure) may(rec *persist.Record, family []persist.Record, unbegun strin
 	case operation.IsInWindow:
 		cause = fmt.Errorf("the API may know the key %q, or its answer is kept, until %s; erase it after that", rec.Key, op.ErasableFrom(facts).UTC().Format(time.RFC3339))
 	}
+	if asked := &family[0]; rec.ID != asked.ID { // what is said of an effect is said of the key of the call
+		rec, cause, why = asked, fmt.Errorf("of the same intent is %q: %w", rec.Key, cause), nil
+	}
 	return e.refusals.refuse(e.ctx, eraseName, rec, operation.KeyOnly, cause, why...).err
 }
 
@@ -145,6 +149,9 @@ func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun s
 			}
 			seen[key] = true
 			found, err := e.places.Before(e.ctx, &at[0], key)
+			if errors.Is(err, persist.ErrNotFound) && (key == at[0].Replaces || key == at[0].ReplacedBy) {
+				found, err = e.assigned(&at[0], key)
+			}
 			switch {
 			case errors.Is(err, persist.ErrNotFound):
 				if key == at[0].ReplacedBy {
@@ -161,6 +168,14 @@ func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun s
 		}
 	}
 	return others, unbegun, nil
+}
+
+// assigned returns the record of an operation of a record's intent, which an Assign of one of the two has parted from it; persist.ErrNotFound if there is none.
+func (e erasure) assigned(rec *persist.Record, key string) (persist.Record, error) {
+	return e.places.Anywhere(e.ctx, key, func(other *persist.Record) bool {
+		linked := other.Replaces == rec.Key || other.ReplacedBy == rec.Key
+		return linked && bytes.Equal(other.Fingerprint, rec.Fingerprint) && !operation.OtherScope(rec.Scopes, other)
+	})
 }
 
 // kin returns the keys under which an operation of the same intent may stand.

@@ -1,57 +1,115 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file looks at the operation in whose place another one stands, or is about to begin: the one that a Redrive or a Rekey has named, or the
-// generation before its key. An event of the API may prove the old one meanwhile, and a Rekey may have begun another one in its place.
+// This file looks at the operations in whose place another one stands, or is about to begin: those that a Redrive or a Rekey has named, and the
+// generations before its key, and those before these. An event of the API may prove one of them meanwhile, and a Rekey may have begun another one in its place.
 
-// oldStops reports whether the operation in whose place this one stands forbids to send it, with the reason as the error. It is asked before each
-// attempt, when the run's own record stands: one read. So of a Rekey and a Do of the next generation, begun at once, one at most is sent. An event
+// oldStops reports whether an operation in whose place this one stands forbids to send it, with the reason as the error. It is asked before each
+// attempt, when the run's own record stands. So of a Rekey and a Do of a next generation, begun at once, one at most is sent. An event
 // that comes after that read, while the attempt is on its way, is told (EventContradicted). An error alone: the journal does not tell.
 func (r *run) oldStops(ctx context.Context) (stops bool, err error) {
 	if r.given.AskedAgain {
 		return false, nil
 	}
-	before := r.rec.Replaces
-	if before == "" {
-		before = generationBefore(&r.rec, 1)
-	}
-	cause, err := r.admission.stoppedBy(ctx, &r.rec, before)
+	cause, err := r.admission.stoppedByOlder(ctx, &r.rec)
 	if cause != nil {
 		return true, cause
 	}
 	return false, err
 }
 
-// checkPredecessors stops a call before it begins a next generation, while a Rekey has begun another key in the place of a generation before it, or
-// an event of the API contradicts how the one before has ended. Nothing is said of an effect.
+// checkPredecessors stops a call before it begins a next generation, while a Rekey has begun another key in the place of an operation before it, or
+// an event of the API contradicts how one of them has ended. Nothing is said of an effect.
 func (b *admission) checkPredecessors(ctx context.Context, name string, op *preparedRequest) error {
-	for back := 1; back <= generationsAhead; back++ {
-		before := generationBefore(op.rec, back)
-		if before == "" {
-			return nil
-		}
-		cause, err := b.stoppedBy(ctx, op.rec, before)
-		switch {
-		case err != nil:
-			return b.unbegun.errorOfPlace(ctx, name, op, err)
-		case cause == nil:
+	cause, err := b.stoppedByOlder(ctx, op.rec)
+	switch {
+	case err != nil:
+		return b.unbegun.errorOfPlace(ctx, name, op, err)
+	case cause == nil:
+		return nil
+	}
+	if exists, err := b.unbegun.exists(ctx, op.rec.ID); err == nil && exists { // nothing is begun
+		return nil
+	}
+	return newError(name, unclear(op.rec.Key), cause, ErrKeyReused)
+}
+
+// older is an operation that may stand before another one.
+type older struct {
+	key   string
+	named bool            // the other one names it (Record.Replaces); else it is a generation before the other's key
+	after *persist.Record // the other one
+	path  []string        // the keys from the operation that is asked about to the other one
+}
+
+// stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. rec need not be in the journal yet.
+// An operation without a generation in its key, and in nobody's place, costs nothing. Errors: the journal's.
+func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (cause, err error) {
+	seen := map[string]bool{rec.Key: true}
+	for next := before(rec, nil); len(next) > 0 && len(seen) <= familyMax; next = next[1:] {
+		o := next[0]
+		if seen[o.key] {
 			continue
 		}
-		if exists, err := b.unbegun.exists(ctx, op.rec.ID); err == nil && exists { // nothing is begun
-			return nil
+		seen[o.key] = true
+		old, err := b.find(ctx, &o)
+		switch {
+		case errors.Is(err, persist.ErrNotFound): // or it is forgotten: no event finds it
+			continue
+		case err != nil:
+			return nil, err
 		}
-		return newError(name, unclear(op.rec.Key), cause, ErrKeyReused)
+		cause, err := b.stoppedBy(ctx, &old, &o)
+		if cause != nil || err != nil {
+			return cause, err
+		}
+		next = append(next, before(&old, o.path)...)
 	}
-	return nil
+	return nil, nil
+}
+
+// before returns the operations that may stand before a record. path are the keys from the operation that is asked about, up to the one after the record.
+func before(rec *persist.Record, path []string) (all []older) {
+	path = append(slices.Clone(path), rec.Key)
+	if rec.Replaces != "" && !rec.Erased { // else it is a digest
+		all = append(all, older{rec.Replaces, true, rec, path})
+	}
+	for back := 1; back <= generationsAhead; back++ {
+		if key := generationBefore(rec, back); key != "" {
+			all = append(all, older{key, false, rec, path})
+		}
+	}
+	return all
+}
+
+// find returns the record of an older operation; persist.ErrNotFound if there is none. One that is named may have been assigned to an account since, or left
+// behind by an Assign of the other; a generation of an account may stand under none, from before the program named one.
+func (b *admission) find(ctx context.Context, o *older) (persist.Record, error) {
+	old, err := b.places.Before(ctx, o.after, o.key)
+	switch {
+	case !errors.Is(err, persist.ErrNotFound):
+		return old, err
+	case o.named:
+		return b.places.Anywhere(ctx, o.key, func(rec *persist.Record) bool {
+			return rec.Erased || bytes.Equal(rec.Fingerprint, o.after.Fingerprint) && !operation.OtherScope(o.after.Scopes, rec)
+		})
+	case request.Base(o.after.Account) == "":
+		return old, err
+	}
+	unassigned := *o.after
+	unassigned.Account = ""
+	return b.places.Before(ctx, &unassigned, o.key)
 }
 
 // generationBefore returns the key of a generation so many before that of a record; "" if there is none, or if the key is not the program's.
@@ -63,24 +121,14 @@ func generationBefore(rec *persist.Record, back int) string {
 	return request.Generation(first, n-back)
 }
 
-// stoppedBy returns the reason against a send of rec by the operation before it; nil if there is none. Errors: the journal's.
-func (b *admission) stoppedBy(ctx context.Context, rec *persist.Record, before string) (cause, err error) {
-	if before == "" {
-		return nil, nil
-	}
-	old, err := b.places.Before(ctx, rec, before)
-	switch {
-	case errors.Is(err, persist.ErrNotFound): // or it is forgotten: no event finds it
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	led, err := b.ledTo(ctx, &old, rec.Key)
-	op, another := operation.OpOf(&old, 0), old.ReplacedBy != "" && !led
+// stoppedBy returns the reason against a send by the record of one operation before it; nil if there is none. Errors: the journal's.
+func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older) (cause, err error) {
+	led, err := b.ledTo(ctx, old, o.path)
+	op, another := operation.OpOf(old, 0), old.ReplacedBy != "" && !led
 	switch {
 	case err != nil:
 		return nil, err
-	case !op.StopsSuccessor(rec.Replaces != "", another):
+	case !op.StopsSuccessor(o.named, another):
 		return nil, nil
 	case another && old.Erased:
 		return fmt.Errorf("another key stands in the place of %q, whose record was erased; go on with that one, or under a new key", old.Key), nil
@@ -90,17 +138,19 @@ func (b *admission) stoppedBy(ctx context.Context, rec *persist.Record, before s
 	return fmt.Errorf("the operation %q, in whose place it stands, took effect: an event of the API says so; settle or abandon this one", old.Key), nil
 }
 
-// ledTo reports whether the operation that a record names in its place has the key, or one of the generations before it. In an erased record a
+// ledTo reports whether the operation that a record names in its place has one of these keys, or one of the generations before them. In an erased record a
 // digest stands for that operation's key. Errors: the journal's.
-func (b *admission) ledTo(ctx context.Context, old *persist.Record, key string) (bool, error) {
+func (b *admission) ledTo(ctx context.Context, old *persist.Record, keys []string) (bool, error) {
 	if !old.Erased || old.ReplacedBy == "" {
-		return request.LedTo(old.ReplacedBy, key), nil
+		return slices.ContainsFunc(keys, func(key string) bool { return request.LedTo(old.ReplacedBy, key) }), nil
 	}
 	secret, err := b.journal.Secret(ctx)
-	first, n := request.Generations(key)
-	for g := n; err == nil && g > max(0, n-familyMax); g-- {
-		if persist.ErasedKey(secret, request.Generation(first, g)) == old.ReplacedBy {
-			return true, nil
+	for _, key := range keys {
+		first, n := request.Generations(key)
+		for g := n; err == nil && g > max(0, n-familyMax); g-- {
+			if persist.ErasedKey(secret, request.Generation(first, g)) == old.ReplacedBy {
+				return true, nil
+			}
 		}
 	}
 	return false, err

@@ -110,7 +110,10 @@ func (r redrive) next(old *persist.Record, key, note string) (persist.Record, er
 
 // begin writes the mark, and begins the new operation.
 func (r redrive) begin(old, next *persist.Record, found standing) error {
-	if err := r.unassignedKey(next); err != nil {
+	if err := r.unassignedKey(old, next); err != nil {
+		return err
+	}
+	if err := r.unstopped(old, next); err != nil {
 		return err
 	}
 	if err := r.recorded(r.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {

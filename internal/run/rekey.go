@@ -71,7 +71,10 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 		return err
 	}
 	begunAt(&next, place.Account)
-	if err := replaces.unassignedKey(&next); err != nil {
+	if err := replaces.unassignedKey(&old, &next); err != nil {
+		return err
+	}
+	if err := replaces.unstopped(&old, &next); err != nil {
 		return err
 	}
 	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {

@@ -58,7 +58,7 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 		}
 	}
 	for _, key := range keys {
-		exists, err := s.stands(old, key)
+		exists, err := s.stands(old, key, key == request.NextGeneration(old.Key))
 		if err != nil {
 			return found, err
 		}
@@ -72,6 +72,7 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 	rec, err := s.journal.Get(s.ctx, next.ID)
 	switch {
 	case errors.Is(err, persist.ErrNotFound):
+		return found, s.lookAssigned(old, next.Key, &found)
 	case err != nil:
 		return found, err
 	case s.isOwn(old, &rec):
@@ -84,15 +85,46 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 	return found, nil
 }
 
-// isOwn reports whether a record was begun in the place of old, with its bytes.
-func (s successor) isOwn(old, rec *persist.Record) bool {
-	return rec.Replaces == old.Key && request.Base(rec.Account) == request.Base(old.Account) && bytes.Equal(rec.Fingerprint, old.Fingerprint) &&
-		!operation.OtherScope(old.Scopes, rec)
+// lookAssigned looks for an operation of the key that the act would begin under any account, if the old one stands under none: it may be the same payment.
+func (s successor) lookAssigned(old *persist.Record, key string, found *standing) error {
+	if request.Base(old.Account) != "" || old.ReplacedBy == key { // the act's own is found by unassignedKey
+		return nil
+	}
+	exists, err := s.underAccount(key)
+	if exists && !found.Replaced {
+		found.Higher, found.named = true, key
+	}
+	return err
 }
 
-// stands reports whether an operation of the scope of old stands under a key, at any place of its account, or may appear there.
-func (s successor) stands(old *persist.Record, key string) (bool, error) {
+// underAccount reports whether an operation of a key stands under any account.
+func (s successor) underAccount(key string) (bool, error) {
+	_, err := s.places.Anywhere(s.ctx, key, func(rec *persist.Record) bool { return request.Base(rec.Account) != "" })
+	if errors.Is(err, persist.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// isOwn reports whether a record was begun in the place of old, with its bytes.
+func (s successor) isOwn(old, rec *persist.Record) bool {
+	return request.Base(rec.Account) == request.Base(old.Account) && s.isOwnElsewhere(old, rec)
+}
+
+// isOwnElsewhere is isOwn for a record that may have been assigned to another account since.
+func (s successor) isOwnElsewhere(old, rec *persist.Record) bool {
+	return rec.Replaces == old.Key && bytes.Equal(rec.Fingerprint, old.Fingerprint) && !operation.OtherScope(old.Scopes, rec)
+}
+
+// stands reports whether an operation of the scope of old stands under a key, at any place of its account, or may appear there. anywhere: for an
+// operation under no account, under any account, too.
+func (s successor) stands(old *persist.Record, key string, anywhere bool) (bool, error) {
 	id := persist.ID{Account: request.Base(old.Account), Key: key}
+	if anywhere && id.Account == "" {
+		if exists, err := s.underAccount(key); exists || err != nil {
+			return exists, err
+		}
+	}
 	if exists, err := s.unbegun.exists(s.ctx, id); err != nil || len(old.Scopes) == 0 || !exists && !isScoped(old) {
 		return exists, err
 	}
@@ -205,7 +237,7 @@ func (s successor) link(old *persist.Record, next persist.Record, found standing
 			return s.told(old)
 		}
 		linked := *old
-		linked.ReplacedBy = next.Key
+		linked.ReplacedBy, linked.KeepKey = next.Key, 0 // whoever sends the new one finds what came of this one
 		linked, err := s.journal.Amend(s.ctx, linked)
 		if err == nil {
 			*old = linked
@@ -265,8 +297,19 @@ func (s successor) stillAlone(old, next *persist.Record) error {
 }
 
 // unassignedKey returns an error if an operation of the new key stands under no account, and none under the account: the act would begin
-// one.
-func (s successor) unassignedKey(next *persist.Record) error {
+// one. The same holds for the act's own operation from an earlier call, wherever it was assigned to since.
+func (s successor) unassignedKey(old, next *persist.Record) error {
+	if old.ReplacedBy == next.Key {
+		own, err := s.places.Anywhere(s.ctx, next.Key, func(rec *persist.Record) bool {
+			return request.Base(rec.Account) != request.Base(next.Account) && s.isOwnElsewhere(old, rec)
+		})
+		switch {
+		case err == nil:
+			return s.refusals.strangerError(s.ctx, s.name, own.ID, errBegunElsewhere)
+		case !errors.Is(err, persist.ErrNotFound):
+			return journalError(s.name, next, err)
+		}
+	}
 	named := request.Named{Account: next.Account, Keys: []string{next.Key}}
 	id, found, err := s.unbegun.standsUnassigned(s.ctx, &named)
 	if err == nil && found {
@@ -283,6 +326,24 @@ func (s successor) unassignedKey(next *persist.Record) error {
 	}
 	return nil
 }
+
+// unstopped returns an error if an operation before old forbids to begin another one in its place: an event of the API proves that one, or another key
+// stands in its place. next is the record of the new operation, with the name of old.
+func (s successor) unstopped(old, next *persist.Record) error {
+	cause, err := s.admission.stoppedByOlder(s.ctx, next)
+	switch {
+	case err != nil:
+		return s.failed(old, err)
+	case cause == nil:
+		return nil
+	}
+	about := unclear(old.Key)
+	about.state = old.State
+	return newError(s.name, about, cause, ErrKeyReused)
+}
+
+// errBegunElsewhere refuses to begin an operation once more at a place that it has left.
+var errBegunElsewhere = errors.New("an earlier call has begun the operation in its place, and Client.Assign has given that to an account since")
 
 // failed returns the error for a failure of the journal. The act may have done a part of its work.
 func (s successor) failed(old *persist.Record, err error) error {
