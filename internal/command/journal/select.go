@@ -31,7 +31,7 @@ type selectFlags struct {
 }
 
 func (f *selectFlags) bind(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.states, "state", nil, "only these: pending, held, confirmed, mismatched, settled, abandoned")
+	fs.StringSliceVar(&f.states, "state", nil, "only these: "+stateNames())
 	fs.StringSliceVar(&f.results, "result", nil, "only these: "+results.Help())
 	fs.StringVar(&f.since, "since", "", "only what was created since: a duration (2h, 3d) or a time (2026-01-31, 2026-01-31T10:00:00Z)")
 	settings.BindAge(fs, &f.older, "older", "only what was created longer ago than this")
