@@ -64,7 +64,7 @@ It lists
 
   missing        done here, and not in the exports; of a final answer, with what is left to do
   unresolved     pending, held or abandoned here, and not in the exports
-  twice          more than one row for one operation
+  twice          more than one row for one operation, or for one reference
   amount         the amounts or currencies differ
   settle         done there, and unknown here; with the command that says so
   conflict       done there, and declined, rejected or absent here; not where another

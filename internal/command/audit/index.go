@@ -55,6 +55,7 @@ type exportIndex struct {
 	taken rowSet    // the rows of an operation
 	spent rowSet    // the rows of an operation done here, and compared already
 	done  rowSet    // the rows of any operation done here, by markDone
+	twice rowSet    // the first of several rows, of operations not done here, that are reported as twice
 
 	totals results.Totals // of the rows counted as done
 
