@@ -94,7 +94,8 @@ told to keep with --keep-field. A pruned operation under a key that was generate
 is gone, so that its row is foreign.
 
 What it finds is evidence as of the export. Exit status: 0 nothing found; 6 something
-found (edges aside); 2 the call or an export is wrong.`,
+found (edges aside), or no operation had a row and all that is missing is within --edge;
+2 the call or an export is wrong.`,
 		Example: `  oncehttp audit --journal orders.csv.oncehttp.db --against payouts.csv --match metadata_key \
       --where status=succeeded --amount /amount --amount-column Amount
   oncehttp audit --journal payments.db --against jan.csv --against feb.csv --match order \
@@ -148,6 +149,7 @@ type audit struct {
 	print    func(Finding) error
 	counts   map[string]int
 	checked  int
+	matched  int            // operations with a row in the exports
 	totals   results.Totals // of our operations
 	prefixes prefixes
 	scale    scale
@@ -220,7 +222,7 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 			found += n
 		}
 	}
-	if found > 0 {
+	if found > 0 || a.allEdge() {
 		return terminal.JoinExit(&terminal.ExitError{Status: terminal.ExitFindings}, ses.Close())
 	}
 	return terminal.JoinExit(nil, ses.Close())

@@ -89,6 +89,9 @@ func (a *audit) compare(rec *persist.Record) error {
 	if err != nil {
 		return err
 	}
+	if len(rows)+len(others) > 0 {
+		a.matched++
+	}
 	taken := len(rows)
 	rows, failed := partFailed(rows)
 	if done || inDoubt {
