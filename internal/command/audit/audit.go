@@ -45,6 +45,7 @@ type auditFlags struct {
 	until     string
 	edge      time.Duration
 	declined  []string
+	keys      session.KeyPatterns
 	json      bool
 
 	ourCurrency string
@@ -55,7 +56,7 @@ type auditFlags struct {
 func Command(s terminal.Streams) *cobra.Command {
 	f := &auditFlags{}
 	cmd := &cobra.Command{
-		Use:   "audit --journal FILE --against EXPORT --match COLUMN",
+		Use:   "audit [KEY]... --journal FILE --against EXPORT --match COLUMN",
 		Short: "Hold a journal against what the provider says it did",
 		Long: `Hold the operations of a journal against exports of the provider: CSV with a
 header row, or NDJSON. A row belongs to the operation whose key stands in the
@@ -73,6 +74,9 @@ It lists
   foreign        a row of no operation here
   not-auditable  what would be compared is not known any more; it says why
   edge           missing or foreign, but within --edge of --since or --until
+
+With KEY only those operations are compared; it may be a pattern, as in journal list. Rows
+of the other operations here are then left out of the findings, and not of the total there.
 
 What is unresolved here and absent there is always listed. Only rows that --where
 selects count as done: of one column any of its values, of several columns all.
@@ -99,9 +103,11 @@ found (edges aside), or no operation had a row and all that is missing is within
 		Example: `  oncehttp audit --journal orders.csv.oncehttp.db --against payouts.csv --match metadata_key \
       --where status=succeeded --amount /amount --amount-column Amount
   oncehttp audit --journal payments.db --against jan.csv --against feb.csv --match order \
-      --reference /order_id --time created --since 2026-01-01T00:00:00Z --until 2026-03-01T00:00:00Z`,
-		Args: settings.WantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+      --reference /order_id --time created --since 2026-01-01T00:00:00Z --until 2026-03-01T00:00:00Z
+  oncehttp audit 'order:*' --journal postgres://shop@db/journal --against jan.csv --match key`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.keys = args
 			f.hasCurrency = cmd.Flags().Changed("currency")
 			f.HasAccount = cmd.Flags().Changed("account")
 			return f.run(cmd.Context(), s)
@@ -260,6 +266,9 @@ func (f *auditFlags) checkWords() error {
 		return errors.New("--since and --until need --time, the column with the time of a row")
 	case f.edge < 0:
 		return errors.New("--edge must not be negative")
+	}
+	if err := f.keys.Check(); err != nil {
+		return err
 	}
 	for _, p := range []struct{ flag, pointer string }{{"--reference", f.reference}, {"--amount", f.amount}, {"--our-currency", f.ourCurrency}} {
 		if p.pointer != "" && !strings.HasPrefix(p.pointer, "/") {

@@ -18,12 +18,32 @@ import (
 
 // ours compares every operation of the journal.
 func (a *audit) ours(ctx context.Context, ses *session.Session) error {
-	q := a.flags.Query()
-	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+	q, used := a.flags.Query(), make([]bool, len(a.flags.keys))
+	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		if !a.flags.keys.Match(rec.Key) {
+			return a.leave(rec)
+		}
+		for i := range used {
+			used[i] = used[i] || a.flags.keys[i:i+1].Match(rec.Key)
+		}
 		a.checked++
 		a.total(rec)
 		return a.compare(rec)
 	})
+	if i := slices.Index(used, false); err == nil && i >= 0 {
+		err = fmt.Errorf("no operation of the journal has a key such as %q; each export needs --against before its name", words.Clip(a.flags.keys[i]))
+	}
+	return err
+}
+
+// leave takes the rows of an operation that KEY does not select, so that they are not foreign.
+func (a *audit) leave(rec *persist.Record) error {
+	reference, why := a.referenceOf(rec)
+	if why != "" {
+		return nil // no row can be told to be its
+	}
+	_, _, err := a.theirs.take(reference)
+	return err
 }
 
 // markDone marks the rows of every operation done here, where several operations may have one reference: the generations of a key have, and
