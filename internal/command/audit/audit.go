@@ -70,7 +70,9 @@ It lists
   settle         done there, and unknown here; with the command that says so
   conflict       done there, and declined, rejected or absent here; not where another
                  operation of the same reference, such as the next generation, is done
-  failed         a row that says failed, refunded or the like, without --where
+  failed         a row that says failed, refunded, returned or the like, without --where
+  unclear        rows with a status that is no known word of success or failure, such as
+                 pending, without --where and --all-rows; one finding for a column
   foreign        a row of no operation here
   not-auditable  what would be compared is not known any more; it says why
   edge           missing or foreign, but within --edge of --since or --until
@@ -217,6 +219,9 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	}
 	if err == nil {
 		err = a.theirs.each(a.foreign)
+	}
+	if err == nil {
+		err = a.unclear()
 	}
 	if err != nil {
 		return terminal.JoinExit(err, ses.Close())

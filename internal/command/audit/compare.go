@@ -271,7 +271,7 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
 	default:
 		x.Finding = "missing"
-		if rec.State == persist.StateConfirmed {
+		if rec.State == persist.StateConfirmed && a.theirs.rows > 0 { // exports without a row of something done prove nothing
 			x.Next = "its answer is final: " + place.NewKeyStep
 		}
 	}

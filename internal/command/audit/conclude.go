@@ -39,7 +39,7 @@ func (a *audit) allEdge() bool {
 // summary returns the counts of the comparison. It claims nothing beyond the export.
 func (a *audit) summary() string {
 	var parts []string
-	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", Failed, "foreign", NotAuditable, "edge"} {
+	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", Failed, Unclear, "foreign", NotAuditable, "edge"} {
 		if n := a.counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}
