@@ -125,17 +125,40 @@ func (e erasure) may(rec *persist.Record, family []persist.Record, unbegun strin
 			cause = fmt.Errorf("another operation of the same intent is %s: %q", family[unfinished].State, family[unfinished].Key)
 		}
 	case operation.IsSending:
-		until := slices.MaxFunc([]time.Time{rec.SendUntil, rec.DesertedUntil}, time.Time.Compare)
-		cause = fmt.Errorf("%q has ended; its record is kept until %s, since a process that stopped during its send may go on until then, and must find the end; erase it after that",
-			rec.Key, until.UTC().Format(time.RFC3339))
-		why = []error{ErrInFlight}
+		cause, why = keptUntil(family, e.clock.Earliest()), []error{ErrInFlight}
 	case operation.IsInWindow:
-		cause = fmt.Errorf("the API may know the key %q, or its answer is kept, until %s; erase it after that", rec.Key, op.ErasableFrom(facts).UTC().Format(time.RFC3339))
+		cause = keptUntil(family, e.clock.Earliest())
 	}
 	if asked := &family[0]; rec.ID != asked.ID { // what is said of an effect is said of the key of the call
 		rec, cause, why = asked, fmt.Errorf("of the same intent is %q: %w", rec.Key, cause), nil
 	}
 	return e.refusals.refuse(e.ctx, eraseName, rec, operation.KeyOnly, cause, why...).err
+}
+
+// keptUntil returns the latest time before which a family must not be erased, with its reason.
+func keptUntil(family []persist.Record, now time.Time) error {
+	const (
+		sending = "%q has ended; its record is kept until %s, since a process that stopped during its send may go on until then, and must find the end; erase it after that"
+		known   = "the API may know the key %q, or its answer is kept, until %s; erase it after that"
+	)
+	var key, text string
+	var until time.Time
+	for i := range family {
+		rec := &family[i]
+		if rec.Erased {
+			continue
+		}
+		for _, end := range []time.Time{rec.SendUntil, rec.DesertedUntil} {
+			if end.After(until) {
+				key, text, until = rec.Key, sending, end
+			}
+		}
+		op := operation.OpOf(rec, 0)
+		if end := op.ErasableFrom(operation.ErasingOf(rec, now)); end.After(until) {
+			key, text, until = rec.Key, known, end
+		}
+	}
+	return fmt.Errorf(text, key, until.UTC().Format(time.RFC3339))
 }
 
 // family returns the other operations of a record's intent: those that a person began in its place, or in whose place it was begun, and the next

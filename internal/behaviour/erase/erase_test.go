@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -197,6 +198,39 @@ func TestEraseRefused(t *testing.T) {
 				if after := clienttest.Lookup(t, c, "k"); after.Revision != before.Revision || after.Erased {
 					t.Error("a refused Erase has changed the record")
 				}
+			})
+		})
+	}
+}
+
+// TestEraseSaysWhen: a refused Erase says the latest of the times that keep the operation and those of its intent, so that after it nothing does.
+func TestEraseSaysWhen(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]struct {
+		window, pause time.Duration // pause is the time between the first operation and its successor
+	}{"the window": {window: 24 * time.Hour}, "a send that may go on": {window: 35 * time.Second}, "the successor's": {window: 24 * time.Hour, pause: time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+				c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 402}, {Status: 201}}}, clienttest.On(j, keeping, func(cfg *oncehttp.Config) {
+					cfg.Profile, cfg.KeepAnswer = clienttest.OwnWindow(r.window), -1
+				}))
+				clienttest.Must(t, c.Enqueue(post(t, card), "k"))
+				clienttest.Resume(t, c)
+				if r.pause > 0 {
+					time.Sleep(r.pause)
+					_, err := c.Redrive(t.Context(), "k")
+					clienttest.Must(t, err)
+					clienttest.Resume(t, c)
+				}
+				said := regexp.MustCompile(`until (\S+Z)`).FindStringSubmatch(fmt.Sprint(c.Erase(t.Context(), "k")))
+				if said == nil {
+					t.Fatal("it says no time")
+				}
+				until, err := time.Parse(time.RFC3339, said[1])
+				clienttest.Must(t, err)
+				time.Sleep(time.Until(until) + 2*time.Second)
+				clienttest.Must(t, c.Erase(t.Context(), "k"))
 			})
 		})
 	}

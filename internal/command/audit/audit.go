@@ -45,6 +45,7 @@ type auditFlags struct {
 	until     string
 	edge      time.Duration
 	declined  []string
+	keys      session.KeyPatterns
 	json      bool
 
 	ourCurrency string
@@ -55,7 +56,7 @@ type auditFlags struct {
 func Command(s terminal.Streams) *cobra.Command {
 	f := &auditFlags{}
 	cmd := &cobra.Command{
-		Use:   "audit --journal FILE --against EXPORT --match COLUMN",
+		Use:   "audit [KEY]... --journal FILE --against EXPORT --match COLUMN",
 		Short: "Hold a journal against what the provider says it did",
 		Long: `Hold the operations of a journal against exports of the provider: CSV with a
 header row, or NDJSON. A row belongs to the operation whose key stands in the
@@ -64,15 +65,20 @@ It lists
 
   missing        done here, and not in the exports; of a final answer, with what is left to do
   unresolved     pending, held or abandoned here, and not in the exports
-  twice          more than one row for one operation
+  twice          more than one row for one operation, or for one reference
   amount         the amounts or currencies differ
   settle         done there, and unknown here; with the command that says so
   conflict       done there, and declined, rejected or absent here; not where another
                  operation of the same reference, such as the next generation, is done
-  failed         a row that says failed, refunded or the like, without --where
+  failed         a row that says failed, refunded, returned or the like, without --where
+  unclear        rows with a status that is no known word of success or failure, such as
+                 pending, without --where and --all-rows; one finding for a column
   foreign        a row of no operation here
   not-auditable  what would be compared is not known any more; it says why
   edge           missing or foreign, but within --edge of --since or --until
+
+With KEY only those operations are compared; it may be a pattern, as in journal list. Rows
+of the other operations here are then left out of the findings, and not of the total there.
 
 What is unresolved here and absent there is always listed. Only rows that --where
 selects count as done: of one column any of its values, of several columns all.
@@ -94,13 +100,16 @@ told to keep with --keep-field. A pruned operation under a key that was generate
 is gone, so that its row is foreign.
 
 What it finds is evidence as of the export. Exit status: 0 nothing found; 6 something
-found (edges aside); 2 the call or an export is wrong.`,
+found (edges aside), or no operation had a row and all that is missing is within --edge;
+2 the call or an export is wrong.`,
 		Example: `  oncehttp audit --journal orders.csv.oncehttp.db --against payouts.csv --match metadata_key \
       --where status=succeeded --amount /amount --amount-column Amount
   oncehttp audit --journal payments.db --against jan.csv --against feb.csv --match order \
-      --reference /order_id --time created --since 2026-01-01T00:00:00Z --until 2026-03-01T00:00:00Z`,
-		Args: settings.WantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+      --reference /order_id --time created --since 2026-01-01T00:00:00Z --until 2026-03-01T00:00:00Z
+  oncehttp audit 'order:*' --journal postgres://shop@db/journal --against jan.csv --match key`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.keys = args
 			f.hasCurrency = cmd.Flags().Changed("currency")
 			f.HasAccount = cmd.Flags().Changed("account")
 			return f.run(cmd.Context(), s)
@@ -148,6 +157,7 @@ type audit struct {
 	print    func(Finding) error
 	counts   map[string]int
 	checked  int
+	matched  int            // operations with a row in the exports
 	totals   results.Totals // of our operations
 	prefixes prefixes
 	scale    scale
@@ -210,6 +220,9 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 	if err == nil {
 		err = a.theirs.each(a.foreign)
 	}
+	if err == nil {
+		err = a.unclear()
+	}
 	if err != nil {
 		return terminal.JoinExit(err, ses.Close())
 	}
@@ -220,7 +233,7 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 			found += n
 		}
 	}
-	if found > 0 {
+	if found > 0 || a.allEdge() {
 		return terminal.JoinExit(&terminal.ExitError{Status: terminal.ExitFindings}, ses.Close())
 	}
 	return terminal.JoinExit(nil, ses.Close())
@@ -258,6 +271,9 @@ func (f *auditFlags) checkWords() error {
 		return errors.New("--since and --until need --time, the column with the time of a row")
 	case f.edge < 0:
 		return errors.New("--edge must not be negative")
+	}
+	if err := f.keys.Check(); err != nil {
+		return err
 	}
 	for _, p := range []struct{ flag, pointer string }{{"--reference", f.reference}, {"--amount", f.amount}, {"--our-currency", f.ourCurrency}} {
 		if p.pointer != "" && !strings.HasPrefix(p.pointer, "/") {

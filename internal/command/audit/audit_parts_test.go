@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,5 +58,19 @@ func TestSameAmount(t *testing.T) {
 		if got := u.same(ours, theirs, c.currency); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
+	}
+}
+
+// TestUnclearValues: of the different statuses of a column so many are kept, and the rows of all are counted.
+func TestUnclearValues(t *testing.T) {
+	t.Parallel()
+	x := &exportIndex{unclear: map[string]*unclear{}}
+	const rows = 2 * unclearValuesMax
+	for i := range rows {
+		x.judge(&auditFlags{}, map[string]string{"status": fmt.Sprint(i)})
+	}
+	u := x.unclear["status"]
+	if text, want := u.text("status"), fmt.Sprintf("%d rows with other values", rows-unclearValuesShown); u.rows != rows || len(u.values) != unclearValuesMax || !strings.HasSuffix(text, want) {
+		t.Errorf("%d rows, %d values, %q", u.rows, len(u.values), text)
 	}
 }

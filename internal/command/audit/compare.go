@@ -18,12 +18,32 @@ import (
 
 // ours compares every operation of the journal.
 func (a *audit) ours(ctx context.Context, ses *session.Session) error {
-	q := a.flags.Query()
-	return session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+	q, used := a.flags.Query(), make([]bool, len(a.flags.keys))
+	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		if !a.flags.keys.Match(rec.Key) {
+			return a.leave(rec)
+		}
+		for i := range used {
+			used[i] = used[i] || a.flags.keys[i:i+1].Match(rec.Key)
+		}
 		a.checked++
 		a.total(rec)
 		return a.compare(rec)
 	})
+	if i := slices.Index(used, false); err == nil && i >= 0 {
+		err = fmt.Errorf("no operation of the journal has a key such as %q; each export needs --against before its name", words.Clip(a.flags.keys[i]))
+	}
+	return err
+}
+
+// leave takes the rows of an operation that KEY does not select, so that they are not foreign.
+func (a *audit) leave(rec *persist.Record) error {
+	reference, why := a.referenceOf(rec)
+	if why != "" {
+		return nil // no row can be told to be its
+	}
+	_, _, err := a.theirs.take(reference)
+	return err
 }
 
 // markDone marks the rows of every operation done here, where several operations may have one reference: the generations of a key have, and
@@ -89,6 +109,9 @@ func (a *audit) compare(rec *persist.Record) error {
 	if err != nil {
 		return err
 	}
+	if len(rows)+len(others) > 0 {
+		a.matched++
+	}
 	taken := len(rows)
 	rows, failed := partFailed(rows)
 	if done || inDoubt {
@@ -114,14 +137,30 @@ func (a *audit) compare(rec *persist.Record) error {
 	case unread && len(a.flags.where) == 0 && !a.flags.allRows:
 		return a.blind(x, unreadAnswer+mayHaveFailed)
 	case !done:
-		x.Finding = "conflict"
+		return a.conflict(x, rows)
 	case !a.spend(rows):
 		x.Finding, x.Why = "missing", "its row is that of another operation here"
-	case a.twice(rows):
-		x.Finding, x.There = "twice", a.bothRows(rows)
+	case len(double(rows)) > 0:
+		x.Finding, x.There = "twice", a.doubleRows(double(rows))
 	default:
 		return a.amounts(rec, rows, x)
 	}
+	return a.found(x)
+}
+
+// conflict reports an operation not done here with rows of something done. More than one row of a type is reported once for all operations of
+// the reference, such as the generations of a key.
+func (a *audit) conflict(x Finding, rows []indexedRow) error {
+	twice := double(rows)
+	x.Finding = "conflict"
+	if len(twice) > 0 {
+		x.There = a.doubleRows(twice)
+	}
+	if err := a.found(x); err != nil || len(twice) == 0 || a.theirs.twice.has(twice[0].number) {
+		return err
+	}
+	a.theirs.twice.add(twice[0].number)
+	x.Finding = "twice"
 	return a.found(x)
 }
 
@@ -232,7 +271,7 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
 	default:
 		x.Finding = "missing"
-		if rec.State == persist.StateConfirmed {
+		if rec.State == persist.StateConfirmed && a.theirs.rows > 0 { // exports without a row of something done prove nothing
 			x.Next = "its answer is final: " + place.NewKeyStep
 		}
 	}
@@ -244,25 +283,36 @@ func (a *audit) maybeDeclined(rec *persist.Record) bool {
 	return len(a.declines) > 0 && rec.Swept && rec.State == persist.StateConfirmed && rec.Status < http.StatusBadRequest
 }
 
-// twice reports whether one type has more than one row.
-func (a *audit) twice(rows []indexedRow) bool {
-	seen := map[string]bool{}
-	for _, r := range rows {
-		if seen[r.Type] {
-			return true
+// double returns the rows of the first type with more than one row; nil if there is none.
+func double(rows []indexedRow) []indexedRow {
+	for _, first := range rows {
+		same := slices.DeleteFunc(slices.Clone(rows), func(r indexedRow) bool { return r.Type != first.Type })
+		if len(same) > 1 {
+			return same
 		}
-		seen[r.Type] = true
 	}
-	return false
+	return nil
 }
 
-// bothRows names the first two rows of an operation, with their amounts where these differ.
-func (a *audit) bothRows(rows []indexedRow) string {
-	first, second := &rows[0].exportRow, &rows[1].exportRow
-	if a.flags.amount == "" || first.money() == second.money() {
-		return fmt.Sprintf("%s and %s", first.where(), second.where())
+// rowsNamedMax bounds the rows of one finding.
+const rowsNamedMax = 10
+
+// doubleRows names the rows of an operation, with their amounts where these differ.
+func (a *audit) doubleRows(rows []indexedRow) string {
+	differ := a.flags.amount != "" && slices.ContainsFunc(rows, func(r indexedRow) bool { return r.money() != rows[0].money() })
+	var names []string
+	for i := range rows[:min(len(rows), rowsNamedMax)] {
+		name := rows[i].where()
+		if differ {
+			name = rows[i].money() + " in " + name
+		}
+		names = append(names, name)
 	}
-	return fmt.Sprintf("%s in %s and %s in %s", first.money(), first.where(), second.money(), second.where())
+	text := strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	if len(rows) > rowsNamedMax {
+		text = strings.Join(names, ", ") + fmt.Sprintf(" and %d more", len(rows)-rowsNamedMax)
+	}
+	return text
 }
 
 // amounts compares the requested amount with those of the rows; one row of a type

@@ -25,12 +25,21 @@ func (a *audit) conclude(stderr io.Writer) {
 	for _, text := range append(a.totals.Lines("operation"), a.theirs.totals.Sums("row")...) {
 		terminal.Say(stderr, "%s", text)
 	}
+	if a.allEdge() {
+		terminal.Say(stderr, "nothing was compared: no operation has a row, and all %d that are missing or foreign are within --edge %s of --since or --until; say other times, or a smaller --edge",
+			a.counts["edge"], a.flags.edge)
+	}
+}
+
+// allEdge reports whether nothing was compared, and nothing found but edges.
+func (a *audit) allEdge() bool {
+	return a.matched == 0 && len(a.counts) == 1 && a.counts["edge"] > 0
 }
 
 // summary returns the counts of the comparison. It claims nothing beyond the export.
 func (a *audit) summary() string {
 	var parts []string
-	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", Failed, "foreign", NotAuditable, "edge"} {
+	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", Failed, Unclear, "foreign", NotAuditable, "edge"} {
 		if n := a.counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}

@@ -43,18 +43,18 @@ func (e *exportRows) check(f *auditFlags) error {
 }
 
 // openExport begins to read a CSV or NDJSON file. comma separates the columns of CSV; 0: found in the file.
-func openExport(in *input.File, comma rune) (*exportRows, error) {
-	r := bufio.NewReaderSize(in.Reader(), 64<<10)
-	first, err := input.FirstOf(in.Name, r)
+func openExport(name string, in io.Reader, comma rune) (*exportRows, error) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	first, err := input.FirstOf(name, r)
 	switch {
 	case err != nil:
 		return nil, err
 	case first[0] == '{':
-		return &exportRows{file: in.Name, next: ndjsonExport(in.Name, r)}, nil
+		return &exportRows{file: name, next: ndjsonExport(name, r)}, nil
 	case comma == 0:
 		comma = input.DelimiterOf(first)
 	}
-	return csvExport(in.Name, r, comma)
+	return csvExport(name, r, comma)
 }
 
 func ndjsonExport(name string, in *bufio.Reader) func() (map[string]string, exportPlace, error) {

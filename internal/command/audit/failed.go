@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,17 @@ import (
 // failedWords are the words of a row of nothing done, or of something undone since.
 var failedWords = []string{
 	"failed", "failure", "declined", "denied", "refused", "refunded", "canceled", "cancelled", "rejected", "error", "reversed", "voided",
+	"void", "returned", "bounced", "chargeback", "expired", "unpaid", "blocked", "disputed", "aborted", "unsuccessful",
 }
+
+// doneWords are the words of a row of something done. A word that some API uses before the end, such as accepted, is none of them.
+var doneWords = []string{
+	"succeeded", "success", "successful", "successfully", "paid", "completed", "complete", "done", "ok", "settled", "captured", "posted", "executed",
+	"confirmed", "approved", "cleared", "processed", "sent", "delivered", "booked", "credited",
+}
+
+// besideWords say nothing of the end in a status such as "payment.succeeded".
+var besideWords = []string{"payment", "payout", "transfer", "transaction", "charge", "order", "fully", "and"}
 
 // statusWords are the last words in the names of columns with the status of a row.
 var statusWords = []string{"status", "state", "outcome", "result"}
@@ -86,4 +97,113 @@ func (x *exportIndex) hints() []string {
 			words.Count(x.failed[cell], "row"), cell, words.ShellQuote(column+"=VALUE")))
 	}
 	return lines
+}
+
+// Unclear is the finding of rows with a status that is no known word of success or failure, of one column.
+const Unclear = "unclear"
+
+// unclear are the rows of one column with such a status.
+type unclear struct {
+	rows   int
+	values map[string]int // rows by their cell, of the first unclearValuesMax different ones
+}
+
+const (
+	unclearValuesMax   = 1000 // kept of a column
+	unclearValuesShown = 5
+)
+
+// looksDone reports whether the cell of a status says done, and nothing else.
+func looksDone(cell string) bool {
+	in, said := wordsOf(cell), false
+	for _, w := range in {
+		switch {
+		case slices.Contains(doneWords, w):
+			said = true
+		case !slices.Contains(besideWords, w):
+			return false
+		}
+	}
+	return said
+}
+
+// unclearColumn returns the column with a status that does not say whether the row is of something done; "" if there is none. An empty cell is
+// one only if no other column says done.
+func (f *auditFlags) unclearColumn(row map[string]string) string {
+	if len(f.where) > 0 || f.allRows {
+		return ""
+	}
+	empty, done := "", false
+	for _, column := range slices.Sorted(maps.Keys(row)) {
+		switch cell := strings.TrimSpace(row[column]); {
+		case !isStatus(column), column == f.match, column == f.typeCol:
+		case cell == "":
+			if empty == "" || len(column) < len(empty) {
+				empty = column // status rather than dispute_status
+			}
+		case !looksDone(cell):
+			return column
+		default:
+			done = true
+		}
+	}
+	if done {
+		return ""
+	}
+	return empty
+}
+
+// judge counts a row as unclear if it is.
+func (x *exportIndex) judge(f *auditFlags, row map[string]string) {
+	column := f.unclearColumn(row)
+	if column == "" {
+		return
+	}
+	u := x.unclear[column]
+	if u == nil {
+		u = &unclear{values: map[string]int{}}
+		x.unclear[column] = u
+	}
+	u.rows++
+	cell := words.Clip(strings.TrimSpace(row[column]))
+	if u.values[cell] == 0 && len(u.values) >= unclearValuesMax {
+		return
+	}
+	u.values[cell]++
+}
+
+// unclear reports the rows whose status is no known word, one line for each column.
+func (a *audit) unclear() error {
+	for _, column := range slices.Sorted(maps.Keys(a.theirs.unclear)) {
+		u := a.theirs.unclear[column]
+		err := a.print(Finding{
+			Finding: Unclear, There: fmt.Sprintf("%s with %s", words.Count(u.rows, "row"), u.text(column)), Why: "no known word of success or failure",
+			Next: "say --where " + words.ShellQuote(column+"=VALUE") + " with each value of rows that are done, or --all-rows if all are",
+		})
+		if err != nil {
+			return err
+		}
+		a.counts[Unclear] += u.rows
+	}
+	return nil
+}
+
+// text names the most frequent values of a column, with their rows.
+func (u *unclear) text(column string) string {
+	cells := slices.SortedFunc(maps.Keys(u.values), func(a, b string) int {
+		return cmp.Or(cmp.Compare(u.values[b], u.values[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	left := u.rows
+	for _, cell := range cells[:min(len(cells), unclearValuesShown)] {
+		text := fmt.Sprintf("%s=%q", column, cell)
+		if u.values[cell] != u.rows {
+			text += fmt.Sprintf(" ×%d", u.values[cell])
+		}
+		parts, left = append(parts, text), left-u.values[cell]
+	}
+	if left > 0 {
+		parts = append(parts, words.Count(left, "row")+" with other values")
+	}
+	return strings.Join(parts, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -55,10 +56,13 @@ type exportIndex struct {
 	taken rowSet    // the rows of an operation
 	spent rowSet    // the rows of an operation done here, and compared already
 	done  rowSet    // the rows of any operation done here, by markDone
+	twice rowSet    // the first of several rows, of operations not done here, that are reported as twice
 
 	totals results.Totals // of the rows counted as done
 
-	failed map[string]int // rows by the cell that says failed
+	failed  map[string]int      // rows by the cell that says failed
+	unclear map[string]*unclear // rows by the column whose status is no known word
+	files   map[string]string   // the names of the exports with rows, by the digest of their content
 }
 
 // rowSet is a set of rows by their numbers.
@@ -88,7 +92,7 @@ func indexExports(ctx context.Context, f *auditFlags, dir string, say func(strin
 	if err != nil {
 		return nil, fmt.Errorf("a temporary file beside the journal, or in TMPDIR: %w", words.Pathless(err))
 	}
-	x := &exportIndex{path: file.Name()}
+	x := &exportIndex{path: file.Name(), failed: map[string]int{}, unclear: map[string]*unclear{}, files: map[string]string{}}
 	_ = file.Close()
 	x.db, err = bbolt.Open(x.path, 0o600, &bbolt.Options{NoSync: true, NoFreelistSync: true})
 	if err == nil {
@@ -133,7 +137,8 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 		return faults.Add(err)
 	}
 	defer in.Close()
-	rows, err := openExport(in, f.comma)
+	digest := sha256.New()
+	rows, err := openExport(in.Name, io.TeeReader(in.Reader(), digest), f.comma)
 	if err == nil {
 		err = rows.check(f)
 	}
@@ -149,6 +154,7 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 		spell = results.ParseDecimal // JSON has one way to write a number
 	}
 	done, all := x.rows, x.all
+	read, whole := 0, false
 	for more := true; more && !faults.Full(); {
 		if ctx.Err() != nil {
 			return terminal.Interrupted()
@@ -157,9 +163,10 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 			for range indexBatch {
 				row, number, err := rows.next()
 				if errors.Is(err, io.EOF) {
-					more = false
+					more, whole = false, true
 					return nil
 				}
+				read++
 				if err == nil {
 					err = x.add(tx, f, name, number, row, spell)
 				}
@@ -180,6 +187,14 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 		if err != nil {
 			return err
 		}
+	}
+	switch sum := string(digest.Sum(nil)); {
+	case whole && read == 0:
+		say(name + ": has a header and no rows")
+	case whole && x.files[sum] != "":
+		return faults.Add(&input.RowError{File: name, Err: fmt.Errorf("has the same content as %s; name an export once", x.files[sum])})
+	case whole:
+		x.files[sum] = name
 	}
 	if len(f.where) > 0 && x.rows == done && x.all > done && x.all > all {
 		say(fmt.Sprintf("%s: --where selects none of %s; is it spelled as in the export?", name, words.Count(x.all-all, "row")))
@@ -218,15 +233,13 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 	switch {
 	case r.Not != "": // neither amount nor time is compared
 	case r.Failed != "": // the time alone is compared
-		if x.failed == nil {
-			x.failed = map[string]int{}
-		}
 		x.failed[r.Failed]++
 		if err := f.readTime(&r, cell); err != nil {
 			return fail(f.timeCol, err)
 		}
 	default:
 		x.rows++
+		x.judge(f, row)
 		if column, err := f.read(&r, currency, cell, spell); err != nil {
 			return fail(column, err)
 		}

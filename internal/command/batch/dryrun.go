@@ -46,6 +46,7 @@ type dryRun struct {
 	classes map[results.Class]int
 	totals  results.Totals
 	later   int // pending rows not yet due
+	ended   int // unknown rows whose operations have ended, such as abandoned ones
 	until   time.Time
 	notes   []string
 	unnamed int // rows beyond dryRunNotes
@@ -149,6 +150,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	if d.plan.generation > 1 {
 		if l, found := d.standing(ctx, r); found {
 			d.note(r, l.Why())
+			if l.State == persist.StateAbandoned.String() {
+				d.ended++
+			}
 			return l.Class(), false, nil
 		}
 	}
@@ -173,7 +177,10 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 			d.until = rec.NextAttempt
 		}
 	}
-	return d.flags.Declines.ClassOfRecord(&rec), rec.State == persist.StatePending, nil
+	if c = d.flags.Declines.ClassOfRecord(&rec); c == results.ClassUnknown && rec.State.Final() {
+		d.ended++
+	}
+	return c, rec.State == persist.StatePending, nil
 }
 
 // note keeps the reason for not sending a row as it stands.
@@ -213,7 +220,15 @@ func (d *dryRun) conclude() {
 	for _, text := range d.totals.Lines("row") {
 		terminal.Say(d.streams.Err, "%s", text)
 	}
-	if d.classes[results.ClassHeld]+d.classes[results.ClassUnknown] > 0 {
+	d.advise()
+}
+
+// advise prints the commands that list what is held or unknown.
+func (d *dryRun) advise() {
+	if d.classes[results.ClassHeld]+d.classes[results.ClassUnknown] > d.ended {
 		terminal.Say(d.streams.Err, "held or unknown: oncehttp journal stuck --journal %s", words.ShellQuote(d.session.Place.Arg))
+	}
+	if d.ended > 0 {
+		terminal.Say(d.streams.Err, "%d of the unknown have ended, and nothing more is sent: oncehttp journal show KEY --journal %s", d.ended, words.ShellQuote(d.session.Place.Arg))
 	}
 }

@@ -67,6 +67,27 @@ func TestDryRunUsesTheJournal(t *testing.T) {
 	}
 }
 
+// TestDryRunOfAbandoned: journal stuck is named for rows that it lists, and journal show for those that have ended.
+func TestDryRunOfAbandoned(t *testing.T) {
+	t.Parallel()
+	file, args, _ := standingRows(t)
+	j := file + ".oncehttp.db"
+	stuck := "held or unknown: oncehttp journal stuck --journal " + j + "\n"
+	commandtest.Run(t, "journal", "abandon", "idemp:o:2", "--journal", j, "--yes").Want(t, terminal.ExitOK)
+	for _, generation := range []string{"1", "2"} {
+		got := commandtest.Run(t, append(args, "--dry-run", "--generation", generation)...).Want(t, terminal.ExitOK)
+		if show := "1 of the unknown have ended, and nothing more is sent: oncehttp journal show KEY --journal " + j + "\n"; !strings.HasSuffix(got.Err, stuck+show) {
+			t.Errorf("generation %s: stderr %q, want at its end %q", generation, got.Err, stuck+show)
+		}
+		commandtest.WriteFile(t, file, "id,amount,note\n2,10.00,b\n")
+		got = commandtest.Run(t, append(args, "--dry-run", "--generation", generation)...).Want(t, terminal.ExitOK)
+		if strings.Contains(got.Err, "journal stuck") || !strings.Contains(got.Err, "oncehttp journal show KEY") {
+			t.Errorf("generation %s, of the abandoned row alone: stderr %q", generation, got.Err)
+		}
+		commandtest.WriteFile(t, file, "id,amount,note\n1,10.00,a\n2,10.00,b\n3,10.00,c\n4,10.00,d\n5,10.00,e\n")
+	}
+}
+
 // A second generation says what keeps a row from being tried anew.
 func TestDryRunOfAGeneration(t *testing.T) {
 	t.Parallel()

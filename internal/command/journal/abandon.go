@@ -28,9 +28,11 @@ func abandonCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command 
 		Use:   "abandon KEY[@SEEN]...",
 		Short: "Stop sending operations for ever",
 		Long: `Stop sending operations that are pending or held. It proves nothing of their
-effect, and the keys stay spent; where you know what happened, settle it. "-"
-reads KEY@SEEN from stdin, one a line. Saying it again is no error. What has moved
-since it was listed as KEY@SEEN is left alone (status 3).
+effect, and the keys stay spent; where you know what happened, settle it. It is
+final: what is abandoned cannot be settled, unsettled, redriven or rekeyed later, and
+its row stays unknown to batch (status 3). "-" reads KEY@SEEN from stdin, one a line.
+Saying it again is no error. What has moved since it was listed as KEY@SEEN is left
+alone (status 3).
 
 With --undo the API is asked to undo what the key may have done, where the
 profile says how (cancel, in oncehttp profile show). Even a success proves no

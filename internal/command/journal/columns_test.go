@@ -24,6 +24,18 @@ func TestJournalColumns(t *testing.T) {
 	if want := "state,amount,supplier,none|pending,12.50,Ann and Bob,-|confirmed,7,-,-"; strings.Join(got, "|") != want {
 		t.Errorf("list: %q", got)
 	}
+	// The key is KEY@SEEN in chosen columns of either format; all columns of CSV have it beside the bare key.
+	seen := commandtest.SeenAs(t, j, "idemp:o:a%2F1")
+	for args, want := range map[string]string{
+		"--columns key --format csv": seen, "--columns key": seen, "--columns seen --format csv": seen, "--columns key,state --format csv": seen + ",pending",
+	} {
+		if got := rows(append([]string{"list", "o:a/1"}, strings.Fields(args)...)...); got[1] != want {
+			t.Errorf("list %s: %q, want %q", args, got[1], want)
+		}
+	}
+	if got := rows("list", "o:a/1", "--format", "csv"); !strings.HasPrefix(got[1], "idemp:o:a%2F1,") || !strings.HasSuffix(got[1], ","+seen) {
+		t.Errorf("list: %q", got)
+	}
 	for args, want := range map[string]string{ // a name that no request has is told of
 		"list --columns amuont,amount": `--columns "amuont": no request of the 2 listed operations has it`, "stuck --columns /suplier": `--columns "/suplier": no request of the 1 listed operation has it`,
 		"list --columns amount,supplier,age": "", "list nobody --columns amuont": "", "stuck --columns amuont --quiet": "",

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// TestDeclinedIsKnownLater: stats, list, report and show have the results of a batch with --declined, without its being said again; on every
+// TestDeclinedIsKnownLater: stats, list, report, show and export have the results of a batch with --declined, without its being said again; on every
 // kind of journal, in a copy, and beside a journal whose runs were told nothing.
 func TestDeclinedIsKnownLater(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestStatsSumsByCurrency(t *testing.T) {
 func wantDeclined(t *testing.T, journal string, want bool) {
 	t.Helper()
 	page := filepath.Join(t.TempDir(), "page.html")
-	for _, args := range [][]string{{"stats"}, {"list", "o:b"}, {"show", "o:b"}, {"report", "--out", page}} {
+	for _, args := range [][]string{{"stats"}, {"list", "o:b"}, {"show", "o:b"}, {"export"}, {"report", "--out", page}} {
 		got := commandtest.Run(t, append(append([]string{"journal"}, args...), "--journal", journal)...).Want(t, terminal.ExitOK).Out
 		if args[0] == "report" {
 			got = readFile(t, page)

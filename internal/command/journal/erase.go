@@ -40,7 +40,7 @@ journal keep them for as long as they are kept.`,
 			return a.run(cmd.Context(), args, act{
 				done: func(rec *persist.Record) bool { return rec.Erased },
 				warning: func(*persist.Record) string {
-					return "What is erased cannot be had again: neither answer nor request."
+					return "what is erased cannot be had again: neither answer nor request"
 				},
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
 					err := c.Erase(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.AsSeen(*rec), oncehttp.OfAccount(rec.Account))

@@ -29,6 +29,7 @@ func TestErase(t *testing.T) {
 	if got := run("show", "idemp:new").Want(t, terminal.ExitOK); strings.Contains(got.Out, "erased") {
 		t.Error("it was erased in its window")
 	}
+	run("erase", "idemp:old").Usage(t, "oncehttp: what is erased cannot be had again: neither answer nor request; to go ahead all the same: --yes")
 	if got := run("erase", "idemp:old", "--yes").Want(t, terminal.ExitOK); got.Out != "erased: idemp:old\n" {
 		t.Errorf("%q", got.Out)
 	}

@@ -15,12 +15,20 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// printRecords writes one line of JSON for each record.
+// printRecords writes one line of JSON for each record, with the declines of the journal's runs.
 func printRecords(ctx context.Context, ses *session.Session, q persist.Query, out io.Writer, parts view.Parts) error {
+	declines, _, err := session.KnownDeclines(ctx, ses)
+	if err != nil {
+		return err
+	}
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error { return enc.Encode(exportOf(rec, parts)) })
+	err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		v := exportOf(rec, parts)
+		v.Result = declines.ResultOfRecord(rec)
+		return enc.Encode(v)
+	})
 	if ferr := w.Flush(); err == nil && ferr != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: ferr}
 	}
@@ -48,7 +56,8 @@ func exportCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 		Short: "Write all records as NDJSON",
 		Long: `Write all records, oldest first, one line of JSON each. Query strings, headers
 and bodies, which may hold personal data, are there with --bodies only, the
-bodies in base64. No credentials are in a journal.`,
+bodies in base64. No credentials are in a journal. What --declined has said to batch and
+send counts, as in list and stats.`,
 		Example: `  oncehttp journal export --journal payments.db > payments.ndjson
   oncehttp journal export --journal payments.db --bodies --out payments.ndjson`,
 		Args: settings.WantArgs(0, 0, ""),

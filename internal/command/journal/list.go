@@ -65,7 +65,8 @@ func listCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 		Short: "List operations, oldest first",
 		Long: `List operations, oldest first: their keys, how they stand, and what they were. Of
 what can be settled the key is KEY@SEEN: settle, abandon and rekey take it, and leave
-alone what has moved since.
+alone what has moved since. CSV without --columns has KEY@SEEN in the column seen, and the
+bare key in the column key.
 KEY may be a pattern: * and ? stand for characters; "idemp:" may be left out, and
 what is percent-encoded may be written as it is. Bodies and query strings are
 not shown, but for what --columns names of the requests. SENT says whether anything
@@ -169,7 +170,9 @@ func (l *listFlags) writer(out io.Writer, c clock, d results.Declines) (recordWr
 	known := listColumns(c, d)
 	if l.format == "csv" {
 		known = append(known, column{"SEEN", session.SeenKey})
-		known[0].text = func(rec *persist.Record) string { return rec.Key }
+		if len(l.columns) == 0 { // chosen columns may lack seen
+			known[0].text = func(rec *persist.Record) string { return rec.Key }
+		}
 	}
 	columns, err := l.choose(known, c)
 	if err != nil {
@@ -321,12 +324,21 @@ func AllStates() []persist.State {
 	}
 }
 
+// stateNames lists the states.
+func stateNames() string {
+	var names []string
+	for _, s := range AllStates() {
+		names = append(names, s.String())
+	}
+	return strings.Join(names, ", ")
+}
+
 func parseStates(names []string) ([]persist.State, error) {
 	var states []persist.State
 	for _, name := range names {
 		i := slices.IndexFunc(AllStates(), func(s persist.State) bool { return s.String() == name })
 		if i < 0 {
-			return nil, fmt.Errorf("--state %q is not a state", words.Clip(name))
+			return nil, fmt.Errorf("--state %q is not a state; the states are %s", words.Clip(name), stateNames())
 		}
 		states = append(states, AllStates()[i])
 	}

@@ -29,7 +29,7 @@ func TestActsWithoutPrefix(t *testing.T) {
 			t.Errorf("%q: %q, want %q", c.args, got.Out, c.out)
 		}
 	}
-	if got := commandtest.Run(t, "journal", "erase", "o:1", "--yes", "--journal", j); !strings.Contains(got.Err, `erase "idemp:o:1": "idemp:o:1" has ended; its record is kept until `) {
+	if got := commandtest.Run(t, "journal", "erase", "o:1", "--yes", "--journal", j); !strings.Contains(got.Err, `erase "idemp:o:1": the API may know the key "idemp:o:1", or its answer is kept, until `) {
 		t.Errorf("erase: %s", got.Err)
 	}
 	commandtest.Run(t, "journal", "settle", "1", "--happened", "--journal", j).Usage(t, `oncehttp: journal `+j+`: no operation has the key "1"`)

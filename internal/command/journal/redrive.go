@@ -57,9 +57,9 @@ is broken off, the same command with --run ID goes on with the rest. Nothing is 
 and what was refused anew since the run began is left alone.
 
 Refused is what another operation replaces already, what took effect, and what is mismatched
-or abandoned. Exit status: 0 all were begun; 1 some were refused, or only those stand that
-are left alone since a program may have been told; 3 something is unknown, or the run was
-broken off.`,
+or abandoned. Exit status: 0 all were begun; 1 of several some were refused, or only those
+stand that are left alone since a program may have been told; 2 the call is wrong, or its only
+KEY was refused, and nothing was begun; 3 something is unknown, or the run was broken off.`,
 		Example: `  oncehttp journal redrive --status 404 --since 2h --dry-run --sum /amount --journal p.db
   oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'wrong route' --journal p.db
   oncehttp journal redrive idemp:order:u1:o7 --told --reason 'they agree' --journal p.db`,

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,6 +143,32 @@ func TestRedriveBulk(t *testing.T) {
 	if got := redrive("--status", "404", "--reason", "r", "--yes", "--run", run).Want(t, terminal.ExitOK); !strings.Contains(got.Out, "nothing to redrive\n") {
 		t.Error(got.Out)
 	}
+}
+
+// TestRedriveOfGenerations: an operation whose next generation a batch has begun is counted so, and nobody is asked to name its key. By its key
+// alone it is refused as a wrong call; one of several is work that was refused.
+func TestRedriveOfGenerations(t *testing.T) {
+	t.Parallel()
+	var found atomic.Bool
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if !found.Load() {
+			http.Error(w, "no such route", http.StatusNotFound)
+		}
+	})
+	file := commandtest.WriteFile(t, "in.csv", "id\n1\n2\n")
+	args := []string{"batch", file, "--url", s.URL, "--key", "o:{id}"}
+	commandtest.Run(t, args...).Want(t, terminal.ExitRefused)
+	found.Store(true)
+	commandtest.Run(t, append(args, "--generation", "2")...).Want(t, terminal.ExitOK)
+	redrive := func(args ...string) commandtest.Ran {
+		return commandtest.Run(t, append([]string{"journal", "redrive", "--reason", "r", "--journal", file + ".oncehttp.db"}, args...)...)
+	}
+	got := redrive("--status", "404", "--yes").Want(t, terminal.ExitOK)
+	if want := "nothing to redrive\nleft alone: 2 operations whose next generation stands already\n"; got.Out != want || got.Err != "" {
+		t.Errorf("stdout %q, want %q; stderr %q", got.Out, want, got.Err)
+	}
+	redrive("idemp:o:1", "--told").Want(t, terminal.ExitUsage)
+	redrive("idemp:o:1", "idemp:o:2", "--told").Want(t, terminal.ExitRefused)
 }
 
 // runOf returns the id of the run that was printed.

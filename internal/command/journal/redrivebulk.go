@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -48,6 +49,7 @@ const (
 	fateTaken    fate = "taken"
 	fateBegun    fate = "begun by this run already"
 	fateReplaced fate = "replaced by another operation"
+	fateStands   fate = "whose next generation stands already"
 	fateTold     fate = "told, or maybe told, to a caller"
 	fateNoBytes  fate = "without their requests, which the journal keeps no more"
 )
@@ -165,7 +167,7 @@ func (r *redriving) count(ctx context.Context) (taken int, text []string, err er
 	if fates[fateTaken] == 0 {
 		text = append(text, "nothing to redrive")
 	}
-	for _, what := range []fate{fateBegun, fateReplaced, fateTold, fateNoBytes} {
+	for _, what := range []fate{fateBegun, fateReplaced, fateStands, fateTold, fateNoBytes} {
 		if n := fates[what]; n > 0 {
 			text = append(text, fmt.Sprintf("left alone: %s %s", words.Count(n, "operation"), what))
 		}
@@ -185,20 +187,21 @@ func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) er
 
 // fateOf returns what becomes of an operation. One whose successor was named and not begun, since a run was broken off, is taken.
 func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
+	named := *rec
+	named.ReplacedBy = cmp.Or(rec.ReplacedBy, request.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
+	next, err := successorOf(ctx, r.ses.Journal, &named)
 	switch {
-	case rec.ReplacedBy != "":
-		next, err := successorOf(ctx, r.ses.Journal, rec)
-		switch {
-		case errors.Is(err, persist.ErrNotFound) && rec.ReplacedBy == request.NextGeneration(rec.Key):
-		case errors.Is(err, persist.ErrNotFound):
-			return fateReplaced, nil
-		case err != nil:
-			return "", place.JournalError(r.Path, err)
-		case next.RedriveRun == r.run && next.Replaces == rec.Key:
-			return fateBegun, nil
-		default:
-			return fateReplaced, nil
-		}
+	case errors.Is(err, persist.ErrNotFound) && named.ReplacedBy == request.NextGeneration(rec.Key):
+	case errors.Is(err, persist.ErrNotFound):
+		return fateReplaced, nil
+	case err != nil:
+		return "", place.JournalError(r.Path, err)
+	case next.RedriveRun == r.run && next.Replaces == rec.Key:
+		return fateBegun, nil
+	case rec.ReplacedBy == "":
+		return fateStands, nil
+	default:
+		return fateReplaced, nil
 	}
 	switch {
 	case maybeTold(rec):

@@ -158,7 +158,7 @@ func (f *resumeFlags) pass(ctx context.Context, ses *session.Session, c *oncehtt
 
 // feed makes the lines. Only an error of the journal's ends it early.
 func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<- results.Placed) (results.Tally, error) {
-	var t results.Tally
+	t := results.Tally{Parted: true}
 	for res, err := range c.Resume(ctx) {
 		l := f.client.Declines.Resumed(res)
 		if e := (*oncehttp.Error)(nil); errors.As(err, &e) {

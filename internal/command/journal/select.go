@@ -5,14 +5,11 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
@@ -31,7 +28,7 @@ type selectFlags struct {
 }
 
 func (f *selectFlags) bind(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.states, "state", nil, "only these: pending, held, confirmed, mismatched, settled, abandoned")
+	fs.StringSliceVar(&f.states, "state", nil, "only these: "+stateNames())
 	fs.StringSliceVar(&f.results, "result", nil, "only these: "+results.Help())
 	fs.StringVar(&f.since, "since", "", "only what was created since: a duration (2h, 3d) or a time (2026-01-31, 2026-01-31T10:00:00Z)")
 	settings.BindAge(fs, &f.older, "older", "only what was created longer ago than this")
@@ -42,7 +39,7 @@ func (f *selectFlags) bind(fs *pflag.FlagSet) {
 // selection holds the flags after reading.
 type selection struct {
 	query    persist.Query
-	globs    []string
+	globs    session.KeyPatterns
 	results  []results.Result
 	since    time.Time
 	before   time.Time
@@ -70,15 +67,7 @@ func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) 
 	if f.older > 0 {
 		s.before = now.Add(-f.older)
 	}
-	for _, glob := range globs {
-		if scheme, _, _ := strings.Cut(glob, "://"); place.Engines()[scheme].Open != nil { // it may hold a password
-			return s, fmt.Errorf("%s://… is a journal, and a key is wanted here; say --journal", scheme)
-		}
-		if _, err := path.Match(glob, ""); err != nil {
-			return s, fmt.Errorf("%q is no pattern of keys: *, ? and [a-z] stand for characters", words.Clip(glob))
-		}
-	}
-	return s, nil
+	return s, s.globs.Check()
 }
 
 // know takes the declines of the journal's earlier runs, unless --declined was given, and returns their texts.
@@ -120,14 +109,7 @@ func (s *selection) match(rec *persist.Record) bool {
 	case len(s.results) > 0 && !slices.Contains(s.results, s.declines.ResultOfRecord(rec)):
 		return false
 	}
-	return len(s.globs) == 0 || slices.ContainsFunc(s.globs, func(glob string) bool {
-		hit, _ := path.Match(glob, rec.Key)
-		key, _ := session.SplitSeen(glob)
-		return hit || words.MeansKey(glob, rec.Key) || words.MeansKey(key, rec.Key) || slices.ContainsFunc(words.KeySpellings(rec.Key), func(spelling string) bool {
-			hit, _ := path.Match(glob, spelling)
-			return hit
-		})
-	})
+	return s.globs.Match(rec.Key)
 }
 
 // each calls do for every selected record, oldest first.

@@ -108,6 +108,18 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
+// The quantiles of equal values, and of one, are the value itself.
+func TestDistributionOfOneValue(t *testing.T) {
+	t.Parallel()
+	var d distribution
+	for range 3 {
+		d.add(1140)
+		if d.conclude(); d.P50 != 1140 || d.P95 != 1140 || d.Max != 1140 {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
 // The quantiles of small numbers are such numbers.
 func TestDistributionOfCounts(t *testing.T) {
 	t.Parallel()

@@ -232,26 +232,35 @@ func ageBucket(age time.Duration) int {
 }
 
 // distribution sums up values by buckets growing by a tenth, so its
-// percentiles are right to 5 percent in flat memory.
+// percentiles are right to 5 percent in flat memory. That of equal values is their value.
 type distribution struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 	Max float64 `json:"max"`
 
 	counts map[int]int
+	ends   map[int]ends // of the buckets of add
 	total  int
 	whole  bool // of addCount
 }
 
+// ends are the least and the greatest value of a bucket.
+type ends struct{ least, most float64 }
+
 func (d *distribution) add(v float64) {
 	if d.counts == nil {
-		d.counts = map[int]int{}
+		d.counts, d.ends = map[int]int{}, map[int]ends{}
 	}
 	i := math.MinInt32
 	if v > 0 {
 		i = int(math.Floor(math.Log(v) / math.Log(1.1)))
 	}
+	e := ends{v, v}
+	if d.counts[i] > 0 {
+		e = ends{min(v, d.ends[i].least), max(v, d.ends[i].most)}
+	}
 	d.counts[i]++
+	d.ends[i] = e
 	d.total++
 	d.Max = max(d.Max, v)
 }
@@ -282,7 +291,7 @@ func (d *distribution) percentile(p float64) float64 {
 			return float64(i)
 		}
 		if left <= 0 && i != math.MinInt32 {
-			return min(d.Max, math.Pow(1.1, float64(i)+0.5))
+			return min(max(math.Pow(1.1, float64(i)+0.5), d.ends[i].least), d.ends[i].most)
 		}
 		if left <= 0 {
 			break

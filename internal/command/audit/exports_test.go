@@ -1,0 +1,56 @@
+package audit_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// TestAuditOfEmptyExports: exports without a row of something done say so first, and advise nobody to send anything under a new key.
+func TestAuditOfEmptyExports(t *testing.T) {
+	t.Parallel()
+	j := doneJournal(t, 2)
+	for name, c := range map[string]struct {
+		rows string
+		args []string
+		said string
+	}{
+		"no rows":              {"", nil, ": has a header and no rows\n"},
+		"no rows, and --where": {"", []string{"--where", "status=paid"}, ": has a header and no rows\n"},
+		"nothing selected":     {"1,paid\n2,paid\n", []string{"--where", "status=piad"}, ": --where selects none of 2 rows; is it spelled as in the export?\n"},
+	} {
+		export := commandtest.WriteFile(t, "export.csv", "order,status\n"+c.rows)
+		all, got := findings(t, terminal.ExitFindings, append([]string{"--journal", j, "--against", export}, c.args...)...)
+		if len(all) != 2 || all[0].Finding != "missing" || all[0].Next != "" || all[1].Next != "" {
+			t.Errorf("%s: found %+v", name, all)
+		}
+		if !strings.Contains(got.Err, export+c.said) {
+			t.Errorf("%s: stderr %q", name, got.Err)
+		}
+	}
+	// Beside another export an empty one is said, and what both lack is to be sent.
+	empty, other := commandtest.WriteFile(t, "empty.csv", "order\n"), commandtest.WriteFile(t, "other.csv", "order\n1\n")
+	all, got := findings(t, terminal.ExitFindings, "--journal", j, "--against", empty, "--against", other)
+	if len(all) != 1 || all[0].Key != "idemp:o:2" || !strings.Contains(all[0].Next, "new key") || !strings.HasPrefix(got.Err, empty+": has a header and no rows\n") {
+		t.Errorf("found %+v; stderr %q", all, got.Err)
+	}
+}
+
+// TestAuditOfAnExportTwice: an export that is given twice, under whatever name, is refused. Those without rows are not the same.
+func TestAuditOfAnExportTwice(t *testing.T) {
+	t.Parallel()
+	j := doneJournal(t, 2)
+	one, same := commandtest.WriteFile(t, "one.csv", "order\n1\n2\n"), commandtest.WriteFile(t, "same.csv", "order\n1\n2\n")
+	run := func(exports ...string) commandtest.Ran {
+		args := []string{"audit", "--journal", j, "--match", "order", "--reference", "/order"}
+		for _, name := range exports {
+			args = append(args, "--against", name)
+		}
+		return commandtest.Run(t, args...)
+	}
+	run(one, same).Usage(t, "oncehttp: "+same+": has the same content as "+one+"; name an export once")
+	run(one, one).Usage(t, "oncehttp: "+one+": has the same content as "+one+"; name an export once")
+	run(one, commandtest.WriteFile(t, "jan.csv", "order\n"), commandtest.WriteFile(t, "feb.csv", "order\n")).Want(t, terminal.ExitOK)
+}
