@@ -77,6 +77,11 @@ func TestDoDown(t *testing.T) {
 	sqltest.DoDown(t, engine(t))
 }
 
+func TestCloseLost(t *testing.T) {
+	t.Parallel()
+	sqltest.CloseLost(t, engine(t))
+}
+
 func TestLate(t *testing.T) {
 	t.Parallel()
 	sqltest.Late(t, engine(t))

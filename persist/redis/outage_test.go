@@ -52,6 +52,11 @@ func TestDoDown(t *testing.T) {
 	sqltest.DoDown(t, engine(t, durableURL(t), 8))
 }
 
+func TestCloseLost(t *testing.T) {
+	t.Parallel()
+	sqltest.CloseLost(t, engine(t, durableURL(t), 8))
+}
+
 func TestLateUncertain(t *testing.T) {
 	t.Parallel()
 	sqltest.LateUncertain(t, engine(t, durableURL(t), 1))

@@ -68,6 +68,17 @@ func DoDown(t *testing.T, e Engine) {
 	}
 }
 
+// CloseLost closes a journal whose connections are lost: nothing is left to write, so that is no error.
+func CloseLost(t *testing.T, e Engine) {
+	proxy := NewProxy(t, e.Address)
+	j := e.Open(t, proxy.Address(), cmp.Or(e.Limit, 6*time.Second))
+	warm(t, j)
+	proxy.Refuse()
+	if err := j.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
 // warm begins a record, so that a connection was used before. A pool may refuse for a moment after the
 // server listens again (Redis: it dials once a second then), so warm tries for up to ten seconds.
 func warm(t *testing.T, j persist.Journal) {
