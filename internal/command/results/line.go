@@ -187,9 +187,13 @@ func TextOf(h http.Header, body []byte) []byte {
 	return body
 }
 
-// Judge puts a final answer and its result into the line. The line's Outcome and Dropped must be set before. dropped: the body is not there, or not whole.
+// isOwn reports whether an operation that the API calls done before, or that a lookup has found, is the one of this row: an earlier attempt, whose answer was
+// lost, may have done it. At the first attempt it is another's.
+func isOwn(attempts int) bool { return attempts > 1 }
+
+// Judge puts a final answer and its result into the line. The line's Outcome, Attempts and Dropped must be set before. dropped: the body is not there, or not whole.
 func (l *Line) Judge(list Declines, status int, body []byte, dropped, alreadyDone bool) {
-	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone, l.Outcome == oncehttp.OutcomeRefused.String())
+	l.Status, l.Result = status, list.ResultOfAnswer(status, body, alreadyDone && !isOwn(l.Attempts), l.Outcome == oncehttp.OutcomeRefused.String())
 	l.Exit = l.Result.Exit()
 	if l.Result == Declined || l.Result == Invalid {
 		l.Error = errorOfAnswer(status, body)

@@ -229,7 +229,7 @@ func (list Declines) ResultOfRecord(rec *persist.Record) Result {
 		if rec.Answer == nil { // pruned: the status and the effect are left
 			return list.ResultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened, rec.FinalEffect() == persist.EffectRefused)
 		}
-		result := list.ResultOfAnswer(rec.Answer.Status, TextOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone, rec.FinalEffect() == persist.EffectRefused)
+		result := list.ResultOfAnswer(rec.Answer.Status, TextOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone && !isOwn(rec.Attempts), rec.FinalEffect() == persist.EffectRefused)
 		if list.MayHide(result, rec.Answer.BodyDropped, rec.Answer.Dropped) {
 			return Unknown
 		}

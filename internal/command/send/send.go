@@ -298,7 +298,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 		var kept head
 		err = f.print(out, resp, &kept)
 		how := oncehttp.ResultOf(resp)
-		result := f.Declines.ResultOfAnswer(resp.StatusCode, results.TextOf(resp.Header, kept.bytes), how.AlreadyDone, how.Outcome == oncehttp.OutcomeRefused)
+		result := f.Declines.ResultOfAnswer(resp.StatusCode, results.TextOf(resp.Header, kept.bytes), how.AlreadyDone && how.Attempts <= 1, how.Outcome == oncehttp.OutcomeRefused)
 		if f.Declines.MayHide(result, kept.more, how.Dropped) {
 			result = results.Unknown
 		}

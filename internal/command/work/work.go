@@ -80,7 +80,8 @@ GET /metrics for Prometheus.
 --webhooks ADDRESS takes the API's events, signed by --webhook-secret: one that the
 profile lists as proof settles its operation as happened (docs/webhooks.md).
 --lines prints a line of JSON
-for each operation that ends, as batch does, once its answer is durable.
+for each operation that ends, as batch does, once its answer is durable, and for
+each round after which one is held, or goes on later (unknown).
 
 --on-held 'PROGRAM ARG...' (split at spaces, without a shell) is run for each operation
 of the account that is held, by whomever: at once for a hold of this process, else within
@@ -131,7 +132,7 @@ func (f *workFlags) bind(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.Retry.MaxPause, "max-pause", 0, "longest pause before an operation that was tried in vain is tried again (default 15m)")
 	f.webhooks.bind(fs)
 	fs.StringVar(&f.onHeld, "on-held", "", "a program and its arguments, run for each operation that is held, until it ends with 0")
-	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends")
+	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends, is held, or goes on later")
 }
 
 func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
