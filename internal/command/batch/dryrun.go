@@ -20,6 +20,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -172,6 +173,10 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.note(r, fmt.Sprintf("the key %q is %s with other content: %s", rec.Key, view.StateText(&rec), which))
 		return results.ClassChanged, false, nil
 	}
+	if why := unsentText(&rec, time.Now()); why != "" {
+		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
+		return d.flags.Declines.ClassOfRecord(&rec), false, nil
+	}
 	if rec.State == persist.StatePending && rec.NextAttempt.After(time.Now()) {
 		if d.later++; d.until.IsZero() || rec.NextAttempt.Before(d.until) {
 			d.until = rec.NextAttempt
@@ -181,6 +186,23 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.ended++
 	}
 	return c, rec.State == persist.StatePending, nil
+}
+
+// unsentText returns what a run does with a pending operation in place of a send; "" if it sends it.
+func unsentText(rec *persist.Record, now time.Time) string {
+	op := operation.OpOf(rec, 0)
+	if rec.State != persist.StatePending {
+		return ""
+	}
+	switch op.Prospect(now) {
+	case operation.WillExpire:
+		return "the server may have forgotten the key, and the run holds it"
+	case operation.WillBeLate:
+		return "the time for its first send is over, and the run holds it"
+	case operation.WillBeProven:
+		return "an event of the API proves that it happened, and the run settles it"
+	}
+	return ""
 }
 
 // note keeps the reason for not sending a row as it stands.

@@ -252,6 +252,7 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	text := session.Lesson(b.plan.profile, err)
 	l := results.Failed(key, err)
 	b.flags.Declines.Unseen(&l)
+	b.flags.ExplainHeld(&l)
 	b.recallStanding(ctx, key, &l)
 	if text != "" && l.Error != nil {
 		l.Error.Message, l.Unread = l.Error.Message+"; "+text, true

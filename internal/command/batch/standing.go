@@ -88,6 +88,9 @@ func (b *batch) nameDifferences(ctx context.Context, r *input.Row, key oncehttp.
 	}
 	if which, err := b.differs(ctx, r, generation, &rec); err == nil && which != "" {
 		l.Error.Message += "; what differs: " + which
+		if b.flags.Declines.FinallyRefused(&rec) {
+			l.Error.Message += fmt.Sprintf("; that one was refused for certain: --generation %d sends this one under a new key", generation+1)
+		}
 	}
 }
 

@@ -77,6 +77,21 @@ func (a *Asked) Judge(rec *persist.Record, l *Line) {
 	}
 }
 
+// Explain adds to the line of a held 2xx what --done and --unknown have against its answer.
+func (a *Asked) Explain(l *Line) {
+	if l.Result != Held || l.Status < 200 || l.Status > 299 || l.Error == nil {
+		return
+	}
+	switch {
+	case a.unknown.match(l.Body):
+		l.Error.Message += "; it is one of those that --unknown holds"
+	case l.BodyDropped:
+		l.Error.Message += "; it is not kept whole, so that --done cannot be looked for in it"
+	case !a.done.match(l.Body):
+		l.Error.Message += "; it lacks " + words.Clip(a.texts) + ", which --done asks for"
+	}
+}
+
 // doubtNames are the last words in the names of members about an end.
 var doubtNames = []string{"status", "state", "outcome", "result", "success", "ok"}
 

@@ -58,6 +58,13 @@ func (f *OutcomeFlags) Apply(p *profile.Profile, declined []string) (*profile.Pr
 // AsksDone reports whether --done was given.
 func (f *ClientFlags) AsksDone() bool { return len(f.outcome.done) > 0 }
 
+// ExplainHeld adds to the line of a held 2xx what --done and --unknown have against it.
+func (f *ClientFlags) ExplainHeld(l *results.Line) {
+	if f.AsksDone() {
+		f.asked.Explain(l)
+	}
+}
+
 // JudgeEarlier notes in the line of a recorded success that its operation was begun without the --done of this run, or with another: see [results.Asked].
 func (f *ClientFlags) JudgeEarlier(rec *persist.Record, l *results.Line) {
 	if !f.AsksDone() {
