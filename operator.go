@@ -187,8 +187,9 @@ func (c *Client) Assign(ctx context.Context, key Key, options ...LookupOption) e
 // request itself contains its key; ErrOutcomeUnknown while the operation is not settled,
 // with ErrInFlight while a call runs it, with ErrHeld while it is held; ErrFinal, or
 // ErrOutcomeUnknown with ErrAbandoned, if it ended otherwise; ErrKeyReused if newKey
-// belongs to another operation, or if the operation goes on under a third key, named by
-// the error. If the new operation ended without an effect, was abandoned, or is held for
+// belongs to another operation, if the operation goes on under a third key, named by
+// the error, or if an operation before it stands against it, as for Redrive; ErrAccount if
+// Assign has given the new operation to an account since. If the new operation ended without an effect, was abandoned, or is held for
 // another reason, the errors are those of Enqueue with newKey.
 func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, options ...LookupOption) error {
 	return errorOf(c.inner().Rekey(ctx, string(key), string(newKey), reason, choose(options)))
@@ -213,7 +214,11 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
 // operation, or a process that lost its lease may be sending it; ErrKeyReused if another
 // operation stands in its place: one begun by Rekey, or one of the next generations, of
-// which the nearest 5 are looked for. The error names it.
+// which the nearest 5 are looked for. The error names it. ErrKeyReused, too, if a Rekey has
+// begun another key in the place of an operation before it (an earlier generation, or what a
+// Redrive or a Rekey has named), or if an event of the API proves one of those. For an
+// operation under no account a next generation under any account counts. ErrAccount if Assign
+// has given the new operation to an account since.
 // ErrConfig if the API does not take the new key, if the journal no longer has the request,
 // or if the request itself contains its key. Where a request names an account by a header
 // (profile.Profile.AccountHeaders), the generations of its own account count: another account
