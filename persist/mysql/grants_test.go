@@ -36,6 +36,11 @@ func TestGrants(t *testing.T) {
 			var denied *mysql.MySQLError
 			return errors.As(err, &denied) && (denied.Number == 1142 || denied.Number == 1143 || denied.Number == 1044)
 		},
+		Records: tables + "record",
+		Numbered: func(err error) bool {
+			var refused *mysql.MySQLError
+			return errors.As(err, &refused) && refused.Number == 4025 && strings.Contains(refused.Message, "record_numbered")
+		},
 		Never: map[string][]string{
 			"producer": append([]string{"DELETE FROM " + tables + "record", "TRUNCATE " + tables + "record"}, facts...),
 			"worker":   append([]string{insert, "TRUNCATE " + tables + "record"}, facts...),

@@ -37,8 +37,10 @@ func TestGrants(t *testing.T) {
 			t.Cleanup(func() { _ = db.Close() })
 			return db
 		},
-		Begin:  postgres.Options{Schema: opts.Schema}.BeginSQL,
-		Denied: func(err error) bool { return code(err) == "42501" },
+		Begin:    postgres.Options{Schema: opts.Schema}.BeginSQL,
+		Denied:   func(err error) bool { return code(err) == "42501" },
+		Records:  table,
+		Numbered: func(err error) bool { return code(err) == "23514" },
 		Never: map[string][]string{
 			"producer": append([]string{"UPDATE " + table + " SET state = 2", "UPDATE " + table + " SET body = NULL", "DELETE FROM " + table, "TRUNCATE " + table}, facts...),
 			"worker":   append([]string{insert, "TRUNCATE " + table}, facts...),

@@ -27,6 +27,10 @@ type Grants struct {
 	Begin BeginFunc
 	// Denied reports whether a statement failed for want of a right.
 	Denied func(err error) bool
+	// Records is the name of the table of records.
+	Records string
+	// Numbered reports whether a statement failed since a record would have a number that no listing looks for.
+	Numbered func(err error) bool
 	// Never are statements of which a role may make none, by the role. Under "" are those for all roles.
 	Never map[string][]string
 }
@@ -76,6 +80,14 @@ func Granted(t *testing.T, g Grants) {
 		for _, s := range append(append([]string{}, g.Never[role]...), g.Never[""]...) {
 			if _, err := db.Exec(s); !g.Denied(err) {
 				t.Errorf("the %s's %s: %v, want it denied", role, s, err)
+			}
+		}
+		if role == "reader" {
+			continue
+		}
+		for _, number := range []string{"-1", "0"} {
+			if _, err := db.Exec("UPDATE " + g.Records + " SET seq = " + number); !g.Numbered(err) {
+				t.Errorf("the %s's number %s for all records: %v, want it refused", role, number, err)
 			}
 		}
 	}
