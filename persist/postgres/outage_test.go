@@ -136,3 +136,13 @@ func TestOpenTransaction(t *testing.T) {
 	t.Parallel()
 	sqltest.OpenTransaction(t, engine(t))
 }
+
+func TestMisnumbered(t *testing.T) {
+	t.Parallel()
+	sqltest.Misnumbered(t, engine(t))
+}
+
+func TestRenumbered(t *testing.T) {
+	t.Parallel()
+	sqltest.Renumbered(t, engine(t))
+}
