@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"database/sql"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +20,8 @@ type Grants struct {
 	Is func(statement string) bool
 	// Role makes a user with the rights of these statements, and no other. It returns the URL to connect as this user.
 	Role func(t *testing.T, statements []string) (url string)
+	// Owner is the URL to connect as the owner of the tables.
+	Owner string
 	// Open opens the journal, and closes it with the test.
 	Open func(t *testing.T, url string, readOnly bool) persist.Journal
 	// DB opens a DB.
@@ -35,7 +38,7 @@ type Grants struct {
 	Never map[string][]string
 }
 
-// Granted checks the rights that docs/journals.md names: with them a producer begins and enqueues, a worker sends what is there, a reader
+// Granted checks the rights that docs/journals.md names. Once the owner has written the facts, a producer begins and enqueues, a worker sends what is there, a reader
 // looks, and none of them does more.
 func Granted(t *testing.T, g Grants) {
 	users := map[string]string{}
@@ -49,6 +52,16 @@ func Granted(t *testing.T, g Grants) {
 	}))
 	defer api.Close()
 
+	early := grantedClient(t, g.Open(t, users["producer"], false))
+	if err := early.Enqueue(post(t.Context(), t, api.URL), "early"); !errors.Is(err, persist.ErrDenied) {
+		t.Errorf("the producer's Enqueue before the facts stand: %v", err)
+	}
+	owner := g.Open(t, g.Owner, false)
+	_, secretErr := owner.Secret(t.Context())
+	_, factErr := owner.Fact(t.Context(), persist.FactSeal, nil, []byte(persist.FactPlain))
+	if err := errors.Join(secretErr, factErr); err != nil {
+		t.Fatal(err)
+	}
 	g.produce(t, users["producer"], api.URL)
 	if n := sends.Load(); n != 0 {
 		t.Errorf("the producer has sent %d", n)
