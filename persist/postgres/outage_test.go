@@ -146,3 +146,13 @@ func TestRenumbered(t *testing.T) {
 	t.Parallel()
 	sqltest.Renumbered(t, engine(t))
 }
+
+func TestLockedRows(t *testing.T) {
+	t.Parallel()
+	sqltest.LockedRows(t, engine(t))
+}
+
+func TestOneClient(t *testing.T) {
+	t.Parallel()
+	sqltest.OneClient(t, engine(t))
+}
