@@ -195,6 +195,35 @@ func TestAccessTokenRevoked(t *testing.T) {
 	})
 }
 
+// TestAccessTokenRevokedQueue: an enqueued operation whose token the API refuses waits for Retry.MaxDelay, and goes out with another token then.
+func TestAccessTokenRevokedQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := &tokenServer{}
+		c, _ := withTokens(t, server)
+		resp, err := c.DoKey(clienttest.Request(t, "POST", "https://api.example.com/payments", "{}"), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		server.revoke()
+		clienttest.Must(t, c.Enqueue(clienttest.Request(t, "POST", "https://api.example.com/payments", "{}"), "b"))
+		effects := func() int {
+			server.mu.Lock()
+			defer server.mu.Unlock()
+			return server.effects["b"]
+		}
+		began := time.Now()
+		go func() { _ = c.Run(t.Context()) }()
+		for effects() == 0 && time.Since(began) < time.Hour {
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(began); took < 20*time.Second || took > time.Minute || effects() != 1 {
+			t.Errorf("sent %d times, after %v; docs/credentials.md says after 30 s", effects(), took)
+		}
+	})
+}
+
 // TestAccessTokenWaits: who waits for the fetch of another leaves when its own context ends.
 func TestAccessTokenWaits(t *testing.T) {
 	t.Parallel()

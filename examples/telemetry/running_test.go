@@ -7,24 +7,29 @@ import (
 	"testing"
 )
 
-// TestRunningPage: docs/running.md names each alert of rules.yaml with its severity. Neither it nor docs/security.md names a command or flag that
+// TestRunningPage: docs/running.md names each alert of rules.yaml and rules-command.yaml with its severity. Neither it nor docs/security.md names a command or flag that
 // does not exist.
 func TestRunningPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/running.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := os.ReadFile("rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	alerts := regexp.MustCompile(`(?s)- alert: (\w+).*?severity: (\w+)`).FindAllStringSubmatch(string(rules), -1)
-	if len(alerts) < 8 {
-		t.Fatalf("%d alerts", len(alerts))
-	}
-	for _, a := range alerts {
-		if !strings.Contains(string(page), "\n| `"+a[1]+"` | "+a[2]+" |") {
-			t.Errorf("docs/running.md does not say what to do for %s, a %s", a[1], a[2])
+	for _, name := range []string{"rules.yaml", "rules-command.yaml"} {
+		rules, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), "(../examples/telemetry/"+name+")") {
+			t.Errorf("docs/running.md does not name %s", name)
+		}
+		alerts := regexp.MustCompile(`(?s)- alert: (\w+).*?severity: (\w+)`).FindAllStringSubmatch(string(rules), -1)
+		if len(alerts) < 8 {
+			t.Fatalf("%s: %d alerts", name, len(alerts))
+		}
+		for _, a := range alerts {
+			if !strings.Contains(string(page), "\n| `"+a[1]+"` | "+a[2]+" |") {
+				t.Errorf("docs/running.md does not say what to do for %s of %s, a %s", a[1], name, a[2])
+			}
 		}
 	}
 	security, err := os.ReadFile("../../docs/security.md")

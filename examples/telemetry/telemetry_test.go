@@ -38,6 +38,11 @@ func scrape(t *testing.T, url string) scraped {
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatal(resp.Status, err)
 	}
+	return samples(text)
+}
+
+// samples reads a text of metrics.
+func samples(text []byte) scraped {
 	all := scraped{}
 	for _, line := range sampleLine.FindAllStringSubmatch(string(text), -1) {
 		if all[line[1]] == nil {
@@ -109,7 +114,7 @@ func spansIn(t *testing.T, traces io.Reader) (all []span) {
 // linked to the trace of its order.
 func TestTelemetry(t *testing.T) {
 	all, spans, log := play(t)
-	rules, panels := expressionsOfRules(t), expressionsOfDashboard(t)
+	rules, panels := expressionsOfRules(t, "rules.yaml"), expressionsOfDashboard(t)
 	if len(rules) < 8 || len(panels) < 10 {
 		t.Errorf("%d rules, %d expressions in the dashboard", len(rules), len(panels))
 	}
@@ -222,10 +227,10 @@ func missing(expression string, all scraped) error {
 	return nil
 }
 
-// expressionsOfRules reads rules.yaml as Prometheus does: a field that it does not know is an error.
-func expressionsOfRules(t *testing.T) (all []string) {
+// expressionsOfRules reads a file of rules as Prometheus does: a field that it does not know is an error.
+func expressionsOfRules(t *testing.T, name string) (all []string) {
 	t.Helper()
-	file, err := os.Open("rules.yaml")
+	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,9 @@ func TestGrants(t *testing.T) {
 	insert := "INSERT INTO " + tables + "record SELECT * FROM " + tables + "record"
 	facts := []string{"UPDATE " + tables + "fact SET value = 'plain'", "DELETE FROM " + tables + "fact"}
 	sqltest.Granted(t, sqltest.Grants{
-		Is:   func(statement string) bool { return strings.Contains(statement, " shop.oncehttp_") },
-		Role: func(t *testing.T, statements []string) string { return asUser(t, beside, opts, statements) },
+		Is:    func(statement string) bool { return strings.Contains(statement, " shop.oncehttp_") },
+		Role:  func(t *testing.T, statements []string) string { return asUser(t, beside, opts, statements) },
+		Owner: server(t),
 		Open: func(t *testing.T, url string, readOnly bool) persist.Journal {
 			opts := opts
 			opts.ReadOnly = readOnly
@@ -36,8 +37,13 @@ func TestGrants(t *testing.T) {
 			var denied *mysql.MySQLError
 			return errors.As(err, &denied) && (denied.Number == 1142 || denied.Number == 1143 || denied.Number == 1044)
 		},
+		Records: tables + "record",
+		Numbered: func(err error) bool {
+			var refused *mysql.MySQLError
+			return errors.As(err, &refused) && refused.Number == 4025 && strings.Contains(refused.Message, "record_numbered")
+		},
 		Never: map[string][]string{
-			"producer": append([]string{"DELETE FROM " + tables + "record", "TRUNCATE " + tables + "record"}, facts...),
+			"producer": append([]string{"INSERT INTO " + tables + "fact VALUES ('declined', '/a=b')", "DELETE FROM " + tables + "record", "TRUNCATE " + tables + "record"}, facts...),
 			"worker":   append([]string{insert, "TRUNCATE " + tables + "record"}, facts...),
 			"reader":   {insert, "UPDATE " + tables + "record SET state = 2", "DELETE FROM " + tables + "record", "SELECT * FROM " + tables + "fact", "SELECT NEXTVAL(" + tables + "seq)"},
 			"": {"INSERT INTO " + tables + "version (version, oldest) VALUES (99, 99)", "DROP TABLE " + tables + "record", "CREATE TABLE " + tables + "other (a int)",

@@ -146,3 +146,23 @@ func TestOpenTransaction(t *testing.T) {
 	t.Parallel()
 	sqltest.OpenTransaction(t, engine(t))
 }
+
+func TestMisnumbered(t *testing.T) {
+	t.Parallel()
+	sqltest.Misnumbered(t, engine(t))
+}
+
+func TestRenumbered(t *testing.T) {
+	t.Parallel()
+	sqltest.Renumbered(t, engine(t))
+}
+
+func TestLockedRows(t *testing.T) {
+	t.Parallel()
+	sqltest.LockedRows(t, engine(t))
+}
+
+func TestOneClient(t *testing.T) {
+	t.Parallel()
+	sqltest.OneClient(t, engine(t))
+}

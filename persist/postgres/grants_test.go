@@ -22,8 +22,9 @@ func TestGrants(t *testing.T) {
 	insert := "INSERT INTO " + table + " SELECT * FROM " + table
 	facts := []string{"UPDATE " + opts.Schema + ".fact SET value = 'plain'", "DELETE FROM " + opts.Schema + ".fact"}
 	sqltest.Granted(t, sqltest.Grants{
-		Is:   func(statement string) bool { return !strings.Contains(statement, "oncehttp_") }, // MariaDB's name tables so
-		Role: func(t *testing.T, statements []string) string { return asRole(t, beside, opts, statements) },
+		Is:    func(statement string) bool { return !strings.Contains(statement, "oncehttp_") }, // MariaDB's name tables so
+		Role:  func(t *testing.T, statements []string) string { return asRole(t, beside, opts, statements) },
+		Owner: server(t),
 		Open: func(t *testing.T, url string, readOnly bool) persist.Journal {
 			opts := opts
 			opts.ReadOnly = readOnly
@@ -37,10 +38,12 @@ func TestGrants(t *testing.T) {
 			t.Cleanup(func() { _ = db.Close() })
 			return db
 		},
-		Begin:  postgres.Options{Schema: opts.Schema}.BeginSQL,
-		Denied: func(err error) bool { return code(err) == "42501" },
+		Begin:    postgres.Options{Schema: opts.Schema}.BeginSQL,
+		Denied:   func(err error) bool { return code(err) == "42501" },
+		Records:  table,
+		Numbered: func(err error) bool { return code(err) == "23514" },
 		Never: map[string][]string{
-			"producer": append([]string{"UPDATE " + table + " SET state = 2", "UPDATE " + table + " SET body = NULL", "DELETE FROM " + table, "TRUNCATE " + table}, facts...),
+			"producer": append([]string{"INSERT INTO " + opts.Schema + ".fact VALUES ('declined', '/a=b')", "UPDATE " + table + " SET state = 2", "UPDATE " + table + " SET body = NULL", "DELETE FROM " + table, "TRUNCATE " + table}, facts...),
 			"worker":   append([]string{insert, "TRUNCATE " + table}, facts...),
 			"reader": {insert, "UPDATE " + table + " SET state = 2", "DELETE FROM " + table, "SELECT * FROM " + opts.Schema + ".fact",
 				"SELECT nextval('" + opts.Schema + ".record_seq')"},

@@ -165,6 +165,12 @@ func TestEraseRefused(t *testing.T) {
 			_, _ = c.DoKey(post(t, card), "k")
 			time.Sleep(window / 2)
 		}, oncehttp.ErrFinal, "until"},
+		"behind its window, while its send may be on its way": {wiretest.Reply{Status: 201}, func(cfg *oncehttp.Config) {
+			cfg.Profile = clienttest.OwnWindow(time.Minute)
+		}, func(t *testing.T, c *oncehttp.Client) {
+			_, _ = c.DoKey(post(t, card), "k")
+			time.Sleep(time.Minute + time.Second)
+		}, oncehttp.ErrInFlight, "may go on until"},
 		"in its answer's time": {wiretest.Reply{Status: 201}, func(cfg *oncehttp.Config) {
 			brief(cfg)
 			cfg.KeepAnswer = 3 * window

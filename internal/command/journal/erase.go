@@ -28,12 +28,15 @@ operations begun in its place, or in whose place it was begun, and the nearest
 generations of its key go with it.
 
 It is refused, and nothing changes, while one of them is pending or held, while a caller or
-Config.OnResult has not been told, while the API may still know the key, and while the answer
-is kept for replay (journal prune ends that sooner). Erasing again is no error.
+Config.OnResult has not been told, while the API may still know the key, while the answer
+is kept for replay (journal prune ends that sooner), and for some minutes after the last
+send, which may still be on its way. Erasing again is no error.
 
-A file keeps the old bytes in free pages: run journal compact afterwards. PostgreSQL and
-MariaDB keep dead rows until a vacuum or a purge; logs, replicas and backups of any
-journal keep them for as long as they are kept.`,
+A file keeps the old bytes in free pages: run journal compact afterwards. PostgreSQL keeps
+them in its files until their place is written over, also after VACUUM; VACUUM FULL
+removes them, and locks the table meanwhile. MariaDB keeps them until a purge, and until
+the page is written over. Logs, replicas and backups of any journal keep them for as long
+as they are kept.`,
 		Example: `  oncehttp journal erase idemp:order:u1:o7 --journal payments.db && oncehttp journal compact --journal payments.db`,
 		Args:    settings.WantArgs(1, 1<<20, "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -157,6 +157,10 @@ type listing struct {
 
 	unnumbered []Row // records without a number, not yielded yet
 
+	// Of the records with the number after. Mostly there is one, see pageOfSame.
+	same   [][]byte // the ids of those in the last page, or nil
+	sameID []byte   // the last id yielded beside them
+
 	// Of a journal opened for reading.
 	lastID  []byte          // the last id without a number yielded
 	seen    map[string]bool // all such ids
@@ -279,6 +283,9 @@ func (j *Journal) number(ctx context.Context) error {
 
 // page reads the next page, and sets over if it was the last.
 func (l *listing) page(ctx context.Context) ([]Row, error) {
+	if l.same != nil {
+		return l.pageOfSame(ctx)
+	}
 	c := l.selecting()
 	if l.bounded {
 		c.and("seq > ? AND seq <= ?", l.after, l.last)
@@ -289,6 +296,32 @@ func (l *listing) page(ctx context.Context) ([]Row, error) {
 	l.over = err != nil || !full
 	if full && len(page) < l.rows {
 		l.rows = max(len(page), 1) // the bodies are large
+	}
+	if full && l.bounded {
+		l.sameID = []byte{}
+		for i := len(page) - 1; i >= 0 && page[i].Seq == page[len(page)-1].Seq; i-- {
+			l.same = append(l.same, page[i].ID)
+		}
+	}
+	return page, err
+}
+
+// pageOfSame reads the next records with the number of the last one of the page before, in the order of their ids. The journal gives each number
+// once; whoever may update the column may give it to others.
+func (l *listing) pageOfSame(ctx context.Context) ([]Row, error) {
+	c := l.selecting()
+	args := []any{l.after, l.sameID}
+	for _, id := range l.same {
+		args = append(args, id)
+	}
+	c.and("seq = ? AND id > ? AND id NOT IN ("+Parameters(len(l.same))+")", args...)
+	page, full, err := l.readBy(ctx, c, "id")
+	l.over = err != nil
+	if n := len(page); n > 0 {
+		l.sameID = page[n-1].ID
+	}
+	if !full {
+		l.same = nil
 	}
 	return page, err
 }

@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"database/sql"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +20,8 @@ type Grants struct {
 	Is func(statement string) bool
 	// Role makes a user with the rights of these statements, and no other. It returns the URL to connect as this user.
 	Role func(t *testing.T, statements []string) (url string)
+	// Owner is the URL to connect as the owner of the tables.
+	Owner string
 	// Open opens the journal, and closes it with the test.
 	Open func(t *testing.T, url string, readOnly bool) persist.Journal
 	// DB opens a DB.
@@ -27,11 +30,15 @@ type Grants struct {
 	Begin BeginFunc
 	// Denied reports whether a statement failed for want of a right.
 	Denied func(err error) bool
+	// Records is the name of the table of records.
+	Records string
+	// Numbered reports whether a statement failed since a record would have a number that no listing looks for.
+	Numbered func(err error) bool
 	// Never are statements of which a role may make none, by the role. Under "" are those for all roles.
 	Never map[string][]string
 }
 
-// Granted checks the rights that docs/journals.md names: with them a producer begins and enqueues, a worker sends what is there, a reader
+// Granted checks the rights that docs/journals.md names. Once the owner has written the facts, a producer begins and enqueues, a worker sends what is there, a reader
 // looks, and none of them does more.
 func Granted(t *testing.T, g Grants) {
 	users := map[string]string{}
@@ -45,6 +52,16 @@ func Granted(t *testing.T, g Grants) {
 	}))
 	defer api.Close()
 
+	early := grantedClient(t, g.Open(t, users["producer"], false))
+	if err := early.Enqueue(post(t.Context(), t, api.URL), "early"); !errors.Is(err, persist.ErrDenied) {
+		t.Errorf("the producer's Enqueue before the facts stand: %v", err)
+	}
+	owner := g.Open(t, g.Owner, false)
+	_, secretErr := owner.Secret(t.Context())
+	_, factErr := owner.Fact(t.Context(), persist.FactSeal, nil, []byte(persist.FactPlain))
+	if err := errors.Join(secretErr, factErr); err != nil {
+		t.Fatal(err)
+	}
 	g.produce(t, users["producer"], api.URL)
 	if n := sends.Load(); n != 0 {
 		t.Errorf("the producer has sent %d", n)
@@ -76,6 +93,14 @@ func Granted(t *testing.T, g Grants) {
 		for _, s := range append(append([]string{}, g.Never[role]...), g.Never[""]...) {
 			if _, err := db.Exec(s); !g.Denied(err) {
 				t.Errorf("the %s's %s: %v, want it denied", role, s, err)
+			}
+		}
+		if role == "reader" {
+			continue
+		}
+		for _, number := range []string{"-1", "0"} {
+			if _, err := db.Exec("UPDATE " + g.Records + " SET seq = " + number); !g.Numbered(err) {
+				t.Errorf("the %s's number %s for all records: %v, want it refused", role, number, err)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
 -- +goose Up
--- Version 6 of the journal's schema. The first step makes all of it. Each statement can be made again, since no transaction
+-- Version 7 of the journal's schema. The first step makes all of it. Each statement can be made again, since no transaction
 -- holds them together.
 
 -- The steps that were made. A program uses tables whose latest step has an oldest version that it knows.
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_fact (
 
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of
 -- them one. Times are nanoseconds since 1970; 0 is no time. state: 0 pending, 1 held,
--- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned.
+-- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned. Listings and claims begin behind number 0: a row that is not numbered yet has none.
 --
 -- The id is the primary key because a statement that waits for a row of another unique key
 -- also keeps others from inserting beside that row, at READ COMMITTED as well. There is no
@@ -82,7 +82,8 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   KEY record_owed (owed, seq),
   KEY record_count (state, hold_reason, created),
   KEY record_sweep (sweep_at, id),
-  CONSTRAINT `the journal is sealed, open it with its keys (oncehttp)` CHECK (revision > 0)
+  CONSTRAINT `the journal is sealed, open it with its keys (oncehttp)` CHECK (revision > 0),
+  CONSTRAINT record_numbered CHECK (seq > 0)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;
 
-INSERT IGNORE INTO {db}oncehttp_version (version, oldest) VALUES (6, 6);
+INSERT IGNORE INTO {db}oncehttp_version (version, oldest) VALUES (7, 7);

@@ -1,5 +1,5 @@
 -- +goose Up
--- Version 6 of the journal's schema. The first step makes all of it, in a schema that is there.
+-- Version 7 of the journal's schema. The first step makes all of it, in a schema that is there.
 
 -- The steps that were made. A program uses tables whose latest step has an oldest version that it knows.
 CREATE TABLE {schema}.version (
@@ -21,10 +21,10 @@ CREATE TABLE {schema}.fact (
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of
 -- them one. Times are nanoseconds since 1970; 0 is no time. From sweep_at on a sweep may change the row. It is negative
 -- while the end is owed to OnResult: its amount counts once that is delivered. From owed_from on the end or the hold is owed. state: 0 pending, 1 held,
--- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned.
+-- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned. Listings and claims begin behind number 0: a row that is not numbered yet has none.
 CREATE TABLE {schema}.record (
   id           bytea    NOT NULL PRIMARY KEY,
-  seq          bigint,
+  seq          bigint   CONSTRAINT record_numbered CHECK (seq > 0),
   revision     bigint   NOT NULL,
   token        bytea    NOT NULL,
   account      bytea    NOT NULL,
@@ -133,4 +133,4 @@ $$;
 CREATE TRIGGER record_sealed BEFORE INSERT ON {schema}.record FOR EACH ROW
   WHEN (position(' seal='::bytea IN NEW.needs) = 0) EXECUTE FUNCTION {schema}.refuse_clear();
 
-INSERT INTO {schema}.version (version, oldest) VALUES (6, 6);
+INSERT INTO {schema}.version (version, oldest) VALUES (7, 7);
