@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestRulesOfCommand: each expression of rules-command.yaml finds its metrics and labels in what the command writes: the Deployment's worker, with an
-// operation that is held, and journal stats --prometheus.
+// TestRulesOfCommand: each expression of rules-command.yaml finds its metrics and labels in the output of the command: of the Deployment's worker, with an
+// held operation, and of journal stats --prometheus.
 func TestRulesOfCommand(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
 		http.Redirect(rw, req, "/elsewhere", http.StatusFound)

@@ -102,7 +102,7 @@ func (b *admission) find(ctx context.Context, o *older) (persist.Record, error) 
 		return old, err
 	case o.named:
 		return b.places.Anywhere(ctx, o.key, func(rec *persist.Record) bool {
-			return rec.Erased || bytes.Equal(rec.Fingerprint, o.after.Fingerprint) && !operation.OtherScope(o.after.Scopes, rec)
+			return bytes.Equal(rec.Fingerprint, o.after.Fingerprint) && !operation.OtherScope(o.after.Scopes, rec)
 		})
 	case request.Base(o.after.Account) == "":
 		return old, err

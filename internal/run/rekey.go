@@ -66,30 +66,7 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 		return err
 	}
 	replaces := successor{k.engine, k.ctx, rekeyName, operation.Rekeys}
-	place := persist.Record{ID: persist.ID{Key: newKey}}
-	if err := replaces.placed(&old, &place); err != nil {
-		return err
-	}
-	begunAt(&next, place.Account)
-	if err := replaces.unassignedKey(&old, &next); err != nil {
-		return err
-	}
-	if err := replaces.unstopped(&old, &next); err != nil {
-		return err
-	}
-	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
-		return k.failed(newKey, err)
-	}
-	found, err := replaces.look(&old, &next)
-	if err != nil {
-		return k.failed(newKey, err)
-	}
-	if err := replaces.link(&old, next, found, false); errors.Is(err, errElsewherePlace) {
-		return k.failed(newKey, err)
-	} else if err != nil {
-		return err
-	}
-	if err := replaces.stillAlone(&old, &next); err != nil {
+	if err := k.mark(replaces, &old, &next); err != nil {
 		return err
 	}
 	rec, _, err := k.writer.begin(k.ctx, next)
@@ -116,6 +93,36 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	}
 	k.wakeAll()
 	return nil
+}
+
+// mark gives the new operation its place, and names it in the record of the old one, unless another operation stands against it.
+func (k rekey) mark(replaces successor, old, next *persist.Record) error {
+	place := persist.Record{ID: persist.ID{Key: next.Key}}
+	if err := replaces.placed(old, &place); err != nil {
+		return err
+	}
+	begunAt(next, place.Account)
+	if err := replaces.unassignedKey(old, next); err != nil {
+		return err
+	}
+	if err := replaces.unstopped(old, next); err != nil {
+		return err
+	}
+	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
+		return k.failed(next.Key, err)
+	}
+	found, err := replaces.look(old, next)
+	if err != nil {
+		return k.failed(next.Key, err)
+	}
+	err = replaces.link(old, *next, found, false)
+	switch {
+	case errors.Is(err, errElsewherePlace):
+		return k.failed(next.Key, err)
+	case err != nil:
+		return err
+	}
+	return replaces.stillAlone(old, next)
 }
 
 // cut returns an error if the Rekey must go on no more, since its context has ended or the client is closing. rec is the record left as it

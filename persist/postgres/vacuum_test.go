@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ func TestVacuumedFiles(t *testing.T) {
 	var found int
 	inFile := "SELECT pg_relation_filepath('" + e.Records + "'), position('vacuum-canary'::bytea IN pg_read_binary_file(pg_relation_filepath('" + e.Records + "')))"
 	if err := e.DB.QueryRow(inFile).Scan(&path, &found); code(err) == "42501" {
+		if os.Getenv("ONCEHTTP_REQUIRE_SERVICES") == "1" {
+			t.Fatal("the server does not let this role read its files, and ONCEHTTP_REQUIRE_SERVICES is 1")
+		}
 		t.Skip("the server does not let this role read its files")
 	} else if err != nil {
 		t.Fatal(err)

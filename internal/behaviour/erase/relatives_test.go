@@ -45,7 +45,7 @@ func TestErasePartedByAssign(t *testing.T) {
 	}
 }
 
-// TestEraseNamesItsOwnEffect: an Erase that another operation of the intent forbids says what became of the key that it was called with.
+// TestEraseNamesItsOwnEffect: an Erase that another operation of the intent forbids tells the effect of its own key.
 func TestEraseNamesItsOwnEffect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -93,7 +93,7 @@ func (f *family) sends(want int) {
 	}
 }
 
-// refused fails the test unless the key of a call is taken by what stands before it.
+// refused fails the test unless the error of a call is ErrKeyReused, without a word about an effect.
 func (f *family) refused(err error) {
 	f.t.Helper()
 	if !errors.Is(err, oncehttp.ErrKeyReused) || errors.Is(err, oncehttp.ErrNoEffect) {

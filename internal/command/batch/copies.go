@@ -87,7 +87,7 @@ func (f *batchFlags) journalsBeside(b *batch, at place.Place) []string {
 		return nil
 	}
 	found := journalsIn(filepath.Dir(at.Path))
-	if in := filepath.Dir(b.in.Name); b.in.Name != "-" && !terminal.SamePath(in, filepath.Dir(at.Path)) {
+	if in := b.in.Folder(); in != "" && !terminal.SamePath(in, filepath.Dir(at.Path)) {
 		found = append(found, journalsIn(in)...)
 	}
 	return found

@@ -188,7 +188,7 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	return c, rec.State == persist.StatePending, nil
 }
 
-// unsentText returns what a run does with a pending operation in place of a send; "" if it sends it.
+// unsentText returns the reason against a send of a pending operation, and the step of the run in its place; "" if the run sends it.
 func unsentText(rec *persist.Record, now time.Time) string {
 	op := operation.OpOf(rec, 0)
 	if rec.State != persist.StatePending {

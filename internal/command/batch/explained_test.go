@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// The line of a 2xx held for --done says what its answer lacks, as after a typo in the flag.
+// The line of a 2xx held for --done names the missing member of its answer, as after a typo in the flag.
 func TestHeldForDoneSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {

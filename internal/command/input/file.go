@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
@@ -15,6 +16,7 @@ import (
 // spooled. A gzip file is unpacked while it is read.
 type File struct {
 	Name   string
+	stdin  bool
 	file   *os.File // nil: kept
 	kept   *Spool
 	zipped bool
@@ -27,7 +29,11 @@ const spoolBytesMax = 8 << 20
 // Open opens name; "-" is stdin. A spool file goes to spoolDir.
 func Open(name string, stdin io.Reader, spoolDir string) (*File, error) {
 	if name == "-" {
-		return keepInput("stdin", stdin, spoolDir)
+		in, err := keepInput("stdin", stdin, spoolDir)
+		if err == nil {
+			in.stdin = true
+		}
+		return in, err
 	}
 	fail := func(err error) (*File, error) {
 		return nil, &RowError{File: name, Err: words.Pathless(err)}
@@ -48,6 +54,14 @@ func Open(name string, stdin io.Reader, spoolDir string) (*File, error) {
 		return fail(err)
 	}
 	return keepInput(name, f, spoolDir)
+}
+
+// Folder returns the folder of the file; "" for stdin.
+func (f *File) Folder() string {
+	if f.stdin {
+		return ""
+	}
+	return filepath.Dir(f.Name)
 }
 
 // keepInput reads r to its end.

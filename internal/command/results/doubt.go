@@ -199,7 +199,7 @@ func pointerTo(before, name string) string {
 	return before + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// namesErrors reports whether a member with this name says what went wrong, such as error, errors or userErrors.
+// namesErrors reports whether a name is that of a member for errors, such as error, errors or userErrors.
 func namesErrors(name string) bool {
 	name = strings.ToLower(name)
 	return name == "error" || strings.HasSuffix(name, "errors")
