@@ -57,11 +57,11 @@ func Call(ctx context.Context, url, name string, open func(context.Context) (per
 	return <-failed
 }
 
-// pay is payOnce, again under the same key after an unknown outcome: a slow server may let the short lease end.
+// pay is payOnce, again under the same key after an unknown outcome, or when nothing was sent: at a slow server the short lease may end.
 func pay(client *oncehttp.Client, url, key string) (answer string, err error) {
 	for range 20 {
 		answer, err = payOnce(client, url, key)
-		if !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+		if !errors.Is(err, oncehttp.ErrOutcomeUnknown) && !errors.Is(err, oncehttp.ErrNoEffect) {
 			return answer, err
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -198,11 +198,11 @@ func recorded(t *testing.T, j persist.Journal) map[string]persist.Record {
 	return records
 }
 
-// resumeAll resumes until nothing is unfinished: the leases of the dead have to end first.
+// resumeAll resumes until nothing is unfinished: the leases of the dead have to end first, and at a slow server one of its own may end.
 func resumeAll(t *testing.T, client *oncehttp.Client) {
 	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		for res, err := range client.Resume(t.Context()) {
-			if err != nil {
+			if err != nil && !errors.Is(err, oncehttp.ErrOutcomeUnknown) && !errors.Is(err, oncehttp.ErrNoEffect) {
 				t.Fatalf("%q: %v", res.Key, err)
 			}
 		}
