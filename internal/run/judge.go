@@ -31,6 +31,9 @@ func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	if v.Flaw != classify.FlawNone {
 		sent.Err = flawError(a, v.Flaw)
 	}
+	if v.Hold && v.Reason == classify.ReasonRedirected {
+		sent.Err = redirectError(a)
+	}
 	if operation.IsFlawedSuccess(v.Flaw, a.Head.StatusCode) {
 		r.flawed = &persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole, At: r.now().Round(0)}
 	}
@@ -83,6 +86,20 @@ func flawError(a *wire.Answer, flaw classify.Flaw) error {
 		return fmt.Errorf("answered %d with %v, as a GraphQL API says that it failed", status, flaw)
 	}
 	return fmt.Errorf("answered %d with %v, as something in front of the API may", status, flaw)
+}
+
+// redirectError returns the error of an answer that is a redirect, and is not followed. It names the origin of its Location alone: paths and
+// queries may have secrets in them, such as a token for a login. It returns nil without a Location.
+func redirectError(a *wire.Answer) error {
+	to, err := a.Head.Location()
+	if err != nil {
+		return nil
+	}
+	where := "another place of the same origin"
+	if request.SameOrigin(a.From, to.String()) == nil {
+		where = request.Origin(to)
+	}
+	return fmt.Errorf("answered %d, which leads to %s", a.Head.StatusCode, where)
 }
 
 // seen returns an answer in the form for package classify. An answer without a Location counts as of the same origin.

@@ -48,3 +48,17 @@ func TestBatchRejectedStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestLongWaitIsNamed: a 429 with a longer wait than --max-retry-after has its time in the summary.
+func TestLongWaitIsNamed(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7200")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	file := commandtest.WriteFile(t, "in.csv", "id\na\nb\n")
+	got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}").Want(t, terminal.ExitUnknown).Err
+	if _, step, _ := strings.Cut(got, "(429): "); !strings.HasPrefix(step, "the server wants fewer at a time (--rate); the first is due at 20") || !strings.Contains(step, "or with a longer --max-retry-after, which waits\n") {
+		t.Errorf("stderr %q", got)
+	}
+}

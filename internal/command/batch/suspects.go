@@ -7,7 +7,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
@@ -16,8 +21,8 @@ import (
 )
 
 // suspects are rows that can be sent, but may be mistakes in the file. They are a row with the sum of others, an amount
-// that is negative, zero or in powers of ten, a key with blanks at its edges, keys that differ only in capitals or blanks, and rows that
-// differ only in the amount.
+// that is negative, zero or in powers of ten, a key with blanks at its edges or with characters that nobody sees, keys that differ only in capitals,
+// blanks or such characters, and rows that differ only in the amount.
 type suspects struct {
 	list []suspect // the first suspectsMax, in the order of their discovery
 	more int       // others
@@ -74,6 +79,10 @@ func (s *suspects) see(r *readRow, p *plan) error {
 		if strings.TrimSpace(text) != text {
 			s.add(suspect{r.Number, r.Line, fmt.Sprintf("has %q in its key, with blanks at an edge: without them it would be another operation", words.Clip(text))})
 		}
+		if at := strings.IndexFunc(text, unseen); at >= 0 {
+			odd, _ := utf8.DecodeRuneInString(text[at:])
+			s.add(suspect{r.Number, r.Line, fmt.Sprintf("has %s in its key, with the character %U, which nobody sees: without it, it would be another operation", strconv.QuoteToASCII(words.Clip(text)), odd)})
+		}
 	}
 	e := entry{body: r.entry.key, at: uint64(r.Line), number: uint64(r.Number)}
 	if p.look.Apart != "" {
@@ -114,10 +123,21 @@ func (s *suspects) amount(r *readRow, p *plan) {
 	}
 }
 
-// folded spells the fields of a key without capitals, and without blanks around and between words.
+// unseen reports whether a character is not seen in a text, such as a space of no width, a soft hyphen, or a mark for the direction of
+// writing. Blanks are seen.
+func unseen(r rune) bool { return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !unicode.IsSpace(r) }
+
+// folded spells the fields of a key without capitals, without blanks around and between words, and without characters that nobody sees. Characters
+// that look alike by Unicode's compatibility, such as a full-width 1, or an accent apart from its letter, become one.
 func folded(fields []string) []byte {
 	var b []byte
 	for _, text := range fields {
+		text = strings.Map(func(r rune) rune {
+			if unseen(r) {
+				return -1
+			}
+			return r
+		}, norm.NFKC.String(text))
 		text = strings.Join(strings.Fields(strings.ToLower(text)), " ")
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
@@ -129,7 +149,7 @@ func (s *suspects) conclude() error {
 	if s.total.row > 0 {
 		s.add(s.total)
 	}
-	err := s.compare(&s.alike, "has a key that differs from that of row %d (line %d) only in capitals or blanks: each is sent")
+	err := s.compare(&s.alike, "has a key that differs from that of row %d (line %d) only in capitals, blanks or characters that look alike: each is sent")
 	err = cmp.Or(err, s.compare(&s.rests, "differs from row %d (line %d) only in the amount: each is sent"))
 	slices.SortStableFunc(s.list, func(a, b suspect) int { return cmp.Compare(a.row, b.row) })
 	return err

@@ -55,12 +55,19 @@ func TestSuspects(t *testing.T) {
 		"keys alike": {
 			"id,amount\nA1,1\nb2,1\na1,1\nA1 ,1\n", ofID, "",
 			[]string{
-				"row 3 (line 4): has a key that differs from that of row 1 (line 2) only in capitals or blanks", `row 4 (line 5): has "A1 " in its key, with blanks at an edge`,
+				"row 3 (line 4): has a key that differs from that of row 1 (line 2) only in capitals, blanks or characters that look alike", `row 4 (line 5): has "A1 " in its key, with blanks at an edge`,
 				"row 4 (line 5): has a key that differs from that of row 1 (line 2)",
 			},
 		},
 		"a key with blanks at its edges, and a cell of no key": {
 			"id,note\n 1,a\n2, b\n\u00a03,c\n", ofID, "", []string{`row 1 (line 2): has " 1" in its key`, `row 3 (line 4): has "\u00a03" in its key`},
+		},
+		"characters that nobody sees, or that look alike": {
+			"id,note\nA1,x\nA\u200b1,x\nA\uff11,x\ncaf\u00e9,x\ncafe\u0301,x\n\ufeffB,x\nC,\u200b\n", ofID, "",
+			[]string{
+				`row 2 (line 3): has "A\u200b1" in its key, with the character U+200B, which nobody sees`, "row 2 (line 3): has a key that differs from that of row 1 (line 2)",
+				"row 3 (line 4): has a key that differs from that of row 1 (line 2)", "row 5 (line 6): has a key that differs from that of row 4 (line 5)", `row 6 (line 7): has "\ufeffB" in its key`,
+			},
 		},
 		"a row twice is a duplicate": {"id,amount\nA1,1\nA1,1\n", ofID, "", nil},
 		"another amount": {

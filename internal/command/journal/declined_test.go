@@ -79,6 +79,47 @@ func TestStatsSumsByCurrency(t *testing.T) {
 	}
 }
 
+// TestDeclinedIsTakenBack: a value of --declined that was a mistake is taken back, on every kind of journal. What it alone made declined is done again for
+// all that read the journal, also for batch. Said again, it holds again.
+func TestDeclinedIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), `"b"`) {
+			_, _ = io.WriteString(w, `{"status":"failed"}`)
+		}
+	})
+	test := func(t *testing.T, journal string) {
+		t.Helper()
+		file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id,amount\na,5\nb,7\n")
+		batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--journal", journal, "--new-journal", "--quiet"}
+		declined := []string{"journal", "declined", "--journal", journal}
+		commandtest.Run(t, append(batch, "--declined", "/status=failed", "--declined", "/status=no")...).Want(t, terminal.ExitRefused)
+		if got := commandtest.Run(t, declined...).Want(t, terminal.ExitOK).Out; got != "/status=failed\n/status=no\n" {
+			t.Errorf("journal declined: %q", got)
+		}
+		got := commandtest.Run(t, append(declined, "--forget", "/status=failed", "--forget", "/state=failed")...).Want(t, terminal.ExitUsage).Err
+		if !strings.Contains(got, "/state=failed: the journal does not keep it") {
+			t.Errorf("--forget of what is not there: %s", got)
+		}
+		wantDeclined(t, journal, true)
+		commandtest.Run(t, append(declined, "--forget", "/status=failed")...).Want(t, terminal.ExitOK)
+		commandtest.Run(t, append(declined, "--forget", "/status=no")...).Want(t, terminal.ExitOK)
+		wantDeclined(t, journal, false)
+		if got := commandtest.Run(t, declined...).Want(t, terminal.ExitOK); got.Out != "" || !strings.Contains(got.Err, "no run has said --declined") {
+			t.Errorf("journal declined after all were taken back: %q, stderr %s", got.Out, got.Err)
+		}
+		commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+		commandtest.Run(t, append(batch, "--declined", "/status=failed")...).Want(t, terminal.ExitRefused)
+		wantDeclined(t, journal, true)
+	}
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		test(t, filepath.Join(t.TempDir(), "j.db"))
+	})
+	commandtest.OnServers(t, test)
+}
+
 // wantDeclined wants the one operation o:b of a journal to be declined for all that read it, or for none.
 func wantDeclined(t *testing.T, journal string, want bool) {
 	t.Helper()

@@ -38,7 +38,7 @@ it), or final: confirmed, mismatched, settled, abandoned.`,
 	cmd.PersistentFlags().StringVar(&f.Account, "account", "", "only operations of this account (default: all)")
 	cmd.AddCommand(
 		listCommand(f, s), stuckCommand(f, s), statsCommand(f, s), reportCommand(f, s), showCommand(f, s), exportCommand(f, s), resumeCommand(f, s),
-		settleCommand(f, s), abandonCommand(f, s), assignCommand(f, s), rekeyCommand(f, s), redriveCommand(f, s), unsettleCommand(f, s), eraseCommand(f, s), pruneCommand(f, s), originsCommand(f, s), verifyCommand(f, s), compactCommand(f, s), migrateCommand(f, s), restoredCommand(f, s),
+		settleCommand(f, s), abandonCommand(f, s), assignCommand(f, s), rekeyCommand(f, s), redriveCommand(f, s), unsettleCommand(f, s), eraseCommand(f, s), pruneCommand(f, s), originsCommand(f, s), declinedCommand(f, s), verifyCommand(f, s), compactCommand(f, s), migrateCommand(f, s), restoredCommand(f, s),
 	)
 	return cmd
 }

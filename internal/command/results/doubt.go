@@ -228,17 +228,29 @@ func wordsOf(text string) []string {
 // isOpen reports whether a word leaves the end of an operation open.
 func isOpen(word string) bool { return slices.Contains(openWords, word) }
 
+// DoubtText returns the line about a success with a doubt; "" if there is none.
+func (l *Line) DoubtText() string {
+	if l.Doubt == "" || l.Result != Done && l.Result != Accepted {
+		return ""
+	}
+	return adviceOn("the answer has ", l.Doubt)
+}
+
 // doubtText returns the line of a summary about n successes with a doubt, or with something that --done has against them.
 func doubtText(n int, of doubted) string {
-	result, doubt := of.result, of.doubt
 	if of.against != "" {
-		return fmt.Sprintf("%d of the %s: the answer %s", n, result, of.against)
+		return fmt.Sprintf("%d of the %s: the answer %s", n, of.result, of.against)
 	}
+	return adviceOn(fmt.Sprintf("%d of the %s: the answer has ", n, of.result), of.doubt)
+}
+
+// adviceOn returns a text about a doubt, and what to do about it.
+func adviceOn(text, doubt string) string {
 	said := doubt
 	if strings.HasPrefix(doubt, "/") {
 		said = words.Clip(doubt)
 	}
-	text := fmt.Sprintf("%d of the %s: the answer has %s", n, result, said)
+	text += said
 	if pointer, value, is := strings.Cut(doubt, "="); is && strings.HasPrefix(pointer, "/") && slices.ContainsFunc(wordsOf(value), isOpen) {
 		return text + ", which may still succeed: ask the API what came of them before any is sent under another key; a further file holds such answers with --done " +
 			words.ShellQuote(pointer+"=TEXT") + " --unknown " + words.ShellQuote(doubt)

@@ -68,6 +68,9 @@ type Line struct {
 	NotBegun error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
 }
 
+// shortWait is a pause after a refusal that no line has to name: until somebody runs the command again, it is over.
+const shortWait = time.Minute
+
 // AnswerBytesMax bounds the printed part of an answer. The client keeps as much of an answer in the journal.
 const AnswerBytesMax = 1 << 20
 
@@ -155,20 +158,28 @@ func (l *Line) setBody(b []byte, dropped bool) {
 // Answered returns the line of a confirmed answer. It reads and closes the body.
 func (list Declines) Answered(resp *http.Response) Line {
 	defer resp.Body.Close()
+	if isEventStream(resp) { // it may never end
+		return list.AnsweredWith(resp, nil, nil)
+	}
+	// The client has read the kept part whole before it returned. Only the rest of an answer over AnswerBytesMax can still fail, and such
+	// an answer is not shown.
+	body, err := io.ReadAll(io.LimitReader(resp.Body, AnswerBytesMax+1))
+	return list.AnsweredWith(resp, body, err)
+}
+
+// AnsweredWith is Answered for a body that was read before: its first AnswerBytesMax+1 bytes, and the error of that reading.
+func (list Declines) AnsweredWith(resp *http.Response, body []byte, unread error) Line {
 	res := oncehttp.ResultOf(resp)
 	l := lineOf(res)
 	if res.Key == "" { // a safe request is no operation
 		l.Outcome, l.Source = oncehttp.OutcomeConfirmed.String(), SourceName(oncehttp.SourceServer)
 	}
-	if isEventStream(resp) { // it may never end, and its head has decided
+	if isEventStream(resp) { // its head has decided
 		l.Judge(list, resp.StatusCode, nil, true, res.AlreadyDone)
 		return l
 	}
-	// The client has read the kept part whole before it returned. Only the rest of an answer over AnswerBytesMax can still fail, and such
-	// an answer is not shown.
-	body, err := io.ReadAll(io.LimitReader(resp.Body, AnswerBytesMax+1))
 	text := TextOf(resp.Header, body)
-	l.Judge(list, resp.StatusCode, text, err != nil, res.AlreadyDone)
+	l.Judge(list, resp.StatusCode, text, unread != nil, res.AlreadyDone)
 	l.lookForDoubt(resp.Header, text, res.Source == oncehttp.SourceReplay)
 	return l
 }
@@ -237,6 +248,9 @@ func Failed(key oncehttp.Key, err error) Line {
 		return l
 	}
 	l.Outcome, l.Attempts, l.Sends, l.Joined = e.Outcome.String(), e.Attempts, e.Sends, e.Joined
+	if l.Result == Rejected && time.Until(e.NextAttempt) > shortWait {
+		l.Due = e.NextAttempt
+	}
 	l.GoesOn = errors.Is(err, oncehttp.ErrOutcomeUnknown) && e.State == persist.StatePending && l.NotBegun == nil && !errors.Is(err, oncehttp.ErrAccount)
 	if e.Key != "" {
 		l.Key = string(e.Key)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,7 @@ type Group struct {
 	bare   bool   // it was refused by a page or an empty answer
 	goesOn bool   // it is pending
 	unread bool   // the row's message says how to teach the command the answer's meaning
+	later  bool   // it was rejected, and may be tried again only later
 }
 
 // Add counts one operation.
@@ -76,7 +78,19 @@ func (t *Tally) Add(l *Line) {
 		}
 		t.doubts[of]++
 	}
-	g := Group{Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First}
+	g := groupOf(l)
+	if t.groups == nil {
+		t.groups = make(map[Group]int)
+	}
+	t.groups[g]++
+}
+
+// groupOf returns the group of an operation.
+func groupOf(l *Line) Group {
+	g := Group{
+		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First,
+		later: l.Result == Rejected && !l.Due.IsZero(),
+	}
 	switch l.Result {
 	case Held, Rejected, Unknown, Mismatch:
 		if l.Error != nil {
@@ -87,10 +101,7 @@ func (t *Tally) Add(l *Line) {
 			g.Code = "held"
 		}
 	}
-	if t.groups == nil {
-		t.groups = make(map[Group]int)
-	}
-	t.groups[g]++
+	return g
 }
 
 // Unrecorded says that one of the operations with this result may not be recorded as ended.
@@ -234,8 +245,8 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 			if g.Text() != "" {
 				text = " (" + g.Text() + ")"
 			}
-			if g.Code == "not_due" && !t.due.IsZero() {
-				step = "the first is due at " + t.due.UTC().Format(time.RFC3339) + ", as the API or the pause after failures has it: run the same command again then, or with a longer --max-retry-after, which waits"
+			if (g.Code == "not_due" || g.later) && !t.due.IsZero() {
+				step = g.afterWait(t.due)
 			}
 			text = fmt.Sprintf("%s%s: %s", t.called(g), text, step)
 			if many[text] == 0 {
@@ -265,6 +276,15 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 		steps = append(steps, fmt.Sprintf("%d not tried: run the same command again", t.NotTried))
 	}
 	return steps
+}
+
+// afterWait returns the next step where the API asks for a wait, or a pause after failures lasts.
+func (g Group) afterWait(due time.Time) string {
+	fewer := ""
+	if g.Status == http.StatusTooManyRequests {
+		fewer = "the server wants fewer at a time (--rate); "
+	}
+	return fewer + "the first is due at " + due.UTC().Format(time.RFC3339) + ", as the API or the pause after failures has it: run the same command again then, or with a longer --max-retry-after, which waits"
 }
 
 // doubtsMax bounds the different doubts named by a summary, but for one line for the rest.
@@ -334,7 +354,7 @@ func (g Group) afterRejected(anew string) string {
 		return anew
 	case g.Code == "key_invalid", g.Code == "bad_request", g.Code == "body_too_large":
 		return "correct the rows"
-	case g.Status == 429:
+	case g.Status == http.StatusTooManyRequests:
 		return "the server wants fewer at a time (--rate); " + runAgain
 	case g.bare:
 		return "a page or nothing was answered, as something in front of the API may; mend that, then " + runAgain

@@ -279,7 +279,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 		resp, err = ses.Client.DoKey(req, oncehttp.Key(f.key))
 	}
 	if err != nil {
-		return f.failed(err, s)
+		return f.failed(ctx, ses, err, s)
 	}
 	defer resp.Body.Close()
 	if err := ses.Flush(ctx); err != nil {
@@ -289,37 +289,30 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 	if err != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: err}
 	}
-	var status int
+	var l results.Line
 	if f.json {
-		l := f.Declines.Answered(resp)
-		status = l.Exit
+		l = f.Declines.Answered(resp)
 		_, err = out.Write(l.Marshal())
 	} else {
 		var kept head
 		err = f.print(out, resp, &kept)
-		how := oncehttp.ResultOf(resp)
-		result := f.Declines.ResultOfAnswer(resp.StatusCode, results.TextOf(resp.Header, kept.bytes), how.AlreadyDone && how.Attempts <= 1, how.Outcome == oncehttp.OutcomeRefused)
-		if f.Declines.MayHide(result, kept.more, how.Dropped) {
-			result = results.Unknown
-		}
-		status = result.Exit()
+		l = f.Declines.AnsweredWith(resp, kept, err)
 	}
 	if err = errors.Join(err, closeOut()); err != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the answer could not be printed whole: %w", words.Pathless(err))}
 	}
-	return terminal.ExitWith(status)
+	if doubt := l.DoubtText(); doubt != "" {
+		f.note(s, "%s", doubt)
+	}
+	return terminal.ExitWith(l.Exit)
 }
 
-// head keeps the bytes written to it, up to results.AnswerBytesMax. more is true if there were more.
-type head struct {
-	bytes []byte
-	more  bool
-}
+// head keeps the bytes written to it, up to one more than results.AnswerBytesMax.
+type head []byte
 
 // Write keeps the bytes up to the limit. It never fails.
 func (h *head) Write(p []byte) (int, error) {
-	fits := min(len(p), results.AnswerBytesMax-len(h.bytes))
-	h.bytes, h.more = append(h.bytes, p[:fits]...), h.more || fits < len(p)
+	*h = append(*h, p[:min(len(p), results.AnswerBytesMax+1-len(*h))]...)
 	return len(p), nil
 }
 
@@ -341,8 +334,8 @@ func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) erro
 }
 
 // failed prints nothing on stdout: only this request's own final answer belongs there. With --json it prints the
-// line with the reason.
-func (f *sendFlags) failed(err error, s terminal.Streams) error {
+// line with the reason. Else the error's text ends with the next step.
+func (f *sendFlags) failed(ctx context.Context, ses *session.Session, err error, s terminal.Streams) error {
 	status := results.StatusOfError(err)
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {
 		status = terminal.ExitUsage
@@ -356,6 +349,8 @@ func (f *sendFlags) failed(err error, s terminal.Streams) error {
 		if _, werr := s.Out.Write(l.Marshal()); werr != nil {
 			err = errors.Join(err, werr)
 		}
+	} else if step := f.nextStep(ctx, ses, &l); step != "" && !f.silent {
+		err = fmt.Errorf("%w; next: %s", err, step)
 	}
 	return &terminal.ExitError{Status: status, Err: err}
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,17 +49,34 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 	return place.JournalError(ses.Place.Name, err)
 }
 
+// noDeclines is the value of persist.FactDeclined after all were taken back: a fact is never empty again.
+const noDeclines = "\n"
+
 // declinedTexts parts the value of persist.FactDeclined.
 func declinedTexts(fact []byte) []string {
-	if len(fact) == 0 {
+	if len(fact) == 0 || string(fact) == noDeclines {
 		return nil
 	}
 	return strings.Split(string(fact), "\n")
 }
 
+// ForgetDeclines takes values of --declined out of the journal, whatever others add meanwhile.
+func ForgetDeclines(ctx context.Context, ses *Session, texts []string) error {
+	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
+	for err == nil {
+		left := slices.DeleteFunc(declinedTexts(standing), func(text string) bool { return slices.Contains(texts, text) })
+		next := cmp.Or(strings.Join(left, "\n"), noDeclines)
+		if len(standing) == 0 || next == string(standing) {
+			return nil
+		}
+		standing, err = ses.Journal.Fact(ctx, persist.FactDeclined, standing, []byte(next))
+	}
+	return place.JournalError(ses.Place.Name, err)
+}
+
 // DeclinedBy returns the sentence about the declines of earlier runs.
 func DeclinedBy(texts []string) string {
-	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told"
+	return "declined is also " + strings.Join(texts, " or ") + ", as batch and send were told (oncehttp journal declined --forget takes one back)"
 }
 
 // KnownDeclines returns the declines of the journal's earlier runs, and their texts. A role without the right to read them learns none.

@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+func declinedCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
+	var forget []string
+	cmd := &cobra.Command{
+		Use:   "declined",
+		Short: "Tell which answers count as declined, or take one of them back",
+		Long: `Tell which answers the journal counts as declined, a line each: the values of
+--declined of all runs of batch, send and work. They hold for every later run
+and for everything that reads the journal, so that a refusal stays one.
+
+--forget takes a value back that was a mistake. What it alone made declined is
+done again, for batch, stats, list, report, show, export and audit. Nothing is
+sent. An operation that was begun with --done is judged for good when its answer
+comes, and stays as it is.`,
+		Example: `  oncehttp journal declined --journal payments.db
+  oncehttp journal declined --forget '/status=pending' --journal payments.db`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.HasAccount {
+				return fmt.Errorf("--declined holds for all accounts; leave --account out")
+			}
+			ses, err := f.Open(oncehttp.Config{})
+			if err != nil {
+				return err
+			}
+			if len(forget) > 0 {
+				return terminal.JoinExit(forgetDeclined(cmd.Context(), ses, forget, s), ses.Close())
+			}
+			return terminal.JoinExit(tellDeclined(cmd.Context(), ses, s), ses.Close())
+		},
+	}
+	cmd.Flags().StringArrayVar(&forget, "forget", nil, "a value of --declined, spelled as the journal has it; may be repeated")
+	return cmd
+}
+
+// tellDeclined prints the values of --declined kept by the journal.
+func tellDeclined(ctx context.Context, ses *session.Session, s terminal.Streams) error {
+	_, texts, err := session.KnownDeclines(ctx, ses)
+	if err != nil {
+		return err
+	}
+	for _, text := range texts {
+		terminal.Say(s.Out, "%s", text)
+	}
+	if len(texts) == 0 {
+		terminal.Say(s.Err, "no run has said --declined")
+	}
+	return nil
+}
+
+// forgetDeclined takes values of --declined out of the journal. All of them must be there.
+func forgetDeclined(ctx context.Context, ses *session.Session, forget []string, s terminal.Streams) error {
+	_, texts, err := session.KnownDeclines(ctx, ses)
+	if err != nil {
+		return err
+	}
+	for _, text := range forget {
+		if !slices.Contains(texts, text) {
+			return fmt.Errorf("--forget %s: the journal does not keep it; oncehttp journal declined lists what it keeps", words.Clip(text))
+		}
+	}
+	if err := session.ForgetDeclines(ctx, ses, forget); err != nil {
+		return err
+	}
+	for _, text := range forget {
+		terminal.Say(s.Out, "forgotten: %s", text)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package send
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// nextStep returns the step that helps after an end that is no answer; "" if the error says it, or none helps.
+func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *results.Line) string {
+	again := "run the same command again"
+	if f.key == "" {
+		again += " with --key " + words.ShellQuote(l.Key)
+	}
+	switch {
+	case l.Result == results.Held:
+		return settleStep(ctx, ses, l.Key)
+	case l.Result == results.Unknown && l.GoesOn:
+		return again + ", which goes on"
+	case l.Result != results.Rejected || l.Error == nil:
+		return ""
+	}
+	switch l.Error.Code {
+	case "settled", "key_invalid", "bad_request", "body_too_large":
+		return ""
+	}
+	switch {
+	case !l.Due.IsZero():
+		return "after " + l.Due.UTC().Format(time.RFC3339) + " " + again + ", or now with a longer --max-retry-after, which waits"
+	case l.Bare:
+		return "a page or nothing was answered, as something in front of the API may; mend that, then " + again
+	case l.Status == http.StatusUnauthorized, l.Status == http.StatusForbidden, l.Status == http.StatusProxyAuthRequired:
+		return "check the credentials (-H), then " + again
+	}
+	return again
+}
+
+// settleStep returns the step for a held operation: the command that settles it as it is now.
+func settleStep(ctx context.Context, ses *session.Session, key string) string {
+	for rec, err := range ses.Journal.List(ctx, persist.Query{AllAccounts: true, Key: key, States: []persist.State{persist.StateHeld}}) {
+		if err != nil {
+			break
+		}
+		return "look at the server, and say what happened: oncehttp journal settle " + words.ShellQuote(session.SeenKey(&rec)) +
+			" --happened, or --absent, --journal " + words.ShellQuote(ses.Place.Arg)
+	}
+	return ""
+}

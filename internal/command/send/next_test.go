@@ -1,0 +1,58 @@
+package send_test
+
+import (
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// TestNextStep: an end that is no answer says what helps, and a success with words against it says so.
+func TestNextStep(t *testing.T) {
+	t.Parallel()
+	const again = "; next: run the same command again"
+	for name, c := range map[string]struct {
+		status         int
+		header, answer string // header: Name: value
+		key            string // "": a generated one
+		exit           int
+		want           string
+	}{
+		"a redirect":        {303, "Location: https://login.example.com/?token=secret", "", "k", terminal.ExitUnknown, "answered 303, which leads to https://login.example.com:443; next: look at the server, and say what happened: oncehttp journal settle k@"},
+		"a redirect beside": {302, "Location: /elsewhere", "", "k", terminal.ExitUnknown, "answered 302, which leads to another place of the same origin; next: look"},
+		"an error":          {500, "", "{}", "k", terminal.ExitUnknown, again + ", which goes on"},
+		"without --key":     {500, "", "{}", "", terminal.ExitUnknown, again + " with --key "},
+		"credentials":       {401, "", `{"error":"bad token"}`, "k", terminal.ExitRefused, "; next: check the credentials (-H), then run the same command again"},
+		"a page":            {404, "Content-Type: text/html", "<html>no</html>", "k", terminal.ExitUnknown, "mend that, then run the same command again"},
+		"a long wait":       {429, "Retry-After: 7200", "{}", "k", terminal.ExitUnknown, " run the same command again, or now with a longer --max-retry-after, which waits"},
+		"a short wait":      {429, "", "{}", "k", terminal.ExitUnknown, again + "\n"},
+		"words against it":  {200, "Content-Type: application/json", `{"status":"failed"}`, "k", terminal.ExitOK, "the answer has /status=failed; if that is no success, say so: --declined /status=failed"},
+		"a success":         {200, "", `{"status":"paid"}`, "k", terminal.ExitOK, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				if name, value, ok := strings.Cut(c.header, ": "); ok {
+					w.Header().Set(name, value)
+				}
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.answer)
+			})
+			args := []string{"send", "POST", s.URL, "-d", "{}", "--journal", filepath.Join(t.TempDir(), "j.db"), "--max-attempts", "1"}
+			if c.key != "" {
+				args = append(args, "--key", c.key)
+			}
+			got := commandtest.Run(t, args...).Want(t, c.exit)
+			if !strings.Contains(got.Err, c.want) || c.want == "" && got.Err != "" || strings.Contains(got.Err, "secret") {
+				t.Errorf("stderr %q, want %q", got.Err, c.want)
+			}
+			if silent := commandtest.Run(t, append(args, "--silent")...); strings.Contains(silent.Err, "next:") || strings.Contains(silent.Err, "the answer has") {
+				t.Errorf("with --silent: %q", silent.Err)
+			}
+		})
+	}
+}
