@@ -125,7 +125,9 @@ func (s *suspects) amount(r *readRow, p *plan) {
 
 // unseen reports whether a character is not seen in a text, such as a space of no width, a soft hyphen, or a mark for the direction of
 // writing. Blanks are seen.
-func unseen(r rune) bool { return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !unicode.IsSpace(r) }
+func unseen(r rune) bool {
+	return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !unicode.IsSpace(r)
+}
 
 // folded spells the fields of a key without capitals, without blanks around and between words, and without characters that nobody sees. Characters
 // that look alike by Unicode's compatibility, such as a full-width 1, or an accent apart from its letter, become one.
