@@ -54,7 +54,7 @@ func mallocs(t *testing.T, n, callers int, url string, do func(*http.Request) (*
 	return float64(after.Mallocs-before.Mallocs) / float64(n)
 }
 
-// TestAllocations guards the path of a durable Do: at most 70 allocations above
+// TestAllocations guards the path of a durable Do: at most 73 allocations above
 // plain net/http at 64 callers, 150 for a lone one, who pays for two whole commits
 // of bbolt. It counts, and does not time: quiet, it counts 64 and 131, and some more
 // beside other work. Both sides hold the same server.
@@ -77,12 +77,12 @@ func TestAllocations(t *testing.T) {
 
 	many := mallocs(t, 6400, 64, server.URL, plain.Do)
 	durable := mallocs(t, 6400, 64, server.URL, client.Do)
-	for again := 0; again < 3 && durable-many > 70; again++ { // a busy machine makes smaller commits, each with its own cost
+	for again := 0; again < 3 && durable-many > 73; again++ { // a busy machine makes smaller commits, each with its own cost
 		durable = min(durable, mallocs(t, 6400, 64, server.URL, client.Do))
 	}
 	t.Logf("64 callers: plain net/http %.1f, durable %.1f, difference %.1f", many, durable, durable-many)
-	if durable-many > 70 {
-		t.Errorf("a durable Do makes %.1f allocations more than plain net/http at 64 callers; want at most 70", durable-many)
+	if durable-many > 73 {
+		t.Errorf("a durable Do makes %.1f allocations more than plain net/http at 64 callers; want at most 73", durable-many)
 	}
 	client2, err := oncehttp.Open(filepath.Join(t.TempDir(), "lone.db"), oncehttp.Config{Transport: transport})
 	if err != nil {

@@ -174,6 +174,10 @@ func (d *Drive) Proof() Proof { return d.proof }
 // InDoubt reports whether some attempt may have had an effect, not settled by an answer.
 func (d *Drive) InDoubt() bool { return d.history.InDoubt() }
 
+// LostBeneath takes a send without an answer, made by the transport itself before the one whose result comes next. It may have had an effect, and
+// that result says nothing of it. (Invariant 1.)
+func (d *Drive) LostBeneath() { d.history.Doubt() }
+
 // Answer returns the counting answer. The driver needs no other answer any more, except an AlreadyDone during its lookup.
 func (d *Drive) Answer() Answer { return d.answer }
 

@@ -138,6 +138,9 @@ func (r *run) check() {
 func (r *run) sendNow() {
 	began := time.Now()
 	sent := r.send()
+	if sent.SentAgain {
+		r.drive.LostBeneath()
+	}
 	v := r.classify(&sent, r.drive.InDoubt())
 	r.remember(began, sent)
 	r.own = r.hear(sent)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -29,6 +30,7 @@ type exchange struct {
 	trace httptrace.ClientTrace
 	asked connections  // those asked for
 	got   atomic.Int32 // connections; more than one if net/http sent again by itself, or the transport asked for others
+	below beneath
 }
 
 // begin starts the clock of an exchange. end must follow.
@@ -70,8 +72,10 @@ func (x *exchange) expire() {
 
 // traced returns the context of the exchange's request. With it, the connections for the request are noted.
 func (x *exchange) traced() context.Context {
-	x.trace.GetConn = x.asked.add
-	x.trace.GotConn = func(httptrace.GotConnInfo) { x.got.Add(1) }
+	x.trace.GetConn = func(at string) { x.asked.add(at); x.below.ask(at) }
+	x.trace.GotConn = func(httptrace.GotConnInfo) { x.got.Add(1); x.below.connected() }
+	x.below.x = x
+	x.below.hook(&x.trace)
 	return httptrace.WithClientTrace(x.ctx, &x.trace)
 }
 
@@ -114,13 +118,11 @@ func (x *exchange) provedUnsent() bool {
 		return false
 	}
 	asked := x.asked.all()
-	for _, at := range asked {
-		if !x.target.is(at) && !x.proxy().is(at) {
-			return false
-		}
-	}
-	return len(asked) > 0
+	return len(asked) > 0 && !slices.ContainsFunc(asked, func(at string) bool { return !x.isOwn(at) })
 }
+
+// isOwn reports whether an address named by httptrace is that of the request, or of the proxy for it.
+func (x *exchange) isOwn(at string) bool { return x.target.is(at) || x.proxy().is(at) }
 
 // proxy returns the address of an *http.Transport's proxy for the target; the zero address for any other transport.
 func (x *exchange) proxy() address {

@@ -92,6 +92,9 @@ type Result struct {
 	// Sends is the number of the attempt's sends on the wire, as far as httptrace shows, and at least one for each
 	// request that may have left.
 	Sends int
+	// SentAgain: the transport has sent more than once by itself, and the answer is that of the last send alone. An earlier one may
+	// have had an effect.
+	SentAgain bool
 }
 
 // Answer is an answer, read as far as it is kept.
@@ -145,9 +148,9 @@ func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 			break
 		}
 		result.Drain()
-		earlier := result.Sends
+		earlier := result
 		result = s.sendAdmitted(ctx, next, true, &left)
-		result.Sends += earlier
+		result.Sends, result.SentAgain = result.Sends+earlier.Sends, result.SentAgain || earlier.SentAgain
 		if result.Answer != nil {
 			result.Answer.Hopped = true
 		}
@@ -221,7 +224,7 @@ func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time)
 		return Result{Err: err, Unsent: unsent, Fatal: hopeless(err), Sends: x.sends(unsent)}
 	}
 	result := s.read(x, resp)
-	result.Sends = x.sends(false)
+	result.Sends, result.SentAgain = x.sends(false), x.below.sentAgain()
 	if result.Answer != nil {
 		result.Answer.From = target
 	}

@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
+)
+
+// beneath watches the sends that a transport makes for one request. net/http sends a request without a body a second time by itself if the server
+// resets its HTTP/2 stream with PROTOCOL_ERROR or REFUSED_STREAM, or ends the connection with GOAWAY (golang/go#47635, golang/go#42777). A proxy resets a
+// stream so when the answer from behind it is broken: the first send may have had an effect. So the second send is stopped before its bytes leave. A transport
+// that sends again after an answer, such as one for digest authentication, is let alone, and so is a safe method. In HTTP/1, net/http sends again by itself
+// only what it has not written, and what request.New keeps from it. Events come from several goroutines.
+type beneath struct {
+	x *exchange
+
+	mu       sync.Mutex
+	asked    string // the address asked for last
+	begun    string // the address to which the request was written, and that has not answered yet; empty: none
+	again    bool   // a connection for the request was had after that
+	informed int    // 1xx answers
+}
+
+// errSentAgain ends an attempt whose transport was about to send once more.
+var errSentAgain = errors.New("the server reset the stream or closed the connection after the request was sent; it may have been processed")
+
+// errInformed ends an attempt with more than informedMax answers of 1xx.
+var errInformed = errors.New("too many 1xx answers")
+
+const informedMax = 100
+
+// hook sets the events of a trace.
+func (b *beneath) hook(trace *httptrace.ClientTrace) {
+	trace.WroteRequest = b.wrote
+	trace.GotFirstResponseByte = b.answered
+	trace.Got1xxResponse = b.informs
+}
+
+// ask notes the address of a connection asked for.
+func (b *beneath) ask(address string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = address
+}
+
+// connected notes a connection. If the request was written before, and has no answer, the exchange is ended: HTTP/2 looks at its context before it writes.
+func (b *beneath) connected() {
+	b.mu.Lock()
+	begun, asked := b.begun, b.asked
+	b.mu.Unlock()
+	if begun == "" || isSafe(b.x.sent.Method) || !b.x.isOwn(begun) || !b.x.isOwn(asked) {
+		return
+	}
+	b.mu.Lock()
+	b.again = true
+	b.mu.Unlock()
+	b.x.cancel(errSentAgain)
+}
+
+// wrote notes that a request was written whole. Before a transport of HTTP/2 sends again, its first send has been noted.
+func (b *beneath) wrote(info httptrace.WroteRequestInfo) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if info.Err == nil {
+		b.begun = b.asked
+	}
+}
+
+// answered notes the first byte of an answer.
+func (b *beneath) answered() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun = ""
+}
+
+// informs notes that the answer begun is one of 1xx, which is none yet. With this event, net/http does not bound their number.
+func (b *beneath) informs(int, textproto.MIMEHeader) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun = b.asked
+	if b.informed++; b.informed > informedMax {
+		return errInformed
+	}
+	return nil
+}
+
+// sentAgain reports whether a send before the last one may have had an effect that the answer says nothing of.
+func (b *beneath) sentAgain() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.again
+}
+
+// isSafe reports whether a method is safe (RFC 9110 section 9.2.1): it may be sent any number of times.
+func isSafe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
