@@ -235,7 +235,9 @@ func (c *Client) Redrive(ctx context.Context, key Key, options ...LookupOption) 
 // settlement and the reason stay in the record (persist.Record.Acts). Unsettle returns the
 // record as it was settled: Told tells if a caller was told of that. With Config.OnResult
 // the hold is owed to it. Unsettle accepts AsSeen and OfAccount. While the operation is held
-// so, another call returns it as it is, and nil. What an event of the API proves
+// so, another call returns it as it is, Told of the settlement, and nil. A later generation
+// of the key is not sent before a person says that this one was absent, or was refused:
+// after an absence that was taken back callers may have gone on. What an event of the API proves
 // (persist.Record.Evidence) is not taken back: that is ErrFinal.
 //
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the

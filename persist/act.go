@@ -47,16 +47,24 @@ type Act struct {
 
 // The values of Act.Did.
 const (
-	ActHappened  = "settled as happened"
-	ActAbsent    = "settled as absent"
-	ActAbandoned = "abandoned"
-	ActReopened  = "reopened"
+	ActHappened     = "settled as happened"
+	ActHappenedTold = "settled as happened, and told to a caller"
+	ActAbsent       = "settled as absent"
+	ActAbsentTold   = "settled as absent, and told to a caller"
+	ActAbandoned    = "abandoned"
+	ActReopened     = "reopened"
 )
 
 // Acted adds an act. Of more than ActsMax the oldest are left out.
 func (r *Record) Acted(a Act) {
 	kept := r.Acts[max(len(r.Acts)+1-ActsMax, 0):]
 	r.Acts = append(slices.Clone(kept), a)
+}
+
+// TookAbsenceBack reports whether a settlement as absent was taken back by one of these acts: a caller may have been told of it meanwhile.
+func TookAbsenceBack(acts []Act) bool {
+	absent := slices.IndexFunc(acts, func(a Act) bool { return a.Did == ActAbsent || a.Did == ActAbsentTold })
+	return absent >= 0 && slices.ContainsFunc(acts[absent:], func(a Act) bool { return a.Did == ActReopened })
 }
 
 // validateActs checks the acts. The acts of a sealed record are in one note, with its standing.

@@ -75,6 +75,32 @@ func NotesTold(rec *persist.Record) bool {
 	return !rec.Told && (rec.State == persist.StateSettled || StandingOf(rec) == Refused)
 }
 
+// SettledAs returns the act of a settlement that is taken back, for the record. (Invariant 55.)
+func SettledAs(rec *persist.Record) (did string) {
+	switch absent := rec.Effect == persist.EffectAbsent; {
+	case absent && rec.Told:
+		return persist.ActAbsentTold
+	case absent:
+		return persist.ActAbsent
+	case rec.Told:
+		return persist.ActHappenedTold
+	}
+	return persist.ActHappened
+}
+
+// WasTold reports whether a caller was told of the latest settlement that was taken back by one of these acts. (Invariant 55.)
+func WasTold(acts []persist.Act) bool {
+	for _, a := range slices.Backward(acts) {
+		switch a.Did {
+		case persist.ActAbsentTold, persist.ActHappenedTold:
+			return true
+		case persist.ActAbsent, persist.ActHappened:
+			return false
+		}
+	}
+	return false
+}
+
 // IsUntold reports whether nobody was told of the end of a record: it was begun by an Enqueue, or in a transaction, and ended under Resume or
 // Run. No call has asked for the end since, it is not owed to OnResult, which may hear of it at any time, and no settlement was taken back
 // before. So nobody that was told can have begun the operation once more under a key of its own. Of a generated key nobody can say so. (Invariant 55.)

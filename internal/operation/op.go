@@ -43,6 +43,8 @@ type Op struct {
 
 	Witnessed bool // an event of the API proves its effect
 
+	TakenBack bool // a person said that it was absent, and took that back
+
 	Hides bool // by the facts of the record a 2xx proves nothing by its status
 
 	Erased bool // a person had everything erased that no second effect depends on
@@ -63,7 +65,7 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 		Protected: rec.Protected, Generated: rec.Generated, Business: rec.Business, Enqueued: rec.Enqueued, Replaces: rec.Replaces != "",
 		ServerToken: rec.ServerToken, Token: rec.Token != "",
 		MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendUntil: rec.SendUntil, Deserted: rec.DesertedUntil, SendBefore: rec.SendBefore, NextAttempt: rec.NextAttempt,
-		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported, Erased: rec.Erased, Results: rec.Results, OwedFrom: rec.OwedFrom, Witnessed: rec.Evidence != nil, Hides: profile.HidesOutcomes(rec.Facts),
+		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported, Erased: rec.Erased, Results: rec.Results, OwedFrom: rec.OwedFrom, Witnessed: rec.Evidence != nil, TakenBack: persist.TookAbsenceBack(rec.Acts), Hides: profile.HidesOutcomes(rec.Facts),
 	}
 	if window > 0 {
 		op.Window = min(op.Window, window)

@@ -106,14 +106,21 @@ func (o *Op) StoresEvidence(said Testimony) bool {
 	return !o.Witnessed && (said == Testifies || said == Contradicts)
 }
 
-// StopsSuccessor reports whether nothing is sent of an operation in the place of this one, which has ended: an event that came after proves this one, or
-// another one stands there. replaces: a Redrive or a Rekey began it, and not the program under the next generation. another: the record of this one names another
+// StopsSuccessor reports whether nothing is sent of an operation in the place of this one: an event that came after its end proves this one; another one
+// stands there; a person began this one, or took back that it was absent, and it took effect or may yet. For after an absence, callers may go on under a key
+// of their own. replaces: a Redrive or a Rekey began the other operation, and not the program under the next generation. another: the record of this one names another
 // successor. (Invariants 54 and 56.)
 func (o *Op) StopsSuccessor(replaces, another bool) bool {
-	if o.Standing.Effect() == persist.EffectHappened {
-		return replaces || another
+	if another {
+		return true
 	}
-	return o.Witnessed || another
+	switch o.Standing.Effect() {
+	case persist.EffectAbsent, persist.EffectRefused:
+		return o.Witnessed
+	case persist.EffectHappened:
+		return replaces || o.Replaces || o.TakenBack
+	}
+	return o.Witnessed || o.Replaces || o.TakenBack
 }
 
 // WithEvidence returns the operation with the evidence of such an event. A hold ends: nothing is in doubt any more. A drive under way goes on, and

@@ -104,12 +104,15 @@ func (b *admission) find(ctx context.Context, o *older) (persist.Record, error) 
 		return b.places.Anywhere(ctx, o.key, func(rec *persist.Record) bool {
 			return bytes.Equal(rec.Fingerprint, o.after.Fingerprint) && !operation.OtherScope(o.after.Scopes, rec)
 		})
-	case request.Base(o.after.Account) == "":
-		return old, err
 	}
-	unassigned := *o.after
-	unassigned.Account = ""
-	return b.places.Before(ctx, &unassigned, o.key)
+	for _, none := range request.Unassigned(request.Base(o.after.Account)) {
+		unassigned := *o.after
+		unassigned.Account = none
+		if old, err = b.places.Before(ctx, &unassigned, o.key); !errors.Is(err, persist.ErrNotFound) {
+			break
+		}
+	}
+	return old, err
 }
 
 // generationBefore returns the key of a generation so many before that of a record; "" if there is none, or if the key is not the program's.
@@ -135,7 +138,22 @@ func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older
 	case another:
 		return fmt.Errorf("the key %q stands in the place of %q; go on with that one", old.ReplacedBy, old.Key), nil
 	}
-	return fmt.Errorf("the operation %q, in whose place it stands, took effect: an event of the API says so; settle or abandon this one", old.Key), nil
+	return whyStopped(&op, old.Key), nil
+}
+
+// whyStopped returns the reason against a send beside an operation that took effect, or may yet.
+func whyStopped(op *operation.Op, key string) error {
+	switch {
+	case op.Witnessed:
+		return fmt.Errorf("the operation %q, in whose place it stands, took effect: an event of the API says so; settle or abandon this one", key)
+	case op.TakenBack && !op.State.Final():
+		return fmt.Errorf("the operation %q, in whose place it stands, was settled as absent, and a person took that back; settle it first", key)
+	case op.TakenBack:
+		return fmt.Errorf("the operation %q, in whose place it stands, was settled as absent, and a person took that back: it may have taken effect; use a new key", key)
+	case !op.State.Final():
+		return fmt.Errorf("the key %q stands in the place of another operation before this one, and has not ended; go on with that one", key)
+	}
+	return fmt.Errorf("the key %q stands in the place of another operation before this one, and may have taken effect; use a new key", key)
 }
 
 // ledTo reports whether the operation that a record names in its place has one of these keys, or one of the generations before them. In an erased record a

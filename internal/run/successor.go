@@ -116,12 +116,18 @@ func (s successor) isOwnElsewhere(old, rec *persist.Record) bool {
 	return rec.Replaces == old.Key && bytes.Equal(rec.Fingerprint, old.Fingerprint) && !operation.OtherScope(old.Scopes, rec)
 }
 
-// stands reports whether an operation of the scope of old stands under a key, at any place of its account, or may appear there. anywhere: for an
-// operation under no account, under any account, too.
+// stands reports whether an operation of the scope of old stands under a key, at any place of its account, or may appear there, or stands under no account. anywhere: for
+// an operation under no account, under any account, too.
 func (s successor) stands(old *persist.Record, key string, anywhere bool) (bool, error) {
 	id := persist.ID{Account: request.Base(old.Account), Key: key}
 	if anywhere && id.Account == "" {
 		if exists, err := s.underAccount(key); exists || err != nil {
+			return exists, err
+		}
+	}
+	if id.Account != "" { // an Assign may have left it behind
+		named := request.Named{Account: id.Account, Keys: []string{key}}
+		if _, exists, err := s.unbegun.standsUnassigned(s.ctx, &named); exists || err != nil {
 			return exists, err
 		}
 	}

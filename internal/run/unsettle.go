@@ -60,6 +60,7 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 			return was, err
 		}
 		if rec.HoldReason == persist.HoldReopened { // by an earlier call
+			rec.Told = operation.WasTold(rec.Acts)
 			return rec, nil
 		}
 		if rec.RequestGone() {
@@ -80,11 +81,7 @@ func (u unsettle) do(id persist.ID, chosen *Chosen) (was persist.Record, err err
 // reopened returns the record as held. Its acts have the settlement, and this.
 func (u unsettle) reopened(rec *persist.Record) persist.Record {
 	op, next, now := operation.OpOf(rec, 0), rec.Clone(), u.now().Round(0)
-	did := persist.ActHappened
-	if rec.Effect == persist.EffectAbsent {
-		did = persist.ActAbsent
-	}
-	next.Acted(persist.Act{At: rec.Finished, Did: did, Note: rec.Note})
+	next.Acted(persist.Act{At: rec.Finished, Did: operation.SettledAs(rec), Note: rec.Note})
 	next.Acted(persist.Act{At: now, Did: persist.ActReopened, Note: u.reason})
 	reopened := op.Reopened()
 	write(&next, reopened)

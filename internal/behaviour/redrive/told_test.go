@@ -265,7 +265,7 @@ func TestUnsettle(t *testing.T) {
 		}
 		rec := clienttest.Lookup(t, c, "k")
 		if rec.State != persist.StateHeld || rec.HoldReason != persist.HoldReopened || rec.Told || rec.Note != "it is there" || len(rec.Acts) != 2 ||
-			rec.Acts[0].Did != persist.ActAbsent || rec.Acts[0].Note != "not there" || rec.Acts[1].Did != persist.ActReopened {
+			rec.Acts[0].Did != persist.ActAbsentTold || rec.Acts[0].Note != "not there" || rec.Acts[1].Did != persist.ActReopened {
 			t.Errorf("%+v", rec)
 		}
 		delivers(t, c)
