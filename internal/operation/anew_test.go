@@ -130,7 +130,7 @@ func TestTold(t *testing.T) {
 func TestTells(t *testing.T) {
 	t.Parallel()
 	for o := operation.SaysUnreadable; o <= operation.Adopts; o++ {
-		want := o >= operation.SaysOther && o <= operation.SaysHappened || o == operation.GivesAnswer || o == operation.AsksAgain
+		want := o == operation.SaysOther || o >= operation.SaysGone && o <= operation.SaysHappened || o == operation.GivesAnswer || o == operation.AsksAgain
 		if o.Tells() != want {
 			t.Errorf("opening %d: %t", o, o.Tells())
 		}

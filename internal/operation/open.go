@@ -16,6 +16,7 @@ type Call struct {
 	Request    Knowledge // of the two requests: Same, Other or Incomparable
 	Keyless    bool      // the call names no key, and another process sends the operation: it must not join that one
 	Enqueues   bool      // it is an Enqueue: it sends nothing itself
+	Replaced   bool      // a person began another operation in its place, and that one took effect, or may: see IsReplacedBy
 }
 
 // Opening is the reaction of a call to a record.
@@ -29,6 +30,7 @@ const (
 	SaysStranger                    // an error without details
 	SaysIncomparable                // an error with the name of the difference
 	SaysOther                       // an error: the key belongs to another request
+	SaysReplaced                    // an error with the other operation, in whose hands the intent is
 	SaysGone                        // an error: its answer is not kept
 	SaysMismatch                    // an error: the server kept the key for another request
 	SaysAbandoned                   // an error
@@ -43,7 +45,7 @@ const (
 	Adopts                          // the call goes on with the operation
 )
 
-// Open returns the reaction of a call to the existing operation of its key. (Invariants 4, 8, 9, 33 and 57.)
+// Open returns the reaction of a call to the existing operation of its key. (Invariants 4, 8, 9, 33, 54 and 57.)
 func (o *Op) Open(c Call) Opening {
 	switch {
 	case c.Unreadable:
@@ -58,6 +60,8 @@ func (o *Op) Open(c Call) Opening {
 		return SaysIncomparable
 	case c.Request != Same:
 		return SaysOther
+	case c.Replaced && o.hadNoEffect():
+		return SaysReplaced
 	case c.Enqueues:
 		return Promises
 	case o.State.Final():
@@ -75,11 +79,21 @@ func (o *Op) Open(c Call) Opening {
 // Tells reports whether the call tells its caller how the operation ended, if it has. (Invariant 55.)
 func (o Opening) Tells() bool {
 	switch o {
-	case SaysUnreadable, SaysElsewhere, SaysErased, SaysStranger, SaysIncomparable, SaysHeld, SaysInFlight, ReadsAgain, Promises, Adopts:
+	case SaysUnreadable, SaysElsewhere, SaysErased, SaysStranger, SaysIncomparable, SaysReplaced, SaysHeld, SaysInFlight, ReadsAgain, Promises, Adopts:
 		return false
 	}
 	return true
 }
+
+// hadNoEffect reports whether the operation was refused, or is absent. (Invariant 9.)
+func (o *Op) hadNoEffect() bool {
+	effect := o.Standing.Effect()
+	return effect == persist.EffectAbsent || effect == persist.EffectRefused
+}
+
+// IsReplacedBy reports whether a person began another operation in the place of this one that took effect, or may: last, the last of those that were begun so, one
+// after the other. A call with the key of this one is then told of that one: whoever hears of a refusal may go on under a key of its own. (Invariant 54.)
+func (o *Op) IsReplacedBy(last *Op) bool { return o.hadNoEffect() && !last.hadNoEffect() }
 
 // MayLag reports whether the record may be behind the answers of this process: another request has its key, and the record has not ended.
 // A caller may have the answer of that one before the record. The call waits for such writes, and looks again. (Invariant 30.)
@@ -199,7 +213,7 @@ func (o *Op) Prospect(now time.Time) Prospect {
 }
 
 // MayRecall reports whether somebody with the key and the request may have the recorded answer without a call: it is the whole answer of a confirmed
-// operation, a caller was told of the end, and nothing must be noted before another one is. (Invariants 4, 17 and 55.)
+// operation, a caller was told of the end, no other operation was begun in its place, and nothing must be noted before another one is. (Invariants 4, 17 and 55.)
 func MayRecall(rec *persist.Record) bool {
-	return rec.State == persist.StateConfirmed && rec.Answer != nil && !rec.Answer.BodyDropped && !rec.Unreported && !NotesTold(rec)
+	return rec.State == persist.StateConfirmed && rec.ReplacedBy == "" && rec.Answer != nil && !rec.Answer.BodyDropped && !rec.Unreported && !NotesTold(rec)
 }

@@ -114,10 +114,10 @@ func (o *Op) StopsSuccessor(replaces, another bool) bool {
 	if another {
 		return true
 	}
-	switch o.Standing.Effect() {
-	case persist.EffectAbsent, persist.EffectRefused:
+	switch {
+	case o.hadNoEffect():
 		return o.Witnessed
-	case persist.EffectHappened:
+	case o.Standing.Effect() == persist.EffectHappened:
 		return replaces || o.Replaces || o.TakenBack
 	}
 	return o.Witnessed || o.Replaces || o.TakenBack

@@ -65,6 +65,11 @@ func (e *engine) enqueueBeside(ctx context.Context, name string, rec persist.Rec
 	values := context.WithoutCancel(ctx)
 	call, o := op.known(&rec), operation.OpOf(&rec, 0)
 	call.Enqueues = true
+	by, replaced, err := e.admission.replacement(values, &rec)
+	if err != nil {
+		return nil, err
+	}
+	call.Replaced = replaced
 	says := o.Open(call)
 	switch says {
 	case operation.SaysUnreadable:
@@ -78,6 +83,8 @@ func (e *engine) enqueueBeside(ctx context.Context, name string, rec persist.Rec
 		return e.refusals.refuse(values, name, &rec, operation.Other, errErased), nil
 	case operation.SaysStranger:
 		return e.refusals.refuseStranger(ctx, name, rec.ID), nil
+	case operation.SaysReplaced:
+		return e.refusals.refuseReplaced(values, name, &rec, &by), nil
 	case operation.Promises:
 		return e.promise(values, name, rec, op.rec)
 	}

@@ -57,7 +57,8 @@ func (x existing) keptAnswer(op *preparedRequest) *result {
 	x.rec, x.prof, x.target = rec, op.prof, op.target
 	x.credentials = op.read.CredentialsFor(&rec)
 	x.returns = !op.rec.PlainHTTP && !op.rec.KeyOfOneCall()
-	if o := x.op(); o.Open(x.known(op)) != operation.GivesAnswer {
+	known, _, err := x.known(op)
+	if o := x.op(); err != nil || o.Open(known) != operation.GivesAnswer {
 		return nil
 	}
 	res := x.resolveOnce(op)
@@ -69,7 +70,11 @@ func (x existing) keptAnswer(op *preparedRequest) *result {
 // after it; askAgain allows a request for its answer.
 func (x existing) resolveOnce(op *preparedRequest) *result {
 	rec, o := &x.rec, x.op()
-	says := o.Open(x.known(op))
+	known, by, err := x.known(op)
+	if err != nil {
+		return &result{err: journalError(x.name, rec, err)}
+	}
+	says := o.Open(known)
 	if says.Tells() {
 		if err := x.marks.note(x.call.Values(), rec); err != nil {
 			return &result{err: journalError(x.name, rec, err)}
@@ -86,6 +91,8 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 		return x.refusals.refuseStranger(x.call.Values(), x.name, rec.ID)
 	case operation.SaysIncomparable, operation.SaysOther:
 		return x.refusals.notSame(x.call.Values(), x.name, rec, op)
+	case operation.SaysReplaced:
+		return x.refusals.refuseReplaced(x.call.Values(), x.name, rec, &by)
 	case operation.SaysInFlight:
 		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
 	case operation.SaysHeld:
@@ -110,11 +117,12 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	}
 }
 
-// known returns the facts known to the call about the record, for the decision of Open.
-func (x existing) known(op *preparedRequest) operation.Call {
-	c := op.known(&x.rec)
+// known returns the facts known to the call about the record, for the decision of Open, and what was begun in its place. Errors: the journal's.
+func (x existing) known(op *preparedRequest) (c operation.Call, by replacement, err error) {
+	c = op.known(&x.rec)
 	c.Keyless = op.named.Keyless && x.holder.sentElsewhere(&x.rec)
-	return c
+	by, c.Replaced, err = x.admission.replacement(x.call.Values(), &x.rec)
+	return c, by, err
 }
 
 // known returns the facts known to a call from its request about an existing record. Of an unreadable record there are no others.

@@ -75,7 +75,7 @@ func seeded() []bug {
 		{"a refusal counts more than evidence", "witness.go", "d.write == EndConfirmed && d.Standing() != Refused\n", "d.write == EndConfirmed\n"},
 		{"a person ends it otherwise than its evidence", "acts.go", "	case o.EndsByEvidence() && !e.Happened:\n", "	case false:\n"},
 		{"what may still be sent is begun once more", "anew.go", "	case act != Unsettles && now.Before(o.Deserted):\n		return IsSending\n", ""},
-		{"what an event proves does not stop its successor", "witness.go", "	case persist.EffectAbsent, persist.EffectRefused:\n		return o.Witnessed\n", "	case persist.EffectAbsent, persist.EffectRefused:\n		return false\n"},
+		{"what an event proves does not stop its successor", "witness.go", "	case o.hadNoEffect():\n		return o.Witnessed\n", "	case o.hadNoEffect():\n		return false\n"},
 		{"a successor of what an event proves waits for its next send", "attempt.go", "d.halt(OldHappened, Proof{Hold: persist.HoldPredecessor})\n", "d.halt(OldHappened, Proof{})\n"},
 		{"what was promised a later send is held as too late", "drive.go", "	case promised && d.proof.Kind == ProvesExpiry", "	case promised && false && d.proof.Kind == ProvesExpiry"},
 		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.halt(Unsure, Proof{})\n", "d.op.Window); {\n"},

@@ -1,0 +1,57 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file looks for what a Redrive or a Rekey has begun in the place of an operation, for a call with the key of that operation.
+
+// replacement is the last of the operations that were begun in the place of another one, one after the other.
+type replacement struct {
+	key  string
+	rec  persist.Record
+	gone bool // the journal has none under the key: the act was broken off, or it is forgotten
+}
+
+// replacement returns what was begun in the place of an operation; is is false if nothing was, or if nothing came of it. Errors: the journal's.
+func (b *admission) replacement(ctx context.Context, rec *persist.Record) (r replacement, is bool, err error) {
+	op, at := operation.OpOf(rec, 0), rec
+	for range familyMax {
+		if at.ReplacedBy == "" || at.Erased || at.Sealed() != nil {
+			break
+		}
+		next, err := b.find(ctx, &older{key: at.ReplacedBy, named: true, after: at})
+		switch {
+		case errors.Is(err, persist.ErrNotFound) || err == nil && next.Replaces != at.Key:
+			return replacement{key: at.ReplacedBy, gone: true}, op.IsReplacedBy(&operation.Op{}), nil
+		case err != nil:
+			return r, false, err
+		}
+		r = replacement{key: next.Key, rec: next}
+		at = &r.rec
+	}
+	if at == rec {
+		return r, false, nil
+	}
+	last := operation.OpOf(at, 0)
+	return r, op.IsReplacedBy(&last), nil
+}
+
+// refuseReplaced ends a call without a send: it is told of the operation in the place of the one that it asked for.
+func (f *refusals) refuseReplaced(ctx context.Context, name string, rec *persist.Record, by *replacement) *result {
+	if by.gone {
+		about := unclear(rec.Key)
+		about.state = rec.State
+		return &result{err: newError(name, about, fmt.Errorf("the key %q stands in its place, and the journal does not have it", by.key), ErrKeyReused)}
+	}
+	cause, why := fmt.Errorf("a person began it in the place of %q; go on with its key", rec.Key), ErrKeyReused
+	if by.rec.State.Final() {
+		why = whyFinal(&by.rec)
+	}
+	return f.refuse(ctx, name, &by.rec, operation.KeyOnly, cause, why)
+}
