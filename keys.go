@@ -119,7 +119,8 @@ func TimeBucket(t time.Time, d time.Duration) string {
 }
 
 // Generation returns the key of the n-th try after a final refusal, spelled out
-// ("idemp:order:o1:gen=2"). The first try is generation 1: below 2 the key is k. No Scope
+// ("idemp:order:o1:gen=2"). While an earlier one has not ended, a call with it is
+// ErrKeyReused. The first try is generation 1: below 2 the key is k. No Scope
 // makes such a key by itself ('=' is encoded).
 func (k Key) Generation(n int) Key { return Key(request.Generation(string(k), n)) }
 

@@ -37,7 +37,7 @@ func (l *life) act(t *testing.T, words []string, has func(string) bool, args map
 		}
 		return "begin the next generation", true
 	case "successor": // a drive of what was begun in its place looks at it before it sends
-		if l.op.StopsSuccessor(true, has("another")) {
+		if l.op.StopsSuccessor(operation.Successor{Begun: true, Another: has("another")}) {
 			return "hold the successor", true
 		}
 		return "the successor is sent", true

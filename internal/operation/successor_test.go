@@ -6,7 +6,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// TestStopsSuccessor: an event that contradicts its end, another successor, and an absence that was taken back stop what stands in the place of an operation, and so
+// TestStopsSuccessor: what has not ended, an event that contradicts its end, another successor, and an absence that was taken back stop what stands in the place of an operation, and so
 // does one that a person has begun, unless it had no effect; any other success stops only what a person has begun there.
 func TestStopsSuccessor(t *testing.T) {
 	t.Parallel()
@@ -20,19 +20,22 @@ func TestStopsSuccessor(t *testing.T) {
 	personRefused := refused
 	personRefused.Replaces = true
 	for name, c := range map[string]struct {
-		op                Op
-		replaces, another bool
-		want              bool
+		op   Op
+		s    Successor
+		want bool
 	}{
-		"refused": {refused, true, false, false}, "refused, and it is a caller's": {refused, false, false, false},
-		"an event contradicts": {proven, true, false, true}, "an event contradicts, and it is a caller's": {proven, false, false, true},
-		"another stands there": {refused, false, true, true}, "another stands there, of two acts": {refused, true, true, true},
-		"an absence was taken back": {Op{State: persist.StateHeld, Standing: Open, TakenBack: true}, false, false, true}, "it happened then": {happenedAgain, false, false, true},
-		"it was absent all the same": {absentAgain, false, false, false}, "open, and no person has begun it": {Op{Standing: Open}, false, false, false},
-		"open, and a person has begun it": {person, false, false, true}, "done, and a person has begun it": {personDone, false, false, true}, "refused, and a person has begun it": {personRefused, false, false, false},
-		"happened": {happened, true, false, true}, "happened, and it is a caller's": {happened, false, false, false}, "happened, and another": {happened, false, true, true},
+		"refused": {refused, Successor{Begun: true}, false}, "refused, and it is a caller's": {refused, Successor{}, false},
+		"an event contradicts": {proven, Successor{Begun: true}, true}, "an event contradicts, and it is a caller's": {proven, Successor{}, true},
+		"another stands there": {refused, Successor{Another: true}, true}, "another stands there, of two acts": {refused, Successor{Begun: true, Another: true}, true},
+		"an absence was taken back": {Op{State: persist.StateHeld, Standing: Open, TakenBack: true}, Successor{}, true}, "it happened then": {happenedAgain, Successor{}, true},
+		"it was absent all the same": {absentAgain, Successor{}, false}, "open": {Op{Standing: Open}, Successor{}, true}, "open and held": {Op{State: persist.StateHeld, Standing: Open}, Successor{Begun: true}, true},
+		"abandoned": {Op{State: persist.StateAbandoned, Standing: Abandoned}, Successor{}, false}, "abandoned, and a person has begun it": {Op{State: persist.StateAbandoned, Standing: Abandoned, Replaces: true}, Successor{}, true},
+		"open, and a person has begun it": {person, Successor{}, true}, "done, and a person has begun it": {personDone, Successor{}, true}, "refused, and a person has begun it": {personRefused, Successor{}, false},
+		"happened after the other one was begun": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{Early: true}, true}, "refused after the other one was begun": {refused, Successor{Early: true}, false},
+		"happened before the other one was begun": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{}, false}, "abandoned after the other one was begun": {Op{State: persist.StateAbandoned, Standing: Abandoned}, Successor{Early: true}, false},
+		"happened": {happened, Successor{Begun: true}, true}, "happened, and it is a caller's": {happened, Successor{}, false}, "happened, and another": {happened, Successor{Another: true}, true},
 	} {
-		if got := c.op.StopsSuccessor(c.replaces, c.another); got != c.want {
+		if got := c.op.StopsSuccessor(c.s); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}

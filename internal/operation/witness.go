@@ -106,21 +106,28 @@ func (o *Op) StoresEvidence(said Testimony) bool {
 	return !o.Witnessed && (said == Testifies || said == Contradicts)
 }
 
-// StopsSuccessor reports whether nothing is sent of an operation in the place of this one: an event that came after its end proves this one; another one
-// stands there; a person began this one, or took back that it was absent, and it took effect or may yet. For after an absence, callers may go on under a key
-// of their own. replaces: a Redrive or a Rekey began the other operation, and not the program under the next generation. another: the record of this one names another
-// successor. (Invariants 54 and 56.)
-func (o *Op) StopsSuccessor(replaces, another bool) bool {
-	if another {
-		return true
-	}
+// Successor is what is known of an operation in the place of another one.
+type Successor struct {
+	Begun   bool // a Redrive or a Rekey began it, and not the program under the next generation
+	Early   bool // it was begun before the other one ended
+	Another bool // the record of the other one names another successor
+}
+
+// StopsSuccessor reports whether nothing is sent of an operation in the place of this one. Nothing is while this one may still take effect, if an event that
+// came after its end proves it, or if another one stands there. If it took effect, nothing is sent of what a person began, and of what the program began before
+// it knew. So it is, too, if a person began this one, or took back that it was absent: after an absence, callers may go on under a key of their own. What was
+// abandoned or mismatched stops nothing else: a person has decided, or will. (Invariants 54 and 56.)
+func (o *Op) StopsSuccessor(s Successor) bool {
+	byPerson := o.Replaces || o.TakenBack
 	switch {
+	case s.Another, o.Standing == Open:
+		return true
 	case o.hadNoEffect():
 		return o.Witnessed
 	case o.Standing.Effect() == persist.EffectHappened:
-		return replaces || o.Replaces || o.TakenBack
+		return byPerson || s.Begun || s.Early
 	}
-	return o.Witnessed || o.Replaces || o.TakenBack
+	return byPerson || o.Witnessed
 }
 
 // WithEvidence returns the operation with the evidence of such an event. A hold ends: nothing is in doubt any more. A drive under way goes on, and

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -51,6 +52,7 @@ type older struct {
 	named bool            // the other one names it (Record.Replaces); else it is a generation before the other's key
 	after *persist.Record // the other one
 	path  []string        // the keys from the operation that is asked about to the other one
+	begun time.Time       // when the operation that is asked about was begun
 }
 
 // stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. rec need not be in the journal yet.
@@ -70,6 +72,7 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (ca
 		case err != nil:
 			return nil, err
 		}
+		o.begun = rec.Created
 		cause, err := b.stoppedBy(ctx, &old, &o)
 		if cause != nil || err != nil {
 			return cause, err
@@ -83,11 +86,11 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (ca
 func before(rec *persist.Record, path []string) (all []older) {
 	path = append(slices.Clone(path), rec.Key)
 	if rec.Replaces != "" && !rec.Erased { // else it is a digest
-		all = append(all, older{rec.Replaces, true, rec, path})
+		all = append(all, older{key: rec.Replaces, named: true, after: rec, path: path})
 	}
 	for back := 1; back <= generationsAhead; back++ {
 		if key := generationBefore(rec, back); key != "" {
-			all = append(all, older{key, false, rec, path})
+			all = append(all, older{key: key, after: rec, path: path})
 		}
 	}
 	return all
@@ -128,10 +131,11 @@ func generationBefore(rec *persist.Record, back int) string {
 func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older) (cause, err error) {
 	led, err := b.ledTo(ctx, old, o.path)
 	op, another := operation.OpOf(old, 0), old.ReplacedBy != "" && !led
+	early := old.State.Final() && o.begun.Before(old.Finished)
 	switch {
 	case err != nil:
 		return nil, err
-	case !op.StopsSuccessor(o.named, another):
+	case !op.StopsSuccessor(operation.Successor{Begun: o.named, Early: early, Another: another}):
 		return nil, nil
 	case another && old.Erased:
 		return fmt.Errorf("another key stands in the place of %q, whose record was erased; go on with that one, or under a new key", old.Key), nil
@@ -141,7 +145,7 @@ func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older
 	return whyStopped(&op, old.Key), nil
 }
 
-// whyStopped returns the reason against a send beside an operation that took effect, or may yet.
+// whyStopped returns the reason against a send beside an operation that took effect, or may.
 func whyStopped(op *operation.Op, key string) error {
 	switch {
 	case op.Witnessed:
@@ -151,9 +155,9 @@ func whyStopped(op *operation.Op, key string) error {
 	case op.TakenBack:
 		return fmt.Errorf("the operation %q, in whose place it stands, was settled as absent, and a person took that back: it may have taken effect; use a new key", key)
 	case !op.State.Final():
-		return fmt.Errorf("the key %q stands in the place of another operation before this one, and has not ended; go on with that one", key)
+		return fmt.Errorf("the operation %q, in whose place it stands, has not ended; go on with that one, or settle it", key)
 	}
-	return fmt.Errorf("the key %q stands in the place of another operation before this one, and may have taken effect; use a new key", key)
+	return fmt.Errorf("the operation %q, in whose place it stands, took effect, or may have; use a new key for another one", key)
 }
 
 // ledTo reports whether the operation that a record names in its place has one of these keys, or one of the generations before them. In an erased record a

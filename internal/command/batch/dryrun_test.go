@@ -154,9 +154,9 @@ func TestDryRunOfExpired(t *testing.T) {
 	t.Parallel()
 	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	file := commandtest.WriteFile(t, "in.csv", "id\n1\n")
-	args := commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "1", "--assume", "window=2s", "--attempt-timeout", "100ms")
+	args := commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "1", "--assume", "window=4s", "--attempt-timeout", "1s")
 	commandtest.Run(t, args...).Want(t, terminal.ExitUnknown)
-	time.Sleep(2100 * time.Millisecond)
+	time.Sleep(4100 * time.Millisecond)
 	got := commandtest.Run(t, append(args, "--dry-run")...).Want(t, terminal.ExitOK)
 	for _, text := range []string{`row 1 (line 2): the key "idemp:o:1" is not sent again: the server may have forgotten the key, and the run holds it`, "1 row: 1 pending; 0 would be sent"} {
 		if !strings.Contains(got.Err, text) {

@@ -40,7 +40,7 @@ func (m *moves) step(w *World, p int) {
 	switch d := proc.Drive; d.Step() {
 	case operation.Check, operation.CheckToken:
 		old := m.slice.read(p, w.Ops[1-x.t].Rec.Op)
-		happened := d.Step() == operation.Check && ptr(d.Op()).Replaces && !x.asksAgain() && old.StopsSuccessor(true, false)
+		happened := d.Step() == operation.Check && ptr(d.Op()).Replaces && !x.asksAgain() && old.StopsSuccessor(operation.Successor{Begun: true})
 		if happened {
 			x.out(FindsOldHappened, "", nil, (*operation.Drive).OldFound)
 		} else if !proc.Stale || d.Step() == operation.CheckToken {
