@@ -176,6 +176,7 @@ type run struct {
 	started   time.Time                   // of the call's first drive, by this process's own clock
 	schedule  *backoff.ExponentialBackOff // nil before the first wait
 	sender    wire.Sender                 // set by loop
+	signed    *http.Request               // the last one of the attempt, with credentials of Config.Authorize; nil: it has none of them
 	begun     int                         // sends of the current request, redirects included
 	moreSends int                         // sends since the last result given to the drive
 	firstSeen bool                        // inLoop was called
