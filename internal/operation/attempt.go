@@ -261,7 +261,7 @@ func (d *Drive) judge(v classify.Verdict, sent Sent) {
 		d.halt(TooOld, d.late())
 		return
 	}
-	if sent.Source && RefusesCredentials(sent.Answer.Status) && !earlierCounts && d.mayAskSource() {
+	if sent.Source && RefusesCredentials(sent.Answer.Status) && d.mayAskSource() {
 		d.step = AskSource
 		return
 	}
