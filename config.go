@@ -116,8 +116,10 @@ type Config struct {
 	// the comparison of requests or selects the account, or if a second key header, or an invalid
 	// header, was added. Its own requests through the same client, with its request's context and to
 	// the same origin, go out without Authorize. If another client of the journal sends to an origin
-	// with Authorize, a client without one sends nothing there. Zero: Do sends the caller's credentials,
-	// and Resume yields an error for every operation that had any.
+	// with Authorize, a client without one sends nothing there. It is also called once after an answer
+	// that refuses its credentials (401, 407): if it gives others then, the request is sent once more,
+	// at once. Zero: Do sends the caller's credentials, and Resume yields an error for every operation
+	// that had any.
 	Authorize func(*http.Request) error
 	// Origins are the origins for this client's operations and for the credentials of Authorize. An
 	// entry is an origin, as "https://api.example.com" or "https://api.example.com:8443";

@@ -166,7 +166,8 @@ func TestAccessTokens(t *testing.T) {
 	})
 }
 
-// TestAccessTokenRevoked: a token that the API refuses before its time is thrown away, and the next attempt fetches another.
+// TestAccessTokenRevoked: a token that the API refuses before its time is thrown away, and the same call fetches another and succeeds. Where none is to
+// be had, nothing happened, and the same call may be made again.
 func TestAccessTokenRevoked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,45 +184,57 @@ func TestAccessTokenRevoked(t *testing.T) {
 			t.Fatal(err)
 		}
 		server.revoke()
-		if err := do("b"); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, oncehttp.ErrRefused) {
-			t.Errorf("with a revoked token: %v; want ErrNoEffect and ErrRefused", err)
-		}
 		if err := do("b"); err != nil {
-			t.Errorf("the second time: %v", err)
+			t.Errorf("with a revoked token: %v; want a second send with another one", err)
 		}
 		if len(server.asked) != 2 || server.refused != 1 || server.effects["b"] != 1 {
 			t.Errorf("%d tokens, %d refused, effects %v", len(server.asked), server.refused, server.effects)
 		}
+		server.revoke()
+		server.script = []string{"lost"}
+		if err := do("c"); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, oncehttp.ErrRefused) {
+			t.Errorf("with a revoked token, and no other: %v; want ErrNoEffect and ErrRefused", err)
+		}
+		if err := do("c"); err != nil || server.refused != 2 || server.effects["c"] != 1 {
+			t.Errorf("the second time: %v, %d refused, effects %v", err, server.refused, server.effects)
+		}
 	})
 }
 
-// TestAccessTokenRevokedQueue: an enqueued operation whose token the API refuses waits for Retry.MaxDelay, and goes out with another token then.
+// TestAccessTokenRevokedQueue: an enqueued operation whose token the API refuses goes out with another token at once, or waits for Retry.MaxDelay where
+// none is to be had.
 func TestAccessTokenRevokedQueue(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := &tokenServer{}
-		c, _ := withTokens(t, server)
-		resp, err := c.DoKey(clienttest.Request(t, "POST", "https://api.example.com/payments", "{}"), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		server.revoke()
-		clienttest.Must(t, c.Enqueue(clienttest.Request(t, "POST", "https://api.example.com/payments", "{}"), "b"))
-		effects := func() int {
-			server.mu.Lock()
-			defer server.mu.Unlock()
-			return server.effects["b"]
-		}
-		began := time.Now()
-		go func() { _ = c.Run(t.Context()) }()
-		for effects() == 0 && time.Since(began) < time.Hour {
-			time.Sleep(time.Second)
-		}
-		if took := time.Since(began); took < 20*time.Second || took > time.Minute || effects() != 1 {
-			t.Errorf("sent %d times, after %v; docs/credentials.md says after 30 s", effects(), took)
-		}
-	})
+	for script, want := range map[string]time.Duration{"": 0, "lost": 30 * time.Second} {
+		synctest.Test(t, func(t *testing.T) { testAccessTokenRevokedQueue(t, script, want) })
+	}
+}
+
+func testAccessTokenRevokedQueue(t *testing.T, script string, want time.Duration) {
+	server := &tokenServer{}
+	c, _ := withTokens(t, server)
+	resp, err := c.DoKey(clienttest.Request(t, "POST", "https://api.example.com/payments", "{}"), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	server.revoke()
+	server.script = []string{script}
+	clienttest.Must(t, c.Enqueue(clienttest.Request(t, "POST", "https://api.example.com/payments", "{}"), "b"))
+	effects := func() int {
+		server.mu.Lock()
+		defer server.mu.Unlock()
+		return server.effects["b"]
+	}
+	began := time.Now()
+	go func() { _ = c.Run(t.Context()) }()
+	synctest.Wait()
+	for effects() == 0 && time.Since(began) < time.Hour {
+		time.Sleep(time.Second)
+	}
+	if took := time.Since(began); took < want || took > 2*want || effects() != 1 {
+		t.Errorf("%q: sent %d times, after %v; docs/credentials.md says after %v", script, effects(), took, want)
+	}
 }
 
 // TestAccessTokenWaits: who waits for the fetch of another leaves when its own context ends.

@@ -18,6 +18,7 @@ type Sent struct {
 	Hint   time.Duration // the answer's wait (Retry-After)
 	Error  uint64        // stands for what a 500 says that the API may keep under the key; zero: it is none
 	Down   time.Time     // the origin takes no connections before this time; zero: it does, or it is not known
+	Source bool          // its credentials came from a source that can be asked again
 }
 
 // beginAttempt decides the first step of an attempt. (Invariant 1.)
@@ -260,6 +261,10 @@ func (d *Drive) judge(v classify.Verdict, sent Sent) {
 		d.halt(TooOld, d.late())
 		return
 	}
+	if sent.Source && RefusesCredentials(sent.Answer.Status) && d.mayAskSource() {
+		d.step = AskSource
+		return
+	}
 	d.goOn()
 }
 
@@ -325,6 +330,9 @@ func (d *Drive) Drawn(drawn Drawn, now time.Time) {
 	}
 	if d.history.InDoubt() {
 		p.LastAsk = lastAsk(now, d.op.NextAttempt, p.WindowEnd, d.op.Window)
+	}
+	if d.atOnce {
+		d.atOnce, p.Scheduled = false, ClampDelay(0, d.given.LeastDelay, d.client.MaxDelay)
 	}
 	d.wait, d.next, d.stop = p.Next()
 	if d.stop == GoesOn && drawn.GivenUp {

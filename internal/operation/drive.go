@@ -34,7 +34,10 @@ type Given struct {
 }
 
 // Spent counts the use of a call's bounds by its earlier drives: in between, the call has left its operation to others.
-type Spent struct{ Attempts, InFlight, Sends int }
+type Spent struct {
+	Attempts, InFlight, Sends int
+	Source                    bool // the source of its credentials was asked once more
+}
 
 // Step is the next thing to do for a drive.
 type Step uint8
@@ -50,6 +53,7 @@ const (
 	Send                     // send: Sent
 	LookUp                   // get the resource named by an already-done answer: LookedUp
 	AskDuplicate             // ask for the owner of a used business reference: Asked
+	AskSource                // ask the source of the credentials for those of another attempt: SourceAsked
 	Draw                     // draw a wait: Drawn
 	Wait                     // wait, for Drive.Wait: Waited, or Limited
 	LookForPlace             // look for records of other scopes beside the first place of its key: PlaceFound
@@ -114,6 +118,8 @@ type Drive struct {
 	equal     int           // how often in a row
 	unreached bool          // the latest attempt found no server
 	reached   bool          // something was sent, if only a request for a token
+	source    bool          // the source of the credentials was asked once more
+	atOnce    bool          // the next attempt has other credentials, and does not wait for the schedule
 	hint      time.Duration // the latest answer's wait
 	wait      time.Duration // before the next attempt
 	next      time.Time     // the earliest useful time after a stop
@@ -187,10 +193,10 @@ func (d *Drive) Unread() bool { return d.unread }
 // Attempts returns the number of attempts so far.
 func (d *Drive) Attempts() int { return d.attempts }
 
-// Spent returns the use of the call's bounds by this drive and earlier ones.
+// Spent returns the use of the call's bounds by this drive and earlier ones. (Invariant 43.)
 func (d *Drive) Spent() Spent {
 	before := d.given.Spent
-	return Spent{before.Attempts + d.attempts, before.InFlight + d.inFlight, before.Sends + d.sends}
+	return Spent{before.Attempts + d.attempts, before.InFlight + d.inFlight, before.Sends + d.sends, before.Source || d.source}
 }
 
 // Sends returns the number of sends so far, those of lookups among them.

@@ -165,6 +165,8 @@ func (l *life) play(t *testing.T, words []string) string {
 			l.drive.Moved(l.op)
 		}
 		l.drive.TokenKept(!has("not"))
+	case "source":
+		l.drive.SourceAsked(has("other"))
 	case "drawn":
 		l.drive.Drawn(operation.Drawn{Scheduled: duration("wait"), Elapsed: duration("elapsed"), GivenUp: has("given-up"), Deadline: l.deadline(duration)}, l.now)
 	case "waited":
@@ -273,10 +275,10 @@ func (l *life) deadline(duration func(string) time.Duration) time.Time {
 	return time.Time{}
 }
 
-// sent reads what came of a request: status=N, unsent, down=3s, late, hint=5s. One that was not unsent is a send.
+// sent reads what came of a request: status=N, unsent, down=3s, late, hint=5s, source. One that was not unsent is a send.
 func (l *life) sent(t *testing.T, has func(string) bool, args map[string]string, duration func(string) time.Duration) operation.Sent {
 	t.Helper()
-	s := operation.Sent{Unsent: has("unsent") || has("down") || has("late") || has("no-request"), TooOld: has("late"), Hint: duration("hint")}
+	s := operation.Sent{Unsent: has("unsent") || has("down") || has("late") || has("no-request"), TooOld: has("late"), Hint: duration("hint"), Source: has("source")}
 	if has("down") {
 		s.Down = l.now.Add(duration("down"))
 	}
@@ -338,6 +340,8 @@ func (l *life) describe() string {
 		return "look the resource up"
 	case operation.AskDuplicate:
 		return "ask whose the reference is"
+	case operation.AskSource:
+		return "ask the source of the credentials"
 	case operation.Draw:
 		return "draw a wait"
 	case operation.Wait:

@@ -65,6 +65,13 @@ func (r *run) settle(latest heard) {
 func (r *run) attempt() {
 	defer r.Dismiss()
 	sent := false
+	tell := func() {
+		if sent {
+			r.tellAnswered()
+			r.logAttempt()
+		}
+		sent = false
+	}
 	for {
 		if r.drive.WaitsToSend() && r.waitsLong() {
 			r.drive.Limited()
@@ -85,11 +92,11 @@ func (r *run) attempt() {
 			r.lookUp()
 		case operation.AskDuplicate:
 			r.askDuplicate()
+		case operation.AskSource:
+			tell() // before it: who hears of the answer may throw a credential away
+			r.askSource()
 		default:
-			if sent {
-				r.tellAnswered()
-				r.logAttempt()
-			}
+			tell()
 			return
 		}
 	}
@@ -137,6 +144,7 @@ func (r *run) check() {
 // and tells the drive.
 func (r *run) sendNow() {
 	began := time.Now()
+	r.signed = nil
 	sent := r.send()
 	if sent.SentAgain {
 		r.drive.LostBeneath()
@@ -145,10 +153,14 @@ func (r *run) sendNow() {
 	r.remember(began, sent)
 	r.own = r.hear(sent)
 	result := r.sent(r.own)
+	result.Source = r.signed != nil
 	if sent.Answer != nil {
 		result.Error = classify.KeptError(r.prof, seen(sent.Answer))
 	}
 	r.drive.Sent(v, result)
+	if sent.Answer != nil && r.drive.Step() != operation.AskSource {
+		r.noteCredentials(sent.Answer.Head.StatusCode)
+	}
 	r.judged(r.own)
 }
 

@@ -42,7 +42,11 @@ func (c *attemptContext) Value(key any) any {
 
 // attemptRequest returns the request of the operation itself, for one send.
 func (r *run) attemptRequest(ctx, send context.Context, target *url.URL) (*http.Request, error) {
-	return r.requestFor(ctx, &attemptContext{send, r.attemptNow(), true}, &r.rec, target)
+	req, err := r.requestFor(ctx, &attemptContext{send, r.attemptNow(), true}, &r.rec, target)
+	if err == nil && r.authorizes(r.rec.Origin) {
+		r.signed = req
+	}
+	return req, err
 }
 
 // attemptNow returns the attempt about to be sent.

@@ -52,6 +52,7 @@ type engine struct {
 	alone    leftAlone     // groups with operations given back, since this client cannot serve them
 	lacking  metLacks      // the reasons for leaving operations alone
 	origins  known.Origins // not reached by this client; others may have another Transport
+	refusing refusing      // credentials of this client
 	passesBy known.Origins // with operations to leave alone only, by the latest look of a pass
 	aside    known.Aside   // operations not sendable now by this client alone
 
@@ -176,6 +177,7 @@ type run struct {
 	started   time.Time                   // of the call's first drive, by this process's own clock
 	schedule  *backoff.ExponentialBackOff // nil before the first wait
 	sender    wire.Sender                 // set by loop
+	signed    *http.Request               // the last one of the attempt, with credentials of Config.Authorize; nil: it has none of them
 	begun     int                         // sends of the current request, redirects included
 	moreSends int                         // sends since the last result given to the drive
 	firstSeen bool                        // inLoop was called

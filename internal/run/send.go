@@ -95,7 +95,7 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 	}
 	req := request.New(send, rec, target, r.credentials)
 	request.SetFirstSent(req, rec, r.prof)
-	if r.cfg.Authorize == nil || r.call.Work().Authorizes(rec.Origin) { // such an Authorize made this request
+	if !r.authorizes(rec.Origin) {
 		return req, nil
 	}
 	work := r.call.Work().Authorizing(rec.Origin)

@@ -90,6 +90,8 @@ const (
 	LookupFinds
 	LookupFindsNothing
 	LookupFindsAnother
+	SourceHasOthers
+	SourceHasTheSame
 	DrawsWait
 	IsGivenUp
 	Waits
@@ -138,7 +140,8 @@ var didTexts = [dids]string{
 	TokenIsNotKept: "the token is not written", TokenIsKeptUnsaid: "the token is written, and the journal says that it failed", MayNotLeave: "it may not leave any more",
 	HasNoConnection: "no connection is had", SendIsLost: "the send is lost", ServerAnswers: "the server", AnswerIsLost: "the answer is lost of a server that",
 	LookupFails: "the lookup does not tell", LookupFinds: "the lookup finds it", LookupFindsNothing: "the lookup finds nothing",
-	LookupFindsAnother: "the lookup finds another's", DrawsWait: "a wait is drawn", IsGivenUp: "the call is given up", Waits: "it waits",
+	LookupFindsAnother: "the lookup finds another's", SourceHasOthers: "the source of the credentials has others", SourceHasTheSame: "the source of the credentials has the same",
+	DrawsWait: "a wait is drawn", IsGivenUp: "the call is given up", Waits: "it waits",
 	WaitIsCut: "the call is given up while it waits", KeyHasOnePlace: "no other scope has the key", KeyHasPlaces: "another scope has the key",
 	PlacesUnknown: "the journal does not say whether another scope has the key", LooksAgain: "it looks at the key again", LookFails: "the look at the key fails",
 	Writes: "it is written as", WriteFails: "the journal fails, and has not written it as", WriteFailsWritten: "the journal fails, and has written it as",

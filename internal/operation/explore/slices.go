@@ -48,6 +48,10 @@ func (l *list) surroundings(one Bounds) {
 	l.add("a key taken on the wire", small, func(s *Slice) { s.Taken = true }, KeepsSuccess)
 	l.add("a key taken on the wire, two processes", Bounds{Calls: 2, Sends: 1, Crashes: 1}, func(s *Slice) { s.Taken, s.Shared = true, true }, KeepsSuccess)
 	l.add("equal errors", Bounds{Calls: 1, Sends: 5}, func(s *Slice) { s.Configs[0].Limits.MaxAttempts = 6 }, KeepsSuccess)
+	source := func(s *Slice) { s.Source = true }
+	l.add("another credential", Bounds{Calls: 2, Sends: 3, Crashes: 1, Fails: 1}, source, KeepsSuccess, KeepsNothing)
+	l.add("another credential, plain HTTP", Bounds{Calls: 2, Sends: 3, Acts: 1}, func(s *Slice) { s.Source, s.Plain = true, true }, KeepsSuccess)
+	l.add("another credential, two processes", Bounds{Calls: 2, Sends: 2, Crashes: 1}, func(s *Slice) { s.Source, s.Shared = true, true }, KeepsSuccess)
 	l.add("references", small, func(*Slice) {}, References)
 	l.add("forgetful", Bounds{Calls: 2, Sends: 3, Crashes: 1, Acts: 1}, func(*Slice) {}, Forgets)
 	l.add("acts of people", Bounds{Calls: 2, Sends: 2, Acts: 3, Crashes: 1}, func(*Slice) {}, KeepsSuccess)

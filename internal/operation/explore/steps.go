@@ -62,6 +62,9 @@ func (m *moves) step(w *World, p int) {
 		x.lookUp()
 	case operation.AskFirst, operation.AskDuplicate:
 		x.ask()
+	case operation.AskSource:
+		x.out(SourceHasOthers, "", nil, func(d *operation.Drive) { d.SourceAsked(true) })
+		x.out(SourceHasTheSame, "", nil, func(d *operation.Drive) { d.SourceAsked(false) })
 	case operation.Draw:
 		x.out(DrawsWait, "", nil, func(d *operation.Drive) { d.Drawn(operation.Drawn{}, now) })
 		x.out(IsGivenUp, "", nil, func(d *operation.Drive) { d.Drawn(operation.Drawn{GivenUp: true}, now) })
@@ -184,7 +187,7 @@ func (x *ways) send() {
 	for _, r := range s.react(w, x.t, token, w.Ops[x.t].flying() || w.driven2(x.t, x.p)) {
 		serve := func(to *World) { leaves(to); s.do(to, x.t, token, &r) }
 		x.out(ServerAnswers, r.answer.Text, serve, func(d *operation.Drive) {
-			d.Sent(s.verdict(x.p, d, &r.answer), operation.Sent{Sends: 1, Hint: r.answer.Hint, Error: map[int]uint64{500: 1}[r.answer.Status], Answer: operation.Answer{ID: 1, Status: r.answer.Status}})
+			d.Sent(s.verdict(x.p, d, &r.answer), operation.Sent{Sends: 1, Hint: r.answer.Hint, Source: s.Source, Error: map[int]uint64{500: 1}[r.answer.Status], Answer: operation.Answer{ID: 1, Status: r.answer.Status}})
 		})
 		if to := *w; r.acts || r.keeps != 0 { // a lost answer of a server that did nothing is a lost send, gone for good
 			if s.do(&to, x.t, token, &r); !met[to] {

@@ -34,6 +34,7 @@ type Slice struct {
 	Taken     bool // another operation may have the key on the wire
 	Redrives  bool // a person may call Redrive and Unsettle, and a caller may begin the next generation
 	Witness   bool // an event of the API may say that it took effect
+	Source    bool // credentials come from a source that may have others
 	Mistaken  bool // likewise of what the API refused, or a person settled as absent
 
 	verdicts map[reading]classify.Verdict
