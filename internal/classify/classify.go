@@ -158,7 +158,7 @@ func (r *reader) byStatus(p *profile.Profile) Verdict {
 	switch {
 	case status >= 200 && status < 300:
 		return r.success(p)
-	case status == http.StatusSeeOther && r.SameOrigin && len(p.Verdicts) == 0:
+	case status == http.StatusSeeOther && r.SameOrigin && len(p.Verdicts) == 0 && !r.isUnaskedPage(p):
 		return Verdict{Kind: KindFinal}
 	case status >= 300 && status < 400:
 		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonRedirected}

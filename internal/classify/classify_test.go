@@ -47,6 +47,7 @@ func TestVerdicts(t *testing.T) {
 		"200":                       {draft, answer(200, "{}"), done, done},
 		"204":                       {draft, answer(204, ""), done, done},
 		"303 here":                  {draft, answer(303, "", "Location", "/r/1"), done, done},
+		"303 here, a page":          {draft, answer(303, "<!DOCTYPE html><p>Log in", "Location", "/login", "Content-Type", "text/html"), held(unknown, redirected), held(unknown, redirected)},
 		"303 elsewhere":             {draft, elsewhere, held(unknown, redirected), held(unknown, redirected)},
 		"302":                       {draft, answer(302, ""), held(unknown, redirected), held(unknown, redirected)},
 		"304":                       {draft, answer(304, ""), held(unknown, redirected), held(unknown, redirected)},

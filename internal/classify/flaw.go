@@ -72,9 +72,14 @@ func SuccessFlaw(p *profile.Profile, a Answer, f Facts) Flaw {
 	return r.successFlaw(p)
 }
 
+// isUnaskedPage reports whether an answer is an HTML page that neither the profile nor the request lets expect.
+func (r *reader) isUnaskedPage(p *profile.Profile) bool {
+	return p.Own.HTML != profile.Yes && !r.facts.TakesHTML && r.isPage()
+}
+
 func (r *reader) successFlaw(p *profile.Profile) Flaw {
 	switch {
-	case p.Own.HTML != profile.Yes && !r.facts.TakesHTML && r.isPage():
+	case r.isUnaskedPage(p):
 		return FlawPage
 	case r.Whole && endsEarly(r.Body):
 		return FlawCut
