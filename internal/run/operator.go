@@ -273,7 +273,8 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 		status = r.Answer.Status
 	}
 	write(&rec, op.Settled(r.Effect, status))
-	rec.Effect, rec.Finished, rec.Note, rec.LeaseOwner = r.Effect, now, r.Note, ""
+	rec.Effect, rec.Finished, rec.Note = r.Effect, now, r.Note
+	e.unstamp(&rec)
 	if rec.Answer = nil; r.Answer != nil {
 		rec.Answer = r.Answer
 		if rec.Answer.At.IsZero() {

@@ -221,7 +221,11 @@ func (x existing) adopt() *result {
 	case x.holder.leasedElsewhere(rec):
 		return x.refuseSame(lease.ErrElsewhere, ErrInFlight)
 	}
-	switch op.Adopt(x.now(), x.fair && x.leases.Marked(rec)) {
+	mark := op.Adopt(x.now(), false)
+	if mark == operation.Marks && x.fair && x.leases.Marked(rec) { // it begins the run of the lease, and so is asked only where a drive follows
+		mark = op.Adopt(x.now(), true)
+	}
+	switch mark {
 	case operation.IsProven:
 		return x.endProven()
 	case operation.IsLate:

@@ -87,7 +87,8 @@ func (u unsettle) reopened(rec *persist.Record) persist.Record {
 	write(&next, reopened)
 	next.OwedFrom = op.OwedAs(reopened.State, reopened.Hold, 0, now)
 	next.Effect, next.Finished, next.Answer, next.Note = "", time.Time{}, nil, u.reason
-	next.Unreported, next.KeyTold, next.Told, next.LeaseOwner, next.LeaseUntil = false, false, false, "", time.Time{}
+	next.Unreported, next.KeyTold, next.Told = false, false, false
+	u.unstamp(&next)
 	return next
 }
 

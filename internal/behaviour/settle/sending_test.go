@@ -138,3 +138,32 @@ func TestAbsentWaitsAfterAnotherDrive(t *testing.T) {
 		}
 	}
 }
+
+// TestAbsentWaitsAfterASettlement: a process lost its lease and may be frozen, with a send on its way. A settlement that is taken back does not end that send.
+func TestAbsentWaitsAfterASettlement(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := memory.New()
+		c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}}}, clienttest.On(j, clienttest.OneAttempt))
+		servertest.InDoubt(t, c, "k")
+		time.Sleep(time.Hour)
+		rec := clienttest.Lookup(t, c, "k")
+		rec.LeaseOwner, rec.LeaseUntil, rec.SendUntil = "another", time.Now().Add(time.Second), time.Now().Add(time.Minute)
+		if _, err := j.Update(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		settle := func(effect persist.Effect) error {
+			return c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: effect}, oncehttp.AsSeen(clienttest.Lookup(t, c, "k")))
+		}
+		clienttest.Must(t, settle(oncehttp.EffectHappened))
+		if _, err := c.Unsettle(t.Context(), "k", "a mistake"); err != nil {
+			t.Fatal(err)
+		}
+		if err := settle(oncehttp.EffectAbsent); !errors.Is(err, oncehttp.ErrInFlight) {
+			t.Errorf("while the send may be on its way: %v, want ErrInFlight", err)
+		}
+		time.Sleep(time.Minute)
+		clienttest.Must(t, settle(oncehttp.EffectAbsent))
+	})
+}
