@@ -13,5 +13,5 @@ func MayAskAgain(a *persist.Answer) bool { return a.Stored && a.Effect() == pers
 // AsksAgain reports whether the server is asked again for the answer of a confirmed operation, too large to keep: while it knows the key. able: the
 // client knows the profile, the request is intact, and nothing is lacking (Gate). (Invariants 1, 8 and 35.)
 func (c *Client) AsksAgain(o *Op, now time.Time, able bool) bool {
-	return able && !c.NeverAsksAgain && c.ClockAt(o.FirstSent, now, o.Window) == InWindow
+	return able && !c.NeverAsksAgain && c.ClockOf(o, now) == InWindow
 }

@@ -98,14 +98,14 @@ func (d *Drive) Checked(sure bool, now time.Time) {
 		}
 		return
 	}
-	switch clock := d.client.ClockAt(d.op.FirstSent, now, d.op.Window); {
+	switch clock := d.client.ClockOf(&d.op, now); {
 	case !sure:
 		d.halt(Unsure, Proof{})
 	case !d.history.InDoubt() && d.op.TooOld(now):
 		d.halt(TooOld, d.late())
 	case d.history.InDoubt() && !d.op.Protected: // of an earlier process, or asked again for its answer
 		d.skip(Proof{Hold: persist.HoldNoKey})
-	case clock == OutOfWindow && !WindowOver(now.Sub(d.op.FirstSent), d.op.Window): // for this client alone
+	case clock == OutOfWindow && !WindowOver(now.Sub(d.op.FirstSent), d.op.Window) && !d.client.wasSetBack(&d.op, now): // for this client alone
 		d.halt(WindowHere, Proof{})
 	case clock == OutOfWindow:
 		d.skip(expired())
@@ -138,7 +138,7 @@ func (d *Drive) MayLeave(now time.Time, first bool) Stop {
 	switch {
 	case first && !d.history.InDoubt() && d.op.TooOld(now):
 		return TooOld
-	case d.client.ClockAt(d.op.FirstSent, now, d.op.Window) != InWindow:
+	case d.client.ClockOf(&d.op, now) != InWindow:
 		return WindowNear
 	}
 	return GoesOn

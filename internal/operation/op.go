@@ -35,6 +35,7 @@ type Op struct {
 	Pauses   persist.Pauses // never zero
 	Attempts int
 	Sends    int
+	Tried    time.Time // the begin of the latest attempt on record; zero: there is none
 
 	Answered bool // an answer is recorded
 	Status   int  // its status
@@ -66,6 +67,9 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 		ServerToken: rec.ServerToken, Token: rec.Token != "",
 		MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendUntil: rec.SendUntil, Deserted: rec.DesertedUntil, SendBefore: rec.SendBefore, NextAttempt: rec.NextAttempt,
 		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported, Erased: rec.Erased, Results: rec.Results, OwedFrom: rec.OwedFrom, Witnessed: rec.Evidence != nil, TakenBack: persist.TookAbsenceBack(rec.Acts), Hides: profile.HidesOutcomes(rec.Facts),
+	}
+	if n := len(rec.History); n > 0 {
+		op.Tried = rec.History[n-1].At
 	}
 	if window > 0 {
 		op.Window = min(op.Window, window)

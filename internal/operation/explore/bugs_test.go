@@ -78,7 +78,7 @@ func seeded() []bug {
 		{"what an event proves does not stop its successor", "witness.go", "	case o.hadNoEffect():\n		return o.Witnessed\n", "	case o.hadNoEffect():\n		return false\n"},
 		{"a successor of what an event proves waits for its next send", "attempt.go", "d.halt(OldHappened, Proof{Hold: persist.HoldPredecessor})\n", "d.halt(OldHappened, Proof{})\n"},
 		{"what was promised a later send is held as too late", "drive.go", "	case promised && d.proof.Kind == ProvesExpiry", "	case promised && false && d.proof.Kind == ProvesExpiry"},
-		{"a lost lease does not count", "attempt.go", "d.op.Window); {\n	case !sure:\n		d.halt(Unsure, Proof{})\n", "d.op.Window); {\n"},
+		{"a lost lease does not count", "attempt.go", "ClockOf(&d.op, now); {\n	case !sure:\n		d.halt(Unsure, Proof{})\n", "ClockOf(&d.op, now); {\n"},
 	}
 }
 
