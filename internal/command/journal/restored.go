@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +39,7 @@ line is printed). After that, each operation that is held is released by
   journal settle KEY --happened    the provider did it
   journal resume --restored KEY    it did not: sent again, same key, same bytes
 
+Without KEY that releases all of an account, or with --origin all that leads to one server.
 Where the server hands out the keys, one that is released may go out under another
 token: there nothing but the audit keeps it from a second effect.
 
@@ -223,21 +223,6 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 	rec.MaybeSent, rec.FirstSent = held.MaybeSent, held.FirstSent
 	rec.TakeLease("", time.Time{}) // a lost owner may still send: that stays known
 	return true
-}
-
-// release makes records held as restored pending again: all of them, or those of keys. The
-// time of the first send stays, so a key is not sent if the server may have forgotten it.
-func release(ctx context.Context, ses *session.Session, q persist.Query, keys []string) error {
-	q.States = []persist.State{persist.StateHeld}
-	_, err := changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
-		op, released := operation.OpOf(rec, 0).Released()
-		if !released || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
-			return false, nil
-		}
-		rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
-		return true, nil
-	})
-	return err
 }
 
 // changers is the number of records changed at once. They share commits.
