@@ -10,7 +10,7 @@ import (
 
 // Restored returns the operation after such a restore, held until a person says that it may go on. taken is the time of the backup. The operation
 // counts as sent then, at the latest, unless the server had handed out no key for it. The reason of an earlier hold stays if a release of the
-// journal's operations must not end that hold. A final operation does not change. (Invariants 1, 7 and 8.)
+// journal's operations must not end that hold. A final operation does not change. (Invariants 1, 7, 8 and 58.)
 func (o Op) Restored(taken time.Time) Op {
 	if o.State.Final() {
 		return o
@@ -33,7 +33,7 @@ func (o Op) Restored(taken time.Time) Op {
 }
 
 // Released returns a restored operation after a person said that it may go on. The time of its first send stays, so that it is not sent where the server may
-// have forgotten its key. released is false if the operation is not held as restored. (Invariants 7 and 8.)
+// have forgotten its key. released is false if the operation is not held as restored. (Invariants 7, 8 and 58.)
 func (o Op) Released() (_ Op, released bool) {
 	if o.Hold != persist.HoldRestored {
 		return o, false

@@ -1,6 +1,7 @@
 package operation_test
 
 import (
+	"iter"
 	"testing"
 	"time"
 
@@ -53,6 +54,68 @@ func TestRestored(t *testing.T) {
 		want := now(got)
 		if want.State, want.Hold = persist.StatePending, ""; ok && released != want {
 			t.Errorf("%s, released: %+v, want %+v", name, released, want)
+		}
+	}
+}
+
+// TestRestoredHolds walks all unfinished operations: after a restore nobody sends one, and each counts as maybe sent when the backup was taken. A release ends the
+// hold of the restore alone, and the window still counts from the backup. (Invariant 58.)
+func TestRestoredHolds(t *testing.T) {
+	t.Parallel()
+	taken := time.Unix(5000, 0)
+	later := taken.Add(time.Minute)
+	n := 0
+	for before := range unfinished(taken) {
+		n++
+		held := before.Restored(taken)
+		if held.State != persist.StateHeld || held.Prospect(later) != operation.WaitsForWord || held.Open(operation.Call{Request: operation.Same}) != operation.SaysHeld ||
+			held.Promise(later) != operation.PromisesHeld {
+			t.Fatalf("%+v may be sent: %+v", before, held)
+		}
+		mayBe := !before.ServerToken || before.Token
+		if held.MaybeSent != mayBe || mayBe && (held.FirstSent.IsZero() || held.FirstSent.After(taken)) || before.MaybeSent && !before.FirstSent.IsZero() && held.FirstSent.After(before.FirstSent) {
+			t.Fatalf("%+v is not as one sent at %v: %+v", before, taken, held)
+		}
+		overdue := before.Hold == persist.HoldExpired && !before.MaybeSent
+		released, ok := held.Released()
+		if wants := before.State == persist.StatePending || before.Hold == persist.HoldRestored || before.Hold == persist.HoldCaller || overdue; ok != wants {
+			t.Fatalf("%+v, restored as %+v: released %t, want %t", before, held, ok, wants)
+		}
+		if !ok && released != held || released.MaybeSent != held.MaybeSent || !released.FirstSent.Equal(held.FirstSent) {
+			t.Fatalf("%+v: the release made %+v", held, released)
+		}
+		if ok && mayBe && released.Prospect(taken.Add(released.Window)) != operation.WillExpire {
+			t.Fatalf("%+v is sent past the window from the backup", released)
+		}
+	}
+	if n < 1000 {
+		t.Errorf("%d operations", n)
+	}
+}
+
+// unfinished yields unfinished operations of each kind, as a backup of the time taken may have them.
+func unfinished(taken time.Time) iter.Seq[operation.Op] {
+	return func(yield func(operation.Op) bool) {
+		for _, why := range append(persist.HoldReasons(), "") {
+			for bits := range 1 << 6 {
+				is := func(bit int) bool { return bits>>bit&1 == 1 }
+				for _, first := range []time.Time{{}, taken.Add(-time.Hour), taken.Add(time.Hour)} {
+					o := operation.Op{State: persist.StateHeld, Hold: why, Window: 24 * time.Hour, Enqueued: is(0), Replaces: is(1), ServerToken: is(2), Token: is(2) && is(3), FirstSent: first}
+					o.MaybeSent = !first.IsZero() && (!o.ServerToken || o.Token)
+					if why == "" {
+						o.State = persist.StatePending
+					}
+					if is(4) {
+						o.NextAttempt = taken.Add(time.Hour)
+					}
+					if is(5) {
+						o.SendBefore = taken.Add(-time.Minute)
+					}
+					if !yield(o) {
+						return
+					}
+				}
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,15 @@ type Operation struct {
 	Status    int       `json:"status,omitempty"`  // of the latest answer
 	History   []attempt `json:"history,omitempty"` // the latest attempts, persist.HistoryMax at most
 	Sealed    []byte    `json:"sealed,omitempty"`  // all of this but Forgotten, of a sealed journal
+	// Backup is the time of the backup from which the journal was restored after Forgotten, the earliest of several; zero: it was not. Whatever was done
+	// between that time and the restore is not known.
+	Backup time.Time `json:"backup,omitzero"`
+}
+
+// restore is a line of the log about a restore of its journal.
+type restore struct {
+	Restored time.Time `json:"restored"` // when
+	Taken    time.Time `json:"taken"`    // the time of the backup
 }
 
 type attempt struct {
@@ -192,6 +202,7 @@ func Read(at place.Place, now time.Time) (all []Operation, unread int, err error
 	if err != nil {
 		return nil, 0, nil // there is no place for a log, so nobody has written one
 	}
+	var restores []restore
 	for _, name := range []string{path + older, path} {
 		text, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -203,8 +214,19 @@ func Read(at place.Place, now time.Time) (all []Operation, unread int, err error
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		lines.Buffer(nil, FileBytesMax)
 		for lines.Scan() {
-			var o Operation
-			if json.Unmarshal(lines.Bytes(), &o) != nil || now.Sub(o.Forgotten) > KeptFor {
+			var line struct {
+				Operation
+				restore
+			}
+			if json.Unmarshal(lines.Bytes(), &line) != nil {
+				continue
+			}
+			if !line.Restored.IsZero() {
+				restores = append(restores, line.restore)
+				continue
+			}
+			o := line.Operation
+			if now.Sub(o.Forgotten) > KeptFor {
 				continue
 			}
 			if o.Sealed != nil && !o.open(at.Sealer) {
@@ -214,7 +236,49 @@ func Read(at place.Place, now time.Time) (all []Operation, unread int, err error
 			all = append(all, o)
 		}
 	}
+	for _, r := range restores {
+		markOlder(all, r)
+	}
 	return all, unread, nil
+}
+
+// markOlder sets Backup of the operations that were forgotten before a restore.
+func markOlder(all []Operation, r restore) {
+	for i := range all {
+		if o := &all[i]; !o.Forgotten.After(r.Restored) && (o.Backup.IsZero() || r.Taken.Before(o.Backup)) {
+			o.Backup = r.Taken
+		}
+	}
+}
+
+// Restored notes in the log of a journal that the journal was restored at now, from a backup of the time taken. It reports whether there is a log. The note
+// is durable when Restored returns.
+func Restored(at place.Place, taken, now time.Time) (noted bool, err error) {
+	path, err := pathOf(at)
+	if err != nil || !isThere(path) && !isThere(path+older) {
+		return false, nil // nobody has written a log
+	}
+	text, err := json.Marshal(restore{now.UTC().Round(0), taken.UTC().Round(0)})
+	if err != nil {
+		return false, err
+	}
+	l := &log{path: path, most: FileBytesMax}
+	defer l.close()
+	if err = l.open(now); err == nil {
+		_, err = l.file.Write(slices.Concat([]byte("\n"), text, []byte("\n"))) // the last line of a copy may be cut off
+	}
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		return false, place.JournalError(at.Name, errors.Join(errors.New("the log of what was tried could not be marked as older than the restore"), words.Pathless(err)))
+	}
+	return true, nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // open opens a sealed line, and reports whether it could.

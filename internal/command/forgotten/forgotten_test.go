@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,3 +153,55 @@ func (f *finishes) FinishLate(ctx context.Context, rec persist.Record) error {
 
 // FinishesLate is persist.LateFinisher's.
 func (f *finishes) FinishesLate() persist.Journal { return f }
+
+// TestRestored: what was forgotten before a restore has the time of its backup, the earliest of several, also in the older half and behind a line
+// that was cut off. What is forgotten afterwards has none.
+func TestRestored(t *testing.T) {
+	t.Parallel()
+	at, now := place.Place{Path: filepath.Join(t.TempDir(), "j.db")}, time.Now()
+	path, _ := pathOf(at)
+	note := func(taken, when time.Time, want bool) {
+		t.Helper()
+		if noted, err := Restored(at, taken, when); err != nil || noted != want {
+			t.Errorf("noted %t, %v; want %t", noted, err, want)
+		}
+	}
+	note(now, now, false)
+	if isThere(path) {
+		t.Error("a log was made for nothing")
+	}
+	ago := func(minutes time.Duration) time.Time { return now.Add(-minutes * time.Minute).UTC().Round(0) }
+	add := func(key string, at time.Time) {
+		t.Helper()
+		l := &log{path: path, most: FileBytesMax}
+		defer l.close()
+		if err := l.add(&persist.Record{ID: persist.ID{Key: key}}, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("older half", ago(60))
+	if err := os.Rename(path, path+older); err != nil {
+		t.Fatal(err)
+	}
+	note(ago(50), ago(40), true)
+	add("between", ago(30))
+	cut, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		_, err = cut.WriteString(`{"forgotten":"20`)
+		err = errors.Join(err, cut.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	note(ago(20), ago(10), true)
+	add("after", ago(5))
+	all, _, err := Read(at, now)
+	got := map[string]time.Time{}
+	for _, o := range all {
+		got[o.Key] = o.Backup
+	}
+	want := map[string]time.Time{"older half": ago(50), "between": ago(20), "after": {}}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}

@@ -64,6 +64,7 @@ type alert struct {
 	// Of those forgotten without effect, and not done since.
 	rejected     int
 	rejectedOver int // for too long
+	older        older
 }
 
 // add counts an operation, if it is not done.
@@ -113,9 +114,9 @@ func (a *alert) conclude(journal place.Place) error {
 	}
 	switch f := a.flags; {
 	case f.rejected >= 0 && a.rejected > f.rejected:
-		found = append(found, fmt.Sprintf("%s rejected and not done since, and --fail-rejected is %d; %s lists them", words.Was(a.rejected), f.rejected, listRejectedCommand(journal)))
+		found = append(found, fmt.Sprintf("%s rejected and not done since, and --fail-rejected is %d%s; %s lists them", words.Was(a.rejected), f.rejected, a.older.after(), listRejectedCommand(journal)))
 	case a.rejectedOver > 0:
-		found = append(found, fmt.Sprintf("%s rejected and not done since, begun more than %s ago; %s lists them", words.Was(a.rejectedOver), view.Roughly(f.over), listRejectedCommand(journal)))
+		found = append(found, fmt.Sprintf("%s rejected and not done since, begun more than %s ago%s; %s lists them", words.Was(a.rejectedOver), view.Roughly(f.over), a.older.after(), listRejectedCommand(journal)))
 	}
 	if len(found) == 0 {
 		return nil

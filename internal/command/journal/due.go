@@ -3,10 +3,11 @@ package journal
 import (
 	"context"
 	"iter"
+	"net/http"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
@@ -68,11 +69,22 @@ func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, l
 }
 
 // dryRun prints the operations for a resume to send, and the reasons against sending the rest.
-func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, keys []string, hasHeaders bool, s terminal.Streams) error {
-	now := time.Now()
+func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {
+	if len(keys) > 0 {
+		ses.Journal = onlyKeys(ses.Journal, keys)
+	}
+	cfg, err := f.aimed(ctx, ses, cfg, header)
+	if err != nil {
+		return err
+	}
+	from, err := senderOf(ctx, ses, cfg)
+	if err != nil {
+		return err
+	}
+	would := &prospect{from: from, restored: f.restored, hasHeaders: len(header) > 0, now: time.Now()}
 	columns := []column{
 		{"KEY", func(rec *persist.Record) string { return rec.Key }},
-		{"WOULD", func(rec *persist.Record) string { return f.wouldText(*rec, hasHeaders, now) }},
+		{"WOULD", func(rec *persist.Record) string { return would.text(*rec) }},
 		{"STATE", view.StateText},
 		{"SENT", sentText},
 		{"ATTEMPTS", clock{leased: !ses.Place.IsFile()}.attempts},
@@ -82,32 +94,44 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, keys []s
 	q := f.Query()
 	q.States = unfinished()
 	see := ses.Seeing(ctx)
-	err := session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
-			return nil
-		}
+	err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		look(see, rec)
 		return w.write(rec)
 	})
 	if ferr := w.end(); err == nil && ferr != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: words.Pathless(ferr)}
 	}
+	would.held.say(s.Err)
 	if err == nil && f.HasAccount {
 		err = f.sayNone(ctx, ses, f.Account, s.Err)
 	}
 	return err
 }
 
-// wouldText returns the action of a resume on the record. With --restored, a record held as restored counts as pending.
-func (f *resumeFlags) wouldText(rec persist.Record, hasHeaders bool, now time.Time) string {
-	if sending := view.SendingText(&rec, now); sending != "" {
+// prospect tells what a resume would do.
+type prospect struct {
+	from                 *sender
+	restored, hasHeaders bool
+	now                  time.Time
+	held                 heldBack // what stays held as restored
+}
+
+// text returns the action of a resume on the record. With --restored, a record that it releases counts as pending.
+func (p *prospect) text(rec persist.Record) string {
+	lack := p.from.lacks(&rec)
+	op := operation.OpOf(&rec, 0)
+	if p.restored {
+		released, is := op.Released()
+		if is && lack.Need != operation.Nothing {
+			p.held.add(lackText(lack, &rec))
+			return "leave it held: " + lackText(lack, &rec)
+		}
+		op = released
+	}
+	if sending := view.SendingText(&rec, p.now); sending != "" {
 		return "wait: " + sending
 	}
-	op := operation.OpOf(&rec, 0)
-	if f.restored {
-		op, _ = op.Released()
-	}
-	switch op.Prospect(now) {
+	switch op.Prospect(p.now) {
 	case operation.WaitsForWord:
 		return "wait until it is settled"
 	case operation.WaitsForTime:
@@ -119,8 +143,12 @@ func (f *resumeFlags) wouldText(rec persist.Record, hasHeaders bool, now time.Ti
 	case operation.WillBeLate:
 		return "hold it: its time for a first send is over"
 	}
-	if len(rec.Omitted) > 0 && !hasHeaders {
-		return "fail: it needs " + strings.Join(rec.Omitted, ", ") + " (-H)"
+	omits := len(rec.Omitted) > 0 && !p.hasHeaders
+	switch {
+	case lack.Need != operation.Nothing && !(lack.Need == operation.Authorize && omits):
+		return "leave it: " + lackText(lack, &rec)
+	case omits:
+		return "fail: " + omittedText(&rec)
 	}
 	return "send"
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // TestWouldText: a dry run says what the resume does at that moment, also in the last part of a window, in which nobody sends any more.
@@ -28,10 +29,13 @@ func TestWouldText(t *testing.T) {
 		"too late for a first one": {persist.Record{SendBefore: now.Add(-1)}, "hold it: its time for a first send is over"},
 		"in time for it":           {persist.Record{SendBefore: now}, "send"},
 		"without credentials":      {persist.Record{Omitted: []string{"Authorization"}}, "fail: it needs Authorization"},
+		"of another region":        {persist.Record{Region: "eu"}, `leave it: begun for the region "eu"`},
 		"held":                     {persist.Record{State: persist.StateHeld, HoldReason: persist.HoldUnclear}, "wait until it is settled"},
 		"due later":                {persist.Record{NextAttempt: now.Add(1)}, "wait until 2026"},
 	} {
-		if got := (&resumeFlags{}).wouldText(c.rec, false, now); !strings.HasPrefix(got, c.want) {
+		known := profile.Draft07()
+		c.rec.Profile, c.rec.ProfileVersion, c.rec.Carrier, c.rec.Recipe = known.Name, known.Version, string(profile.Header), "v1"
+		if got := (&prospect{from: &sender{}, now: now}).text(c.rec); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -80,11 +80,18 @@ func stillRejected(ctx context.Context, ses *session.Session, all []forgotten.Op
 	return left, nil
 }
 
-func rejectedColumns(c clock) []column {
+// rejectedColumns returns the columns of forgotten operations; backup returns the Backup of the one that is written.
+func rejectedColumns(c clock, backup func() time.Time) []column {
 	return []column{
 		{"KEY", func(rec *persist.Record) string { return rec.Key }},
 		{"ACCOUNT", func(rec *persist.Record) string { return words.OrDash(rec.ScopedAccount()) }},
 		{"REJECTED", func(rec *persist.Record) string { return c.when(rec.Finished, "-") }},
+		{"RESTORED", func(*persist.Record) string {
+			if backup().IsZero() {
+				return "-"
+			}
+			return "backup of " + c.when(backup(), "-") + ": maybe done since"
+		}},
 		{"STATUS", statusText},
 		{"ATTEMPTS", c.attempts},
 		{"SENDS", func(rec *persist.Record) string { return fmt.Sprint(rec.Sends) }},
@@ -101,7 +108,8 @@ func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operat
 	if l.json || l.format == "ndjson" || l.format == "json" {
 		return writeRejectedJSON(out, all, l.format == "json" && !l.json)
 	}
-	columns, err := l.choose(rejectedColumns(c), c)
+	var o *forgotten.Operation
+	columns, err := l.choose(rejectedColumns(c, func() time.Time { return o.Backup }), c)
 	if err != nil {
 		return err
 	}
@@ -111,7 +119,8 @@ func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operat
 		w, err = file, file.csv.Write(names(columns, strings.ToLower))
 	}
 	for i := range all {
-		rec := recordOf(&all[i])
+		o = &all[i]
+		rec := recordOf(o)
 		err = cmp.Or(err, w.write(&rec))
 	}
 	if err = cmp.Or(w.end(), err); err != nil {
@@ -160,6 +169,7 @@ func (l *listFlags) listRejected(ses *session.Session, sel selection, c clock, s
 	if err != nil {
 		return err
 	}
+	sayOlder(all, s.Err)
 	return l.writeRejected(s.Out, c, all)
 }
 
@@ -170,6 +180,7 @@ func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel
 	if err != nil || a.flags.quiet {
 		return err
 	}
+	sayOlder(all, s.Err)
 	return l.writeRejected(s.Out, c, all)
 }
 
@@ -210,6 +221,9 @@ func showRejected(f *session.JournalFlags, ses *session.Session, text string, c 
 			fmt.Fprintf(&b, "  %-9s %s\n", "account", rec.ScopedAccount())
 		}
 		fmt.Fprintf(&b, "  %-9s %s: nothing happened, and the journal forgot it; its key is free\n", "rejected", c.when(o.Forgotten, "-"))
+		if !o.Backup.IsZero() {
+			fmt.Fprintf(&b, "  %-9s since then, from the backup of %s: it may have been done; audit before you run it again\n", "restored", c.when(o.Backup, "-"))
+		}
 		fmt.Fprintf(&b, "  %-9s %s %s%s, profile %s\n", "request", o.Method, o.Origin, o.Target, o.Profile)
 		fmt.Fprintf(&b, "  %-9s %s, %s\n", "tried", words.Count(o.Attempts, "attempt"), words.Count(o.Sends, "send"))
 		drawHistory(&b, o.AttemptsMade(), c)
@@ -218,9 +232,50 @@ func showRejected(f *session.JournalFlags, ses *session.Session, text string, c 
 	return true, err
 }
 
+// older are forgotten operations from before a restore of the journal: what was done between the backup and the restore is not known.
+type older struct {
+	n      int
+	backup time.Time // the earliest
+}
+
+// olderOf counts those of a list.
+func olderOf(all []forgotten.Operation) (o older) {
+	for i := range all {
+		if at := all[i].Backup; !at.IsZero() {
+			if o.n++; o.backup.IsZero() || at.Before(o.backup) {
+				o.backup = at
+			}
+		}
+	}
+	return o
+}
+
+// text returns a clause about them, or "" if there are none.
+func (o older) text() string {
+	if o.n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d from before the backup of %s was restored: may have been done since", o.n, o.backup.UTC().Format(time.RFC3339))
+}
+
+// after returns text behind a comma, or "".
+func (o older) after() string {
+	if o.n == 0 {
+		return ""
+	}
+	return ", " + o.text()
+}
+
+// sayOlder tells of the forgotten operations of a list that are older than a restore.
+func sayOlder(all []forgotten.Operation, stderr io.Writer) {
+	if text := olderOf(all).text(); text != "" {
+		terminal.Say(stderr, "of those listed, %s; audit before you run them again", text)
+	}
+}
+
 // addRejected counts forgotten operations that are still to be done.
 func (a *alert) addRejected(all []forgotten.Operation) {
-	a.rejected = len(all)
+	a.rejected, a.older = len(all), olderOf(all)
 	for i := range all {
 		if a.flags.overSet() && a.now.Sub(all[i].Created) > a.flags.over {
 			a.rejectedOver++
@@ -236,7 +291,7 @@ func listRejectedCommand(at place.Place) string {
 // sayRejected tells of forgotten operations that are still to be done, beside a listing.
 func sayRejected(all []forgotten.Operation, at place.Place, now time.Time, stderr io.Writer) {
 	if len(all) > 0 {
-		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since; the latest, %s, %s ago; %s lists them",
-			words.Count(len(all), "operation"), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)), listRejectedCommand(at))
+		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since%s; the latest, %s, %s ago; %s lists them",
+			words.Count(len(all), "operation"), olderOf(all).after(), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)), listRejectedCommand(at))
 	}
 }

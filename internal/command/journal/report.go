@@ -162,7 +162,7 @@ func readPage(ctx context.Context, ses *session.Session, sel selection, sums *re
 	if err != nil {
 		return nil, err
 	}
-	st.Rejected = len(forgot)
+	st.reject(forgot)
 	p := &reportPage{Journal: ses.Place.Short(), Place: ses.Place.Name, Now: now.UTC(), Stats: st, Totals: st.totals.Lines("operation")}
 	for _, r := range results.All() {
 		n := st.Results[r]

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/forgotten"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
@@ -39,6 +40,11 @@ line is printed). After that, each operation that is held is released by
 
   journal settle KEY --happened    the provider did it
   journal resume --restored KEY    it did not: sent again, same key, same bytes
+
+Without KEY that releases all of an account, or with --origin all that leads to one server.
+What batch and send had tried without effect may have been done since, too: JOURNAL.forgotten,
+put back before this, says so of each (journal stuck --rejected). Of a journal on a server
+that log is of one user and machine: say the same there, before anything runs.
 
 Where the server hands out the keys, one that is released may go out under another
 token: there nothing but the audit keeps it from a second effect.
@@ -89,6 +95,11 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 		return err
 	}
 	if newest.IsZero() {
+		if taken, err := parseTaken(text, newest, time.Now()); err == nil { // what it has forgotten may have been done since, all the same
+			if _, err := forgotten.Restored(ses.Place, taken, time.Now()); err != nil {
+				return err
+			}
+		}
 		return fmt.Errorf("journal %s: it has no operation, so the backup was not loaded there%s; if the backup had none, nothing has to be held",
 			ses.Place.Name, ses.Place.NotLoaded())
 	}
@@ -106,12 +117,24 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 		return err
 	}
 	terminal.Say(s.Out, "held: %s", words.Count(n, "operation"))
-	terminal.Say(s.Err, `What was begun or sent since is not in this journal. Before any batch is repeated, or a worker started, compare:
+	noted, err := forgotten.Restored(ses.Place, taken, time.Now())
+	if err != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("%w; say the same again", err)}
+	}
+	sayNext(ses, taken, noted, s.Err)
+	return nil
+}
+
+// sayNext prints the next steps after a restore. noted: the journal has a log of what was rejected.
+func sayNext(ses *session.Session, taken time.Time, noted bool, stderr io.Writer) {
+	terminal.Say(stderr, `What was begun or sent since is not in this journal. Before any batch is repeated, or a worker started, compare:
   oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s --where COLUMN=VALUE
 "settle" there: run the line that it prints. "foreign": begun since, or by somebody else; do not repeat its row with
 another body, nor at all where the server may have forgotten the key. Then, for what the provider did not do:
   oncehttp journal resume --restored KEY... --journal %s`, words.ShellQuote(ses.Place.Arg), taken.Format(time.RFC3339), words.ShellQuote(ses.Place.Arg))
-	return nil
+	if noted {
+		terminal.Say(stderr, "What was rejected before may have been done since, too: run none of it again before that. The list: %s", listRejectedCommand(ses.Place))
+	}
 }
 
 // parseTaken reads --taken, and refuses a time impossible for the backup.
@@ -223,21 +246,6 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 	rec.MaybeSent, rec.FirstSent = held.MaybeSent, held.FirstSent
 	rec.TakeLease("", time.Time{}) // a lost owner may still send: that stays known
 	return true
-}
-
-// release makes records held as restored pending again: all of them, or those of keys. The
-// time of the first send stays, so a key is not sent if the server may have forgotten it.
-func release(ctx context.Context, ses *session.Session, q persist.Query, keys []string) error {
-	q.States = []persist.State{persist.StateHeld}
-	_, err := changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
-		op, released := operation.OpOf(rec, 0).Released()
-		if !released || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
-			return false, nil
-		}
-		rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
-		return true, nil
-	})
-	return err
 }
 
 // changers is the number of records changed at once. They share commits.

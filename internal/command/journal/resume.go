@@ -43,8 +43,14 @@ func resumeCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
 		Long: `Send what is pending and due, each with its own key and bytes and by the profile
 it was begun with, and print a line of JSON for each, as batch does. With KEY only
 those operations are sent. What is held is left alone: settle it. --dry-run shows
-what would be sent, and what keeps the rest from it. --restored also sends what journal
-restored holds, as far as the server still knows the keys.
+what would be sent, and what keeps the rest from it; it is refused as the resume would be.
+
+--restored also sends what journal restored holds, as far as the server still knows the
+keys: all of the account, or only that of KEY and --origin. So say it for what an audit has
+cleared. It releases an operation if this resume may send it now: to its server, with its
+region, credential, authorization, profile and key of the seal. The others stay held, and
+stderr says how many, and why. A release is for good: what is released and not done, after
+Ctrl-C or a lost answer, is pending, and the next resume or worker goes on with it.
 
 Credentials are never in a journal. Give them again with -H; a header that is on
 record cannot be changed. Where the pending operations lead to more than one
@@ -70,7 +76,7 @@ or held.`,
 	fs.StringVar(&r.client.Profile, "profile", profile.Draft07().Name, "the profile file that operations were begun with; built-in ones are known")
 	fs.BoolVar(&r.dry, "dry-run", false, "show what would be sent, and send nothing")
 	fs.IntVar(&r.workers, "workers", 8, "operations at once")
-	fs.BoolVar(&r.restored, "restored", false, "also what journal restored holds; only after an audit said that the provider did not do it")
+	fs.BoolVar(&r.restored, "restored", false, "also what journal restored holds, of KEY and --origin where they are given; only after an audit said that the provider did not do it")
 	fs.StringArrayVar(&r.origins, "origin", nil, "a server to send to, as journal list shows it; the one that the headers, or the signatures, are for; may be repeated")
 	return cmd
 }
@@ -84,7 +90,7 @@ func (f *resumeFlags) run(ctx context.Context, keys []string, s terminal.Streams
 		return fmt.Errorf("--workers must be from 1 to %d", session.WorkersMax)
 	}
 	if f.dry {
-		return f.WithReader(func(ses *session.Session) error { return f.dryRun(ctx, ses, keys, len(header) > 0, s) })
+		return f.WithReader(func(ses *session.Session) error { return f.dryRun(ctx, ses, cfg, header, keys, s) })
 	}
 	return f.WithJournal(func(ses *session.Session) error {
 		for _, key := range keys {
@@ -100,20 +106,13 @@ func (f *resumeFlags) run(ctx context.Context, keys []string, s terminal.Streams
 }
 
 func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {
-	var err error
-	if cfg.Account, err = f.whose(ctx, ses); err != nil {
-		return err
-	}
-	if cfg.Authorize != nil && len(f.origins) == 0 {
-		return errors.New("--sign: say with --origin for which server it signs, as journal list shows it")
-	}
-	if cfg, err = f.directed(ctx, ses, cfg, header); err != nil {
+	cfg, err := f.aimed(ctx, ses, cfg, header)
+	if err != nil {
 		return err
 	}
 	if err := f.client.KeepDeclines(ctx, ses, func(text string) { terminal.Say(s.Err, "%s", text) }); err != nil {
 		return err
 	}
-	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
 	cfg.Journal, cfg.ResumeWorkers = ses.Journal, f.workers
 	c, err := oncehttp.New(cfg)
 	if err != nil {
@@ -121,7 +120,7 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg once
 	}
 	defer c.Close() // without a journal of its own it has no error
 	if f.restored {
-		if err := release(ctx, ses, persist.Query{Account: persist.Account(cfg.Account)}, keys); err != nil {
+		if err := release(ctx, ses, cfg, keys, s.Err); err != nil {
 			return err
 		}
 	}
@@ -135,6 +134,19 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg once
 		return err
 	}
 	return f.conclude(ctx, ses, cfg.Account, &t, s.Err)
+}
+
+// aimed returns the config with the account to resume, the servers to send to and the profiles on record.
+func (f *resumeFlags) aimed(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header) (oncehttp.Config, error) {
+	var err error
+	if cfg.Account, err = f.whose(ctx, ses); err != nil {
+		return cfg, err
+	}
+	if cfg.Authorize != nil && len(f.origins) == 0 {
+		return cfg, errors.New("--sign: say with --origin for which server it signs, as journal list shows it")
+	}
+	cfg.ProfileOf = session.RecordedProfile(cfg.Profile)
+	return f.directed(ctx, ses, cfg, header)
 }
 
 // pass prints each operation once its finish is durable.

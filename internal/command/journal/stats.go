@@ -53,7 +53,7 @@ func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selectio
 	if err == nil {
 		var all []forgotten.Operation
 		all, err = a.lookAtRejected(ctx, ses, sel, s.Err)
-		st.Rejected = len(all)
+		st.reject(all)
 	}
 	if err == nil && f.promFile != "" {
 		err = st.writePrometheus(f.promFile, ses.Place.Short())
@@ -128,12 +128,14 @@ type Stats struct {
 	Finished    distribution           `json:"seconds_to_finish"`
 	Unfinished  distribution           `json:"age_of_unfinished"`
 	Ages        [ageBuckets + 1]int    `json:"age_histogram"`
-	Owed        int                    `json:"owed,omitempty"`               // results that wait for OnResult
-	Rejected    int                    `json:"rejected_forgotten,omitempty"` // in no other number, and not done since; see journal stuck --rejected
+	Owed        int                    `json:"owed,omitempty"`                    // results that wait for OnResult
+	Rejected    int                    `json:"rejected_forgotten,omitempty"`      // in no other number, and not done since; see journal stuck --rejected
+	Older       int                    `json:"rejected_before_restore,omitempty"` // of Rejected: from before a restore of the journal, and perhaps done since
 	Totals      []results.TotalView    `json:"totals,omitempty"`
 	Declined    []string               `json:"declined_by,omitempty"` // of the batches and sends of the journal, if --declined was not given
 
 	totals results.Totals
+	older  older
 	counts persist.Counts // of the unfinished ones, and what is owed
 	read   time.Time
 }
@@ -183,6 +185,15 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 	}
 	return st, err
 }
+
+// reject counts forgotten operations that are not done since.
+func (st *Stats) reject(all []forgotten.Operation) {
+	st.Rejected, st.older = len(all), olderOf(all)
+	st.Older = st.older.n
+}
+
+// OlderText returns a clause about those of before a restore, or "".
+func (st *Stats) OlderText() string { return st.older.text() }
 
 // count counts an unfinished record.
 func (st *Stats) count(rec *persist.Record) {
@@ -345,7 +356,7 @@ func (st *Stats) print(w io.Writer, at place.Place) error {
 		fmt.Fprintf(&b, "owed          %s for OnResult\n", words.Count(st.Owed, "result"))
 	}
 	if st.Rejected > 0 {
-		fmt.Fprintf(&b, "rejected      %s without effect, forgotten, and not done since: %s\n", words.Count(st.Rejected, "operation"), listRejectedCommand(at))
+		fmt.Fprintf(&b, "rejected      %s without effect, forgotten, and not done since%s: %s\n", words.Count(st.Rejected, "operation"), st.older.after(), listRejectedCommand(at))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -1,0 +1,135 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/session"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// sender is the client of a resume, before it reads a record: which operations it may send.
+type sender struct {
+	cfg        oncehttp.Config
+	authorized request.OriginSet // the origins to which others send with credentials
+}
+
+// senderOf returns the sender of a config. A role without the right to read the facts of a journal does not learn the origins of others.
+func senderOf(ctx context.Context, ses *session.Session, cfg oncehttp.Config) (*sender, error) {
+	standing, err := ses.Journal.Fact(ctx, persist.FactOrigins, nil, nil)
+	if err != nil && !errors.Is(err, persist.ErrDenied) {
+		return nil, place.JournalError(ses.Place.Name, err)
+	}
+	return &sender{cfg, standing}, nil
+}
+
+// lacks returns the need of a record that the client does not meet, or the zero value. (Invariant 35.)
+func (s *sender) lacks(rec *persist.Record) operation.Lack {
+	has := operation.Has{
+		Credential: s.cfg.Credential, Region: s.cfg.Region, Authorize: s.cfg.Authorize != nil, Profile: s.knows(rec),
+		OriginAllowed:   s.cfg.Origins == nil || slices.Contains(s.cfg.Origins, rec.Origin),
+		OthersAuthorize: s.authorized.Find(rec.Origin), Omitted: strings.Join(rec.Omitted, ", "),
+	}
+	if rec.Carrier != persist.CarrierSealed {
+		if err := request.Newer(rec); err != nil {
+			has.Unknown = err.Error()
+		}
+	}
+	return operation.Gate(rec.Needs(), rec.Origin, has)
+}
+
+// knows reports whether the client knows the profile of a record.
+func (s *sender) knows(rec *persist.Record) bool {
+	is := func(p *profile.Profile) bool {
+		return p != nil && p.Name == rec.Profile && p.Version == rec.ProfileVersion
+	}
+	builtIn, _ := profile.ByName(rec.Profile)
+	return is(s.cfg.Profile) || is(builtIn) || s.cfg.ProfileOf != nil && is(s.cfg.ProfileOf(rec.Clone()))
+}
+
+// lackText returns a lack of the client in the words of the command.
+func lackText(lack operation.Lack, rec *persist.Record) string {
+	switch {
+	case lack.Need == operation.Origin:
+		return "this resume does not send to " + rec.Origin
+	case lack.Need == operation.Authorize && len(rec.Omitted) > 0:
+		return omittedText(rec)
+	}
+	return lack.Short
+}
+
+// omittedText names the credentials that a record was begun with, and that no journal keeps.
+func omittedText(rec *persist.Record) string {
+	return "it needs " + strings.Join(rec.Omitted, ", ") + " (-H)"
+}
+
+// heldBack counts the operations that stay held as restored, by the reason. It is for use by several goroutines.
+type heldBack struct {
+	mu   sync.Mutex
+	many map[string]int
+}
+
+// add counts an operation.
+func (h *heldBack) add(why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.many == nil {
+		h.many = map[string]int{}
+	}
+	h.many[why]++
+}
+
+// reasonsShown is the number of reasons that say names.
+const reasonsShown = 10
+
+// say tells how many stay held, and why.
+func (h *heldBack) say(stderr io.Writer) {
+	others := 0
+	for i, why := range slices.Sorted(maps.Keys(h.many)) {
+		if i >= reasonsShown {
+			others += h.many[why]
+			continue
+		}
+		terminal.Say(stderr, "still held as restored: %s: %s", words.Count(h.many[why], "operation"), why)
+	}
+	if others > 0 {
+		terminal.Say(stderr, "still held as restored: %s for other reasons; --dry-run shows each", words.Count(others, "operation"))
+	}
+}
+
+// release makes the operations held as restored pending again, as far as the client of a config may send them: all of its account, or those of keys. stderr is
+// told of the others. The time of the first send stays, so a key is not sent if the server may have forgotten it.
+// (Invariants 35 and 58.)
+func release(ctx context.Context, ses *session.Session, cfg oncehttp.Config, keys []string, stderr io.Writer) error {
+	s, err := senderOf(ctx, ses, cfg)
+	if err != nil {
+		return err
+	}
+	held, q := &heldBack{}, persist.Query{Account: persist.Account(cfg.Account), States: []persist.State{persist.StateHeld}}
+	_, err = changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
+		op, released := operation.OpOf(rec, 0).Released()
+		if !released || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
+			return false, nil
+		}
+		if lack := s.lacks(rec); lack.Need != operation.Nothing {
+			held.add(lackText(lack, rec))
+			return false, nil
+		}
+		rec.State, rec.HoldReason, rec.NextAttempt = op.State, op.Hold, op.NextAttempt
+		return true, nil
+	})
+	held.say(stderr)
+	return err
+}
