@@ -36,6 +36,8 @@
 //     it. If there never was a journal, delete the file.
 //   - [persist.ErrGone]: the file was deleted, moved away or replaced while it was open. Begin refuses, at most
 //     a second later; operations under way can end. Put the file back, or open the journal at its new path.
+//     If a copy of the moment took its place, the first Begin matches persist.ErrUncertain, too: its record is
+//     in the old file.
 //     If other content was copied over the open file, the error matches persist.ErrUncertain, too, and the
 //     journal refuses all further work. Put the right file in place before it is opened again.
 //   - [persist.ErrClosed]: the journal was closed.

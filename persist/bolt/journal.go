@@ -176,6 +176,9 @@ func openJournal(path string, opts Options) (*Journal, error) {
 	if j.place.path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
+	if j.place.sameFile = opts.hooks.sameFile; j.place.sameFile == nil {
+		j.place.sameFile = os.SameFile
+	}
 	j.reset()
 	j.idle.L = &j.mu
 	if err := j.openFile(opts); err != nil {

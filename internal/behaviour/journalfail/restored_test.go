@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
@@ -75,5 +76,40 @@ func TestBackupCopiedOverTheOpenFile(t *testing.T) {
 	c, _ = onFile(t, wire, path)
 	if rec := clienttest.Lookup(t, c, "old"); rec.State != persist.StateConfirmed {
 		t.Errorf("in the backup it is %v", rec.State)
+	}
+}
+
+// TestBackupInPlaceOfTheOpenFile moves the journal aside and puts a backup, or a copy of the moment, in its place. The program that
+// has the old file open begins nothing more; so no key is sent both by it and by one that is started on the new file.
+func TestBackupInPlaceOfTheOpenFile(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be renamed on Windows")
+	}
+	for _, newest := range []bool{false, true} {
+		t.Run(fmt.Sprint("newest ", newest), func(t *testing.T) {
+			t.Parallel()
+			wire := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: `{"id":1}`}}}
+			c, _, path, there := backedUp(t, wire)
+			if newest {
+				now, err := os.ReadFile(path)
+				clienttest.Must(t, err)
+				there = now
+			}
+			clienttest.Must(t, os.Rename(path, path+".bad"))
+			clienttest.Must(t, os.WriteFile(path, there, 0o600))
+			time.Sleep(1100 * time.Millisecond)
+			if _, err := c.DoKey(clienttest.Post(t, `{"amount":1}`), "new"); !errors.Is(err, persist.ErrGone) {
+				t.Errorf("Do: %v, want ErrGone", err)
+			}
+			if err := c.Enqueue(clienttest.Post(t, `{"amount":1}`), "later"); !errors.Is(err, persist.ErrGone) {
+				t.Errorf("Enqueue: %v, want ErrGone", err)
+			}
+			second, _ := onFile(t, wire, path)
+			clienttest.Do(t, second, clienttest.Post(t, `{"amount":1}`), "new")
+			if n := wire.Keys()["new"]; n != 1 {
+				t.Errorf("it was sent %d times, want once, by the second program", n)
+			}
+		})
 	}
 }
