@@ -10,18 +10,36 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Begin implements [persist.Journal]. The record is encoded before mu is taken, so callers disturb each
-// other little. Its checksum is completed under mu, once its Seq is known.
-//
-// A record existing under the ID is read from the file. The index in memory holds hashes only: a hit may be
-// the record of another ID. Then the next one with this hash is looked at.
+// Begin implements [persist.Journal]. If the file at the path may be a copy of the open one, the commit shows
+// it. Then the error of a written record matches persist.ErrUncertain, too: the record is durable, but not in the
+// file at the path.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
 	}
-	if err := j.place.check(); err != nil {
+	doubtful, err := j.place.check()
+	if err != nil {
 		return persist.Record{}, false, j.wrap(err)
 	}
+	existing, created, err := j.begin(rec)
+	if err != nil || !doubtful {
+		return existing, created, err
+	}
+	if _, err = j.place.check(); err == nil {
+		return existing, created, nil
+	}
+	if created {
+		err = fmt.Errorf("%w: %w", persist.ErrUncertain, err)
+	}
+	return persist.Record{}, false, j.wrap(err)
+}
+
+// begin is Begin without its checks. The record is encoded before mu is taken, so callers disturb each
+// other little. Its checksum is completed under mu, once its Seq is known.
+//
+// A record existing under the ID is read from the file. The index in memory holds hashes only: a hit may be
+// the record of another ID. Then the next one with this hash is looked at.
+func (j *Journal) begin(rec persist.Record) (persist.Record, bool, error) {
 	rec.Revision = 1
 	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
 	// The body is not copied: Begin returns only when it is written.

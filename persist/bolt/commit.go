@@ -61,8 +61,12 @@ func (j *Journal) write(b *batch) (err error) {
 			return j.unwritten(err)
 		}
 	}
-	if tx, err = j.db.Begin(true); err != nil {
-		return j.unwritten(err)
+	if tx, err = j.beginWrite(); err != nil {
+		return err
+	}
+	if !j.last.isIn(tx, j.names.state) {
+		_ = tx.Rollback()
+		return overwritten{j.path}
 	}
 	// Each growth of the file is a sync of its own: few of them, and in proportion.
 	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
@@ -88,13 +92,33 @@ func (j *Journal) write(b *batch) (err error) {
 		}
 	}
 	j.syncTook(time.Since(began))
+	// Whoever writes over the file during a commit writes over the meta page of the commit before, too.
+	if there, err := j.hasMeta(s.txid - 1); err == nil && !there {
+		return overwritten{j.path}
+	}
 	j.bodies, j.about = s.bodies, about
 	_ = j.mark(s.txid)           // a lost mark costs the next Open some time
 	if syncs == 2 && j.ownSync { // bbolt's two, and ours
 		syncs++
 	}
-	j.count(tx.Stats(), syncs)
+	j.count(tx.Stats(), syncs, proofOf(&s, about))
 	return nil
+}
+
+// beginWrite begins bbolt's transaction for a commit, if the file has the last commit as its newest. Its error
+// is overwritten, or one of unwritten.
+func (j *Journal) beginWrite() (*bbolt.Tx, error) {
+	switch there, err := j.hasMeta(j.last.txid); {
+	case err != nil:
+		return nil, j.unwritten(err)
+	case !there:
+		return nil, overwritten{j.path}
+	}
+	tx, err := j.db.Begin(true)
+	if err != nil {
+		return nil, j.unwritten(err)
+	}
+	return tx, nil
 }
 
 // syncs returns the number of syncs of the next commit. Two are bbolt's own, and a mistake about how bbolt
@@ -289,9 +313,10 @@ func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
 	return nil
 }
 
-// count adds a commit to the counts.
-func (j *Journal) count(s bbolt.TxStats, syncs int) {
+// count adds a commit to the counts, and notes its proof.
+func (j *Journal) count(s bbolt.TxStats, syncs int, p proof) {
 	j.mu.Lock()
+	j.last = p
 	j.stats.Syncs += int64(syncs)
 	j.stats.Bytes += s.GetPageAlloc() + int64(os.Getpagesize())
 	j.mu.Unlock()

@@ -1,8 +1,6 @@
 package bolt_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
@@ -83,84 +79,6 @@ func TestPermissions(t *testing.T) {
 			t.Errorf("mode %v became %v, %v; want %v", before, info.Mode(), err, want)
 		}
 	}
-}
-
-// displacements are what may become of the file of an open journal, and whether
-// Begin must refuse then.
-func displacements(t *testing.T, path string) map[string]struct {
-	do   func() error
-	gone bool
-} {
-	other, copied := path+".other", path+".copied"
-	closeIt(t, open(t, other))
-	writeFile(t, copied, readFile(t, path))
-	return map[string]struct {
-		do   func() error
-		gone bool
-	}{
-		"nothing":                     {func() error { return nil }, false},
-		"deleted":                     {func() error { return os.Remove(path) }, true},
-		"renamed":                     {func() error { return os.Rename(path, path+".away") }, true},
-		"replaced by another journal": {func() error { return os.Rename(other, path) }, true},
-		"replaced by a copy":          {func() error { return os.Rename(copied, path) }, true},
-		"replaced by something else": {func() error {
-			return errors.Join(os.Rename(path, path+".away"), os.WriteFile(path, []byte("x"), 0o600))
-		}, true},
-		"another name as well":            {func() error { return os.Link(path, path+".second") }, false},
-		"a copy in its place, kept aside": {func() error { return errors.Join(os.Rename(path, path+".away"), os.Rename(copied, path)) }, false},
-	}
-}
-
-// TestDisplaced: once the file of an open journal is not at its path any more,
-// nothing is begun, while what is under way ends.
-func TestDisplaced(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"nothing", "deleted", "renamed", "replaced by another journal", "replaced by a copy",
-		"replaced by something else", "another name as well", "a copy in its place, kept aside"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			path := newPath(t)
-			synctest.Test(t, func(t *testing.T) { displace(t, path, how) })
-		})
-	}
-}
-
-func displace(t *testing.T, path, how string) {
-	ctx := context.Background()
-	j := open(t, path)
-	begun := begin(t, j, record("under way"))
-	other := begin(t, j, record("under way, too"))
-	d := displacements(t, path)[how]
-	if err := d.do(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(time.Second)
-	r, created, err := j.Begin(ctx, record("new"))
-	if d.gone {
-		wantErr(t, err, persist.ErrGone, path)
-		if _, err := j.Get(ctx, r.ID); !errors.Is(err, persist.ErrNotFound) || created {
-			t.Errorf("what was refused was begun: %t, %v", created, err)
-		}
-	} else if err != nil || !created {
-		t.Errorf("Begin: %t, %v", created, err)
-	}
-	begun.Attempts++
-	if begun, err = j.Update(ctx, begun); err != nil {
-		t.Errorf("Update: %v", err)
-	}
-	if err := j.Forget(ctx, other); err != nil {
-		t.Errorf("Forget: %v", err)
-	}
-	finish(t, j, begun)
-	flush(t, j)
-	if how == "renamed" { // and back
-		if err := os.Rename(path+".away", path); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		begin(t, j, record("new"))
-	}
-	closeIt(t, j)
 }
 
 // TestLockBeforeRepair: a file that somebody else holds is not repaired.

@@ -36,6 +36,10 @@
 //     it. If there never was a journal, delete the file.
 //   - [persist.ErrGone]: the file was deleted, moved away or replaced while it was open. Begin refuses, at most
 //     a second later; operations under way can end. Put the file back, or open the journal at its new path.
+//     If a copy of the moment took its place, the first Begin matches persist.ErrUncertain, too: its record is
+//     in the old file.
+//     If other content was copied over the open file, the error matches persist.ErrUncertain, too, and the
+//     journal refuses all further work. Put the right file in place before it is opened again.
 //   - [persist.ErrClosed]: the journal was closed.
 //
 // # Assumptions about the disk
@@ -106,6 +110,7 @@
 //
 // Each file holds one thing. Begin with journal.go and change.go (the methods for callers), batch.go and
 // groupcommit.go (the committer, and the time of a commit), and commit.go (the writing of one batch).
+// overwritten.go and place.go notice that the file was overwritten or moved.
 // Opening is open.go, recover.go (the choice of the commit that counts) and load.go. The pages of the file
 // are read by metapage.go, page.go and pagescan.go; these know nothing of records. layout.go and entry.go
 // describe the content of the file; slots.go, dues.go, count.go and index.go hold the

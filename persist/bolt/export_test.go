@@ -3,6 +3,7 @@ package bolt
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -47,6 +48,18 @@ func WithCommit(opts Options, f func() error) Options {
 func WithRead(opts Options, f func(io.ReaderAt) io.ReaderAt) Options {
 	opts.hooks.read = f
 	return opts
+}
+
+// WithTwoNumbers makes the open file look like another one than the file at its path, as on some overlays.
+func WithTwoNumbers(opts Options) Options {
+	opts.hooks.sameFile = func(_, _ fs.FileInfo) bool { return false }
+	return opts
+}
+
+// AtPlace reports whether the file at the path has the newest commit of the open one.
+func (j *Journal) AtPlace() bool {
+	same, _ := j.place.sameCommit()
+	return same
 }
 
 // WithLogger lets bbolt tell logger how it opens the file.

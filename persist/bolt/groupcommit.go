@@ -110,7 +110,9 @@ func (j *Journal) lead() {
 	// The commit before may have broken the journal while this caller waited.
 	if b.err = j.broken; b.err == nil {
 		j.mu.Unlock()
+		j.place.committing.Lock()
 		err := j.write(b)
+		j.place.committing.Unlock()
 		j.mu.Lock()
 		b.err = err
 	}

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"io"
+	"io/fs"
 
 	"go.etcd.io/bbolt"
 )
@@ -15,6 +16,8 @@ type hooks struct {
 	commit func() error
 	// read wraps the reader through which Open reads the file.
 	read func(io.ReaderAt) io.ReaderAt
+	// sameFile tells if the open file and the one at the path are one. Nil: os.SameFile.
+	sameFile func(mine, there fs.FileInfo) bool
 	// bboltVersion is the version of bbolt to go by. Empty: the build information's.
 	bboltVersion string
 	// logger gets bbolt's messages about opening the file.

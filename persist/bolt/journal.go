@@ -78,10 +78,11 @@ type Journal struct {
 
 	// Only the committer, Open and Close use the following fields.
 	scratch    [64]byte
-	bodies     uint64 // digest of the bucket of bodies
-	stuck      bool   // bbolt panicked, and may hold its locks
-	markSynced bool   // the last mark is on the disk
-	steady     bool   // the last commit has succeeded, and there was one since Open
+	bodies     uint64                      // digest of the bucket of bodies
+	stuck      bool                        // bbolt panicked, and may hold its locks
+	markSynced bool                        // the last mark is on the disk
+	steady     bool                        // the last commit has succeeded, and there was one since Open
+	metaPage   [pageHeader + metaSize]byte // the memory of hasMeta
 	lastSync   time.Duration
 	syncTime   time.Duration // the shorter of the last two syncs
 
@@ -90,7 +91,9 @@ type Journal struct {
 	mu         sync.Mutex
 	closed     bool
 	released   chan struct{} // closed when Close has released the file
-	broken     error         // of the commit with an unknown result
+	broken     error         // of the commit with an unknown result, or of an overwritten file
+	jammed     bool          // bbolt panicked in a reader, and holds its locks
+	last       proof         // of the last commit; written by the committer
 	seq        uint64
 	slots      *slots
 	ids        *idTable // by account and key
@@ -172,6 +175,9 @@ func openJournal(path string, opts Options) (*Journal, error) {
 	var err error
 	if j.place.path, err = filepath.Abs(path); err != nil {
 		return nil, err
+	}
+	if j.place.sameFile = opts.hooks.sameFile; j.place.sameFile == nil {
+		j.place.sameFile = os.SameFile
 	}
 	j.reset()
 	j.idle.L = &j.mu
@@ -256,7 +262,10 @@ func (j *Journal) flush() (err error) {
 		case j.committing != nil:
 			err = j.unlockAndAwait(j.committing)
 		default:
-			return nil
+			if there, err := j.hasMeta(j.last.txid); err == nil && !there {
+				j.broken = overwritten{j.path}
+			}
+			return j.broken
 		}
 		j.mu.Lock()
 		if err == nil {
@@ -291,6 +300,7 @@ func (j *Journal) Close() error {
 	if j.broken == nil {
 		j.broken = err // a Flush still waiting commits no more
 	}
+	j.stuck = j.stuck || j.jammed
 	j.mu.Unlock()
 	if err == nil {
 		err = j.wrap(j.syncMark())

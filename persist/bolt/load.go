@@ -62,7 +62,7 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	if j.slots.digest != st.digest || bodies != st.bodies {
 		return fmt.Errorf("%w: its records do not add up to the digest of commit %d", persist.ErrCorrupt, m.txid)
 	}
-	j.seq, j.bodies = st.lastSeq, st.bodies
+	j.seq, j.bodies, j.last = st.lastSeq, st.bodies, proofOf(&st, j.about)
 	if j.readOnly {
 		j.pages = &commitPages{f: j.file, pageSize: uint64(m.pageSize), pages: m.pages, root: r}
 	}

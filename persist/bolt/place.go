@@ -18,25 +18,36 @@ type place struct {
 	path string // absolute
 	file *os.File
 	id   [idSize]byte // the journal's
+	// sameFile is os.SameFile, for the open file and the one at the path.
+	sameFile func(mine, there fs.FileInfo) bool
+	// committing is held during each commit, and while two files are compared.
+	committing sync.Mutex
 
 	mu     sync.Mutex
 	looked time.Time
-	err    error // the result of the last look
+	err    error       // the result of the last look
+	other  fs.FileInfo // another file at the path by its number, and the same by its content; or nil
+	seen   proof       // the newest commit in other when it was first seen
+	shown  bool        // other has shown a later commit of this process: it is the open file
 }
 
 // placeEvery is how often the path is looked at, at most.
 const placeEvery = time.Second
 
 // check looks at the path, at most once in placeEvery, and returns the result of the last look. Its error
-// matches persist.ErrGone.
-func (p *place) check() error {
+// matches persist.ErrGone. If doubtful is true, the file at the path may be a copy of the open one, and the
+// caller checks again after its commit: a copy does not show it.
+func (p *place) check() (doubtful bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.looked) >= placeEvery {
+	if now := time.Now(); now.Sub(p.looked) >= placeEvery || p.doubtful() {
 		p.looked, p.err = now, p.look()
 	}
-	return p.err
+	return p.doubtful(), p.err
 }
+
+// doubtful reports whether the file at the path may be a copy of the open one.
+func (p *place) doubtful() bool { return p.other != nil && !p.shown }
 
 // look compares the open file with the one at the path. If it cannot find something out, this is no error:
 // the file may be as good as ever.
@@ -47,45 +58,90 @@ func (p *place) look() error {
 	}
 	// Its name is gone, even if something else has this name now, such as a copy with the same id.
 	if links(mine) == 0 {
-		return fmt.Errorf("%w: it was deleted", persist.ErrGone)
+		return p.gone("it was deleted")
 	}
 	there, err := os.Stat(p.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: nothing is at its path", persist.ErrGone)
-	case err != nil || os.SameFile(mine, there):
+		return p.gone("nothing is at its path")
+	case err != nil:
 		return nil
-	case p.sameJournal():
-		return nil // one file shown by the system as two, as overlays do
+	case p.sameFile(mine, there):
+		p.other = nil
+		return nil
 	}
-	return fmt.Errorf("%w: another file is at its path", persist.ErrGone)
+	return p.compare(there)
 }
 
-// sameJournal reports whether the file at the path has this journal's id.
-func (p *place) sameJournal() bool {
+// gone returns an error matching persist.ErrGone.
+func (p *place) gone(reason string) error {
+	p.other, p.shown = nil, false
+	return fmt.Errorf("%w: %s", persist.ErrGone, reason)
+}
+
+// compare compares the open file with another one at the path. Some systems show one file as two, as overlays
+// do. Then both have the same commits. A backup has the journal's id, too, but lacks the last commits. A copy
+// made after the last commit lacks the next one.
+func (p *place) compare(there fs.FileInfo) error {
+	same, newest := p.sameCommit()
+	switch {
+	case !same:
+		return p.gone("another file is at its path; a backup lacks what was recorded since")
+	case p.other == nil || !os.SameFile(p.other, there):
+		p.other, p.seen, p.shown = there, newest, false
+	default:
+		p.shown = newest != p.seen
+	}
+	return nil
+}
+
+// sameCommit reports whether the file at the path has this journal's id and the newest commit of the open
+// file, and returns that commit. It waits for the commit under way.
+func (p *place) sameCommit() (same bool, newest proof) {
 	f, err := os.Open(p.path)
 	if err != nil {
-		return false
+		return false, proof{}
 	}
 	defer f.Close()
+	p.committing.Lock()
+	defer p.committing.Unlock()
+	there, err := readProof(f, p.id)
+	if err != nil {
+		return false, proof{}
+	}
+	mine, err := readProof(p.file, p.id)
+	return err == nil && there == mine, mine
+}
+
+// readProof reads the proof of the newest commit in a file. It is an error if the file has not this id.
+func readProof(f *os.File, id [idSize]byte) (proof, error) {
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return false
+	if err != nil {
+		return proof{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return proof{}, errors.New("it is not a regular file")
 	}
 	ms, err := readMetas(f, info.Size())
 	if err != nil {
-		return false
+		return proof{}, err
 	}
 	s, err := newScanner(f, info.Size(), ms.newest)
 	if err != nil {
-		return false
+		return proof{}, err
 	}
 	r, err := s.root()
 	if err != nil {
-		return false
+		return proof{}, err
 	}
-	id, _, _, err := readAbout(r.about)
-	return err == nil && id == p.id
+	found, _, _, err := readAbout(r.about)
+	if err != nil {
+		return proof{}, err
+	}
+	if found != id || len(r.state) != stateSize {
+		return proof{}, fmt.Errorf("%w: it is another journal", persist.ErrCorrupt)
+	}
+	return proof{ms.newest.txid, [stateSize]byte(r.state)}, nil
 }
 
 // isAt reports whether path leads to f. It is false, too, if this cannot be found out.

@@ -108,7 +108,8 @@ type view struct {
 }
 
 // view begins a read transaction. It sees the file as the last commit has left it, synced or not. Changes
-// queued, or being written, come from the overlay. The caller holds mu, and calls end.
+// queued, or being written, come from the overlay. The caller holds mu, and calls end. If the file was
+// overwritten, the journal is broken from then on.
 func (j *Journal) view() (v *view, err error) {
 	if j.readOnly {
 		return j.pages.view(), nil
@@ -119,15 +120,20 @@ func (j *Journal) view() (v *view, err error) {
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	tx, err := j.db.Begin(false)
+	tx, err := j.beginRead()
 	if err != nil {
-		return nil, j.wrap(err)
+		return nil, err
 	}
 	defer func() {
 		if v == nil {
 			_ = tx.Rollback()
 		}
 	}()
+	// A commit under way may have written its meta page.
+	if id := uint64(tx.ID()); id != j.last.txid && id != j.last.txid+1 {
+		j.broken = overwritten{j.path}
+		return nil, j.broken
+	}
 	return &view{
 		tx:       tx,
 		intents:  sequentialReader{c: boltCursor{tx.Bucket(j.names.intents).Cursor()}},
@@ -135,6 +141,19 @@ func (j *Journal) view() (v *view, err error) {
 		bodies:   func() cursor { return boltCursor{tx.Bucket(j.names.bodies).Cursor()} },
 		size:     tx.Size(),
 	}, nil
+}
+
+// beginRead begins bbolt's read transaction. It only reads the meta pages; if bbolt panics because they are
+// gone, its locks stay held, and the journal is broken. The caller holds mu.
+func (j *Journal) beginRead() (tx *bbolt.Tx, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			j.jammed, j.broken = true, overwritten{j.path}
+			err = j.broken
+		}
+	}()
+	tx, err = j.db.Begin(false)
+	return tx, j.wrap(err)
 }
 
 // view returns a view of the pages of a commit.
