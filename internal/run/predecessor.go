@@ -72,6 +72,11 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (ca
 		case err != nil:
 			return nil, err
 		}
+		if !old.State.Final() && b.unbegun.recorded(ctx, func(id persist.ID) bool { return id == old.ID }) == nil { // a caller may have its answer already
+			if now, err := b.journal.Get(context.WithoutCancel(ctx), old.ID); err == nil {
+				old = now
+			}
+		}
 		o.begun = rec.Created
 		cause, err := b.stoppedBy(ctx, &old, &o)
 		if cause != nil || err != nil {

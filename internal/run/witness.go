@@ -78,7 +78,7 @@ func provenBy(rec *persist.Record) error {
 	return fmt.Errorf("an event of the API proves that it happened (%s %s); Resume settles it so", rec.Evidence.Type, rec.Evidence.Event)
 }
 
-// endByEvidence settles an operation as happened, durably. unreported: no caller is told of it now.
+// endByEvidence settles an operation as happened, durably. told: a caller is told of the end now.
 func (w *witness) endByEvidence(ctx context.Context, rec *persist.Record, told bool) error {
 	return w.writer.change(ctx, rec, func() error {
 		before, now := *rec, w.now().Round(0)
@@ -86,7 +86,7 @@ func (w *witness) endByEvidence(ctx context.Context, rec *persist.Record, told b
 		settled := op.Settled(persist.EffectHappened, 0)
 		write(rec, settled)
 		rec.Effect, rec.Finished, rec.Answer, rec.LeaseOwner = persist.EffectHappened, now, nil, ""
-		rec.Unreported = op.EndsUnreported(told)
+		rec.Unreported, rec.Told = op.EndsUnreported(told), rec.Told || told
 		err := finishNow(ctx, w.cfg, before, *rec)
 		if err != nil {
 			*rec = before

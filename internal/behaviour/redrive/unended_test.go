@@ -11,9 +11,12 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // TestUnendedStopsTheNext: the next generation is not begun while an earlier one is pending or held. One that a transaction has begun meanwhile is held, also where the
@@ -75,4 +78,22 @@ func TestNextGenerationAtOnce(t *testing.T) {
 		})
 	}
 	callers.Wait()
+}
+
+// TestNextGenerationAfterALateRecord: a refusal that the API keeps under the key is told before its record says so. The next generation waits for the record, and is begun.
+func TestNextGenerationAfterALateRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &family{t: t, journal: &journaltest.Recording{Journal: memory.New(), Takes: time.Minute}, wire: &wiretest.Wire{Replies: []wiretest.Reply{cardError}}}
+		f.options = []func(*oncehttp.Config){func(cfg *oncehttp.Config) { cfg.Profile = profile.StripeV1() }}
+		f.Client = f.client()
+		began := time.Now()
+		for g := range 3 {
+			clienttest.Must(t, f.do(f.Client, oncehttp.Key("k").Generation(g+1)))
+			if took := time.Since(began); took != time.Duration(g)*time.Minute {
+				t.Errorf("generation %d was answered after %v", g+1, took)
+			}
+		}
+		f.sends(3)
+	})
 }
