@@ -48,7 +48,8 @@ var (
 	ErrNewer = errors.New("persist: record was written by a newer version")
 	// ErrGone: the journal's file was deleted, moved away or replaced while it was
 	// open: no process would find again a record begun now. Begin refuses, and
-	// has written nothing. Everything else goes on, so work under way ends.
+	// has written nothing. Everything else goes on, so work under way ends. Where
+	// another file was copied over it, nothing goes on: every call is ErrGone.
 	// Of a journal on Redis: it was emptied, and does not know the earlier sends.
 	// There any call about to say that a record is not there returns this error, too.
 	ErrGone = errors.New("persist: journal is no longer at its place")
