@@ -95,7 +95,7 @@ func erasedDigest(secret []byte, kind, text string) string {
 // the name and version of the profile; state, effect, status and all times and counters; and that there was evidence, without its texts. The key as
 // spelled on the wire, ReplacedBy and Replaces become [ErasedKey] under the secret of the journal, so that no other operation is taken for this
 // one, or begun in its place. The values of Scopes become their digests, which have no secret. The ID stays: the journal writes [ErasedID] in its place. A record
-// that is erased stays as it is.
+// that is erased stays as it is. A sweep calls it, too: see KeepText.
 func (r *Record) Erase(secret []byte) {
 	if r.Erased {
 		return
@@ -119,7 +119,7 @@ func (r *Record) Erase(secret []byte) {
 	for i := range r.Scopes {
 		r.Scopes[i].Value = digestOfScope(r.Scopes[i].Value)
 	}
-	r.LeaseOwner, r.RequestDropped = "", false
+	r.LeaseOwner, r.RequestDropped, r.KeepText = "", false, 0
 	r.Swept, r.Erased = true, true
 }
 

@@ -177,6 +177,10 @@ type Record struct {
 	// chosen key. Negative: not at all, and no longer than the answer. A KeepAnswer of zero: as the sweeping client says, and for the
 	// Window at least. A KeepKey of zero: for ever. Begin sets them; only a Finish, and an Amend that sets ReplacedBy, lengthen them: see [Record.ExtendKeeping].
 	KeepAnswer, KeepKey time.Duration
+	// KeepText is how long after Finished the tombstone of a chosen key has its text. After that a sweep does what Record.Erase does, and the key
+	// stays. A record that still needs its text keeps it: one with KeptFields, ReplacedBy, Replaces or Evidence, one that is sealed, and one
+	// whose effect is not known. Negative: no longer than the answer. Zero: as long as the key. It is set and lengthened as KeepKey is.
+	KeepText time.Duration
 	// KeepRequest is how long Body is kept, if the answer's time is too long. Frozen by Begin.
 	KeepRequest RequestKeeping
 

@@ -74,6 +74,7 @@ const (
 	progressActs     // the acts follow the texts
 	progressEvidence // the evidence follows the texts
 	progressRequestDropped
+	progressKeepText // KeepText follows those of progressKeeping
 
 	progressFlags // one past the last
 )
@@ -310,6 +311,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressOwed, !r.OwedFrom.IsZero())
 	set(progressDeserted, !r.DesertedUntil.IsZero())
 	set(progressEvidence, r.Evidence != nil)
+	set(progressKeepText, r.KeepText != 0)
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
@@ -321,6 +323,9 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	b = binary.AppendUvarint(b, r.Revision)
 	if flags&progressKeeping != 0 {
 		b = binary.AppendVarint(binary.AppendVarint(b, int64(r.KeepAnswer)), int64(r.KeepKey))
+	}
+	if flags&progressKeepText != 0 {
+		b = binary.AppendVarint(b, int64(r.KeepText))
 	}
 	if flags&progressOwed != 0 {
 		b = appendTime(b, r.OwedFrom)

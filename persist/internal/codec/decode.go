@@ -36,6 +36,7 @@ type Progress struct {
 	SendUntil   time.Time     // Record.SendUntil
 	KeepAnswer  time.Duration // Record.KeepAnswer
 	KeepKey     time.Duration // Record.KeepKey
+	KeepText    time.Duration // Record.KeepText
 	HoldReason  []byte        // Record.HoldReason
 }
 
@@ -64,7 +65,7 @@ func PeekProgress(b []byte) (Progress, error) {
 	f := Progress{
 		State: r.State, Revision: r.Revision, Swept: r.Swept, RequestGone: r.RequestGone(), Unreported: r.Unreported, KeyTold: r.KeyTold, OwedFrom: r.OwedFrom,
 		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil,
-		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, HoldReason: reason,
+		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, KeepText: r.KeepText, HoldReason: reason,
 	}
 	return f, d.err("progress")
 }
@@ -196,6 +197,9 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	r.Revision = d.uvarint()
 	if flags&progressKeeping != 0 {
 		r.KeepAnswer, r.KeepKey = time.Duration(d.varint()), time.Duration(d.varint())
+	}
+	if flags&progressKeepText != 0 {
+		r.KeepText = time.Duration(d.varint())
 	}
 	if flags&progressOwed != 0 {
 		r.OwedFrom = d.time()

@@ -23,9 +23,10 @@ const sweepMax = 10_000
 
 // sweeping is one Sweep under way.
 type sweeping struct {
-	j     *Journal
-	l     persist.Limits
-	total int
+	j      *Journal
+	l      persist.Limits
+	secret []byte // of the journal
+	total  int
 }
 
 // Sweep implements [persist.Journal]. It reads one page of records after the other by an index, and locks nothing
@@ -46,7 +47,11 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 		l.Max = sweepMax
 	}
 	s := sweeping{j: j, l: l}
-	err := s.sweep(ctx, s.shelf())
+	var err error
+	if s.secret, err = j.Secret(ctx); err != nil {
+		return 0, err
+	}
+	err = s.sweep(ctx, s.shelf())
 	return s.total, err
 }
 
@@ -86,6 +91,9 @@ func (s *sweeping) shelf() shelf {
 	due := condition{"(sweep_at <= ?", []any{now}}
 	if s.l.KeepAnswer != 0 {
 		due.or("swept = 0 AND finished <= ?", ended(now, s.l.KeepAnswer))
+	}
+	if s.l.KeepText != 0 {
+		due.or("swept = 1 AND generated = 0 AND finished <= ?", ended(now, s.l.KeepText))
 	}
 	if s.l.KeepKey != 0 {
 		due.or("swept = 1 AND generated = 0 AND finished <= ?", ended(now, s.l.KeepKey))
@@ -187,7 +195,7 @@ func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", 
 
 // sweptColumns are the columns read by a sweep: all but the bodies.
 const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, " +
-	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, owed_from, intent, progress"
+	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, owed_from, intent, progress"
 
 // readSwept reads the rows of one step.
 func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list []Row, err error) {
@@ -199,7 +207,7 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	for rows.Next() {
 		var r Row
 		err := rows.Scan(&r.ID, &r.Seq, &r.Revision, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
-			&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.OwedFrom, &r.Intent, &r.Progress)
+			&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Intent, &r.Progress)
 		if err != nil {
 			return nil, err
 		}
@@ -211,25 +219,19 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 // change applies the limits to the rows, and returns the number of changed rows. A damaged row, and one of a later
 // version, stays as it is.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed int, err error) {
-	strip := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET swept = 1, generated = ?, unreported = ?, sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL, answer = NULL WHERE id = ?")
-	shorten := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL WHERE id = ?")
 	var drop []any
 	for i := range rows {
 		var rec persist.Record
 		if _, _, err := rows[i].head(&rec); err != nil {
 			continue
 		}
-		whole, answer := s.l.Sweep(&rec, s.l.Now)
+		whole, strip := s.l.Sweep(&rec, s.l.Now)
 		switch {
 		case whole:
 			drop = append(drop, rows[i].ID)
-		case answer:
-			s.l.Strip(&rec, s.l.Now)
-			statement, args := strip, []any{flag(rec.Generated), flag(rec.Unreported), sweepAt(&rec), encodeIntent(&rec), encodeProgress(&rec), rows[i].ID}
-			if !rec.Swept { // the answer stays
-				statement, args = shorten, []any{sweepAt(&rec), encodeIntent(&rec), codec.WithRequestDropped(rows[i].Progress), rows[i].ID}
-			}
-			if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
+		case strip:
+			statement, args := s.strip(&rec, &rows[i])
+			if _, err := tx.ExecContext(ctx, s.j.d.Rebind(statement), append(args, rows[i].ID)...); err != nil {
 				return 0, err
 			}
 			changed++
@@ -241,4 +243,21 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 		}
 	}
 	return changed + len(drop), nil
+}
+
+// strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last
+// argument.
+func (s *sweeping) strip(rec *persist.Record, row *Row) (statement string, args []any) {
+	erased := rec.Erased
+	s.l.Strip(rec, s.l.Now, s.secret)
+	set := "sweep_at = ?, revision = revision + 1, intent = ?, body = NULL, progress = ?"
+	if !rec.Swept { // the answer stays
+		return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), codec.WithRequestDropped(row.Progress)}
+	}
+	if rec.Erased && !erased {
+		rec.ID = persist.ErasedID(s.secret, rec.ID)
+	}
+	set += ", swept = 1, answer = NULL, generated = ?, unreported = ?, fingerprint = ?, account = ?, op_key = ?"
+	return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), encodeProgress(rec),
+		flag(rec.Generated), flag(rec.Unreported), rec.Fingerprint, []byte(rec.Account), []byte(rec.Key)}
 }
