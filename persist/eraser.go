@@ -31,6 +31,9 @@ type Eraser interface {
 // erasedText stands in a field that is never empty in a valid record.
 const erasedText = "-"
 
+// Unkept stands in the origin and the method of an erased record, in a journal that keeps nothing of it but that its key was used: see Record.KeepText.
+const Unkept = erasedText
+
 // erasedPrefix begins each text that stands in the place of an erased key or account.
 const erasedPrefix = "erased:"
 

@@ -100,7 +100,7 @@ func (p Places) Namesake(ctx context.Context, rec *persist.Record) (string, erro
 		return "", nil
 	case err != nil:
 		return "", err
-	case standing.Origin != rec.Origin:
+	case standing.Origin != rec.Origin && standing.Origin != persist.Unkept:
 		return "", nil
 	}
 	same, err := p.sameOnWire(ctx, &standing, rec)

@@ -95,6 +95,9 @@ func textGone(k *check) {
 	if !k.losesTexts(j) {
 		return
 	}
+	listed := func() int {
+		return len(k.list(j, persist.Query{AllAccounts: true, States: []persist.State{persist.StateConfirmed}}))
+	}
 	for i, account := range []string{"", "a", persist.Account("a", [2]string{"", "tenant 1"}), persist.Account("a", [2]string{"X-Of", "7"})} {
 		r, other := textless(account, fmt.Sprint("text ", i), 50*time.Hour), record("b", fmt.Sprint("text of another ", i))
 		other.KeepAnswer = time.Hour
@@ -103,6 +106,9 @@ func textGone(k *check) {
 		k.swept(j, r, "a Sweep just before its text's time")
 		k.sweepEach(j, others(50*time.Hour), 1)
 		k.without(j, r, "a Sweep at its text's time")
+		if n := listed(); n != 1+2*(i+1) {
+			k.errorf("List without a key has %d records after a Sweep of a text, want %d", n, 1+2*(i+1))
+		}
 		k.sweepEach(j, others(100*365*24*time.Hour), 0)
 		k.without(j, r, "a Sweep after a hundred years")
 		k.swept(j, other, "a Sweep after a hundred years")

@@ -27,6 +27,7 @@ type sweeping struct {
 	l      persist.Limits
 	secret []byte // of the journal
 	total  int
+	packed int // of the last transaction: used keys made
 }
 
 // Sweep implements [persist.Journal]. It reads one page of records after the other by an index, and locks nothing
@@ -51,8 +52,48 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if s.secret, err = j.Secret(ctx); err != nil {
 		return 0, err
 	}
-	err = s.sweep(ctx, s.shelf())
+	if err = s.sweep(ctx, s.shelf()); err == nil && l.Prune && l.KeepKey != 0 && s.total < l.Max {
+		err = s.pruneUsed(ctx)
+	}
 	return s.total, err
+}
+
+// pruneUsed removes the used keys whose time is over by the limits of a prune. Those kept for ever are in no index of sweeps.
+func (s *sweeping) pruneUsed(ctx context.Context) error {
+	if has, err := s.j.hasUsed(ctx); err != nil || !has {
+		return err
+	}
+	of := shelf{in: condition{where: "swept = 2"}, due: condition{"finished <= ?", []any{ended(nanoseconds(s.l.Now), s.l.KeepKey)}}}
+	c := condition{args: slices.Clone(of.due.args), where: of.due.where}
+	c.and("swept = 2 AND sweep_at IS NULL")
+	var at []byte
+	for over := false; !over; {
+		var page []Row
+		var err error
+		if page, at, over, err = s.j.usedAfter(ctx, at, c); err != nil {
+			return err
+		}
+		due := make([]any, 0, len(page))
+		for i := range page {
+			due = append(due, page[i].ID)
+		}
+		if err := s.steps(ctx, of, due); err != nil || s.total >= s.l.Max {
+			return err
+		}
+	}
+	return nil
+}
+
+// steps sweeps these records of a shelf, until Limits.Max is reached.
+func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
+	for len(due) > 0 && s.total < s.l.Max {
+		n := min(len(due), sweepRows, s.l.Max-s.total)
+		if err := s.step(ctx, shelf, due[:n]); err != nil {
+			return err
+		}
+		due = due[n:]
+	}
+	return nil
 }
 
 // sweep sweeps one shelf, unless Limits.Max is reached before its end.
@@ -63,15 +104,8 @@ func (s *sweeping) sweep(ctx context.Context, shelf shelf) error {
 		if due, at, more, err = s.read(ctx, shelf, at); err != nil {
 			return err
 		}
-		for len(due) > 0 && s.total < s.l.Max {
-			n := min(len(due), sweepRows, s.l.Max-s.total)
-			if err := s.step(ctx, shelf, due[:n]); err != nil {
-				return err
-			}
-			due = due[n:]
-		}
-		if s.total >= s.l.Max {
-			return nil
+		if err := s.steps(ctx, shelf, due); err != nil || s.total >= s.l.Max {
+			return err
 		}
 	}
 	return nil
@@ -181,11 +215,18 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 		if err != nil {
 			return err
 		}
-		if changed, err = s.change(ctx, tx, rows); err != nil {
+		s.packed = 0
+		if changed, err = s.change(ctx, tx, rows); err == nil {
+			err = s.noteUsed(ctx, tx)
+		}
+		if err != nil {
 			return err
 		}
 		return tx.Commit()
 	})
+	if err == nil && s.packed > 0 {
+		s.j.uses.Store(true)
+	}
 	s.total += changed
 	return err
 }
@@ -194,8 +235,8 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // sweptColumns are the columns read by a sweep: all but the bodies.
-const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, " +
-	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, owed_from, intent, progress"
+const sweptColumns = "id, seq, COALESCE(revision, 0), account, op_key, fingerprint, COALESCE(generated, 0), COALESCE(created, 0), COALESCE(sweep_at, 0), origin, needs, " +
+	"state, COALESCE(unreported, 0), swept, COALESCE(next_attempt, 0), finished, lease_owner, COALESCE(lease_until, 0), COALESCE(send_until, 0), COALESCE(owed_from, 0), intent, progress"
 
 // readSwept reads the rows of one step.
 func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list []Row, err error) {
@@ -248,11 +289,14 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 // strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last
 // argument.
 func (s *sweeping) strip(rec *persist.Record, row *Row) (statement string, args []any) {
-	erased := rec.Erased
+	erased, wireKey, packs := rec.Erased, rec.WireKey, mayPack(rec)
 	s.l.Strip(rec, s.l.Now, s.secret)
 	set := "sweep_at = ?, revision = revision + 1, intent = ?, body = NULL, progress = ?"
 	if !rec.Swept { // the answer stays
 		return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), codec.WithRequestDropped(row.Progress)}
+	}
+	if rec.Erased && !erased && packs {
+		return s.pack(rec, wireKey)
 	}
 	if rec.Erased && !erased {
 		rec.ID = persist.ErasedID(s.secret, rec.ID)
@@ -260,4 +304,37 @@ func (s *sweeping) strip(rec *persist.Record, row *Row) (statement string, args 
 	set += ", swept = 1, answer = NULL, generated = ?, unreported = ?, fingerprint = ?, account = ?, op_key = ?"
 	return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), encodeProgress(rec),
 		flag(rec.Generated), flag(rec.Unreported), rec.Fingerprint, []byte(rec.Account), []byte(rec.Key)}
+}
+
+// pack is strip for a record that becomes a used key. wireKey was its key on the wire.
+func (s *sweeping) pack(rec *persist.Record, wireKey string) (statement string, args []any) {
+	var null []string
+	for _, c := range Columns() {
+		switch c.Name {
+		case "id", "state", "finished", "swept", "progress", "account", "sweep_at":
+		case "seq":
+			if !s.j.d.NumbersUsed() {
+				null = append(null, "seq = NULL")
+			}
+		default:
+			null = append(null, c.Name+" = NULL")
+		}
+	}
+	rec.Revision++ // it is in the packed part
+	var at any
+	if when, ever := rec.SweepAt(); ever {
+		at = nanoseconds(when)
+	}
+	s.packed++
+	return "UPDATE " + s.j.d.Records() + " SET swept = 2, progress = ?, account = ?, sweep_at = ?, " + strings.Join(null, ", ") + " WHERE id = ?",
+		[]any{packUsed(rec, wireKey, rec.Key), orNull(outerHashes(rec.Account)), at}
+}
+
+// noteUsed notes in the facts that there are used keys, in the transaction that makes the first.
+func (s *sweeping) noteUsed(ctx context.Context, tx *sql.Tx) error {
+	if s.packed == 0 || s.j.uses.Load() {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, s.j.d.Rebind(s.j.d.InsertFact()), usedFact, []byte{1})
+	return err
 }
