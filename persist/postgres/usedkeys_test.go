@@ -16,6 +16,7 @@ import (
 var (
 	usedKeys   = flag.Int("used", 5_000, "used keys that are measured")
 	usedAtOnce = flag.Int("used-at-once", 1_000, "keys that end before each sweep")
+	usedSealed = flag.Bool("used-sealed", false, "they are in a sealed journal")
 )
 
 // BenchmarkUsedKeys prints the bytes of a used key, with its indexes.
@@ -62,5 +63,5 @@ func BenchmarkUsedKeys(b *testing.B) {
 			}
 			return sizes
 		},
-	}, *usedKeys, *usedAtOnce)
+	}, *usedKeys, *usedAtOnce, *usedSealed)
 }

@@ -124,7 +124,7 @@ func TestEveryField(t *testing.T) {
 		"Token Replaces ReplacedBy RedriveRun Acts Credential Region Answer History Evidence Note " + // sealed by each change
 		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Told Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey KeepText KeepRequest RequestDropped Erased Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends Drives LeaseOwner LeaseUntil Effect Finished Swept Status " +
-		"SealedNeeds" // hidden by itself, so that equal needs look alike
+		"SealedNeeds SealedEnd" // hidden by itself, so that equal needs look alike
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[persist.Record]()) {
 		if len(f.Index) == 1 { // not those of the ID

@@ -304,6 +304,8 @@ func (d *decoder) texts(r *persist.Record) {
 			r.ReplacedBy = d.string()
 		case textRun:
 			r.RedriveRun = d.string()
+		case textEnd:
+			r.SealedEnd = d.string()
 		default:
 			d.bad = true
 		}

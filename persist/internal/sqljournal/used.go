@@ -34,6 +34,7 @@ const (
 	usedHappened
 	usedRefused
 	usedAbsent
+	usedSealed // the rest is Record.SealedEnd
 )
 
 // usedEffects are the effects with a flag.
@@ -72,6 +73,9 @@ func packUsed(rec *persist.Record, wireKey, key string) []byte {
 	if len(rec.Scopes) > 0 {
 		flags |= usedScopes
 	}
+	if rec.SealedEnd != "" {
+		flags |= usedSealed
+	}
 	b := []byte{persist.Format}
 	since := rec.Finished.Sub(rec.Created) + time.Second - 1
 	for _, n := range []uint64{flags, rec.Revision, uint64(max(rec.Status, 0)), uint64(max(since, 0) / time.Second), uint64(max(rec.Attempts, 0)), uint64(max(rec.Sends, 0))} {
@@ -80,7 +84,7 @@ func packUsed(rec *persist.Record, wireKey, key string) []byte {
 	if flags&usedScopes != 0 {
 		b = appendScopes(b, rec.Scopes)
 	}
-	return b
+	return append(b, rec.SealedEnd...)
 }
 
 // appendScopes appends the number of the scopes, and each of them.
@@ -171,6 +175,9 @@ func (r *Row) unpackUsed(rec *persist.Record) error {
 		for range min(u.number(), persist.ScopesMax+1) {
 			rec.Scopes = append(rec.Scopes, u.scope())
 		}
+	}
+	if flags&usedSealed != 0 {
+		rec.Carrier, rec.SealedEnd = persist.CarrierSealed, string(u.take(uint64(len(u.b))))
 	}
 	if u.bad || len(u.b) > 0 {
 		return fmt.Errorf("%w: the used key of row %x", persist.ErrCorrupt, r.ID)

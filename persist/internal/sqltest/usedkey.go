@@ -1,6 +1,7 @@
 package sqltest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,13 +12,18 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/seal"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
 // UsedKey checks the rows of used keys: they have no text, and every way to a record finds them. text is an expression for the whole row as text, and nulls a
 // condition for a row with nothing but the columns of a used key.
-func UsedKey(t *testing.T, e Engine, text, nulls string) {
-	ctx, j := t.Context(), e.Open(t, e.Address, 30*time.Second)
+func UsedKey(t *testing.T, e Engine, text, nulls string, sealed bool) {
+	ctx, j, reader := t.Context(), e.Open(t, e.Address, 30*time.Second), e.Reader(t)
+	if sealed {
+		c := seal.Config{HashKey: bytes.Repeat([]byte("h"), seal.SecretSize)}
+		j, reader = sealedBy(t, j, c), sealedBy(t, reader, c)
+	}
 	sends := 0
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		sends++
@@ -80,9 +86,24 @@ func UsedKey(t *testing.T, e Engine, text, nulls string) {
 	if err := call(stripe, "canary-2", "another", `{"of":"canary"}`); err != nil {
 		t.Errorf("the key of another account: %v", err)
 	}
-	for name, j := range map[string]persist.Journal{"the journal": j, "a reader": e.Reader(t)} {
+	for name, j := range map[string]persist.Journal{"the journal": j, "a reader": reader} {
 		usedListed(t, name, j, len(calls))
 	}
+}
+
+// sealedBy returns a journal with a key for its records.
+func sealedBy(t testing.TB, j persist.Journal, c seal.Config) persist.Journal {
+	t.Helper()
+	c.Keys = []seal.Key{{ID: "a", Secret: bytes.Repeat([]byte("a"), seal.SecretSize)}}
+	s, err := seal.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := s.Journal(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
 }
 
 // usedRows checks the rows: each is without its text, and so many of them have the few columns of a used key.

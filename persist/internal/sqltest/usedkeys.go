@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
 // Used says how an engine makes many used keys, and how large they are.
@@ -23,8 +24,11 @@ type Used struct {
 
 // UsedKeys makes many used keys, so many at a time, and prints the bytes of each: of the table with its indexes, and of each part. Sweeps meet the
 // rows in the order of their ids, which is none.
-func UsedKeys(b *testing.B, u Used, keys, atOnce int) {
+func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	ctx, j := b.Context(), u.Open(b, u.Address, time.Minute)
+	if sealed {
+		j = sealedBy(b, j, seal.Config{})
+	}
 	for _, key := range []string{"pending", "ended"} {
 		rec := Record("shop", key)
 		rec.Header = http.Header{"Content-Type": {"application/json"}}
