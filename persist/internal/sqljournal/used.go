@@ -76,15 +76,34 @@ func packUsed(rec *persist.Record, wireKey, key string) []byte {
 	if rec.SealedEnd != "" {
 		flags |= usedSealed
 	}
-	b := []byte{persist.Format}
-	since := rec.Finished.Sub(rec.Created) + time.Second - 1
-	for _, n := range []uint64{flags, rec.Revision, uint64(max(rec.Status, 0)), uint64(max(since, 0) / time.Second), uint64(max(rec.Attempts, 0)), uint64(max(rec.Sends, 0))} {
-		b = binary.AppendUvarint(b, n)
+	b := binary.AppendUvarint([]byte{persist.Format}, flags)
+	b = binary.AppendUvarint(b, packStatus(rec.Status))
+	if flags&usedSealed == 0 {
+		since := rec.Finished.Sub(rec.Created) + time.Second - 1
+		for _, n := range []uint64{rec.Revision, uint64(max(since, 0) / time.Second), uint64(max(rec.Attempts, 0)), uint64(max(rec.Sends, 0))} {
+			b = binary.AppendUvarint(b, n)
+		}
 	}
 	if flags&usedScopes != 0 {
 		b = appendScopes(b, rec.Scopes)
 	}
 	return append(b, rec.SealedEnd...)
+}
+
+// packStatus returns the number of a status: those of a success take one byte.
+func packStatus(status int) uint64 {
+	if status >= 200 && status < 300 {
+		return uint64(status - 199)
+	}
+	return uint64(max(status, 0))
+}
+
+// unpackStatus is the inverse of packStatus.
+func unpackStatus(n uint64) int {
+	if n > 0 && n <= 100 {
+		return int(n) + 199
+	}
+	return int(n)
 }
 
 // appendScopes appends the number of the scopes, and each of them.
@@ -167,10 +186,12 @@ func (r *Row) unpackUsed(rec *persist.Record) error {
 	if len(r.ID) != keyHash+accountHash || len(u.take(1)) == 0 {
 		u.bad = true
 	}
-	flags, revision := u.number(), u.number()
-	rec.Status = int(u.number())
-	since := time.Duration(u.number()) * time.Second
-	rec.Attempts, rec.Sends = int(u.number()), int(u.number())
+	flags, finished := u.number(), instant(r.Finished)
+	rec.Status = unpackStatus(u.number())
+	if flags&usedSealed == 0 { // beside a seal there is no room for these
+		rec.Revision, rec.Created = u.number(), finished.Add(-time.Duration(u.number())*time.Second)
+		rec.Attempts, rec.Sends = int(u.number()), int(u.number())
+	}
 	if flags&usedScopes != 0 {
 		for range min(u.number(), persist.ScopesMax+1) {
 			rec.Scopes = append(rec.Scopes, u.scope())
@@ -188,10 +209,8 @@ func (r *Row) unpackUsed(rec *persist.Record) error {
 		}
 	}
 	rec.ID = usedID(r.ID)
-	rec.Seq, rec.Revision, rec.State = uint64(r.Seq.Int64), revision, persist.State(r.State)
+	rec.Seq, rec.State, rec.Finished = uint64(r.Seq.Int64), persist.State(r.State), finished
 	rec.Swept, rec.Erased = true, true
-	rec.Finished = instant(r.Finished)
-	rec.Created = rec.Finished.Add(-since)
 	rec.Method, rec.Origin, rec.Target, rec.Fingerprint = persist.Unkept, persist.Unkept, "/", make([]byte, sha256.Size)
 	switch rec.WireKey = rec.Key; {
 	case flags&usedToken != 0:
