@@ -3,6 +3,7 @@ package sqljournal
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type sweeping struct {
 	secret []byte // of the journal
 	total  int
 	packed int // of the last transaction: used keys made
+
+	keepsTexts bool // the role has not the rights on the facts for used keys
 }
 
 // Sweep implements [persist.Journal]. It reads one page of records after the other by an index, and locks nothing
@@ -49,7 +52,10 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	}
 	s := sweeping{j: j, l: l}
 	var err error
-	if s.secret, err = j.Secret(ctx); err != nil {
+	switch s.secret, err = j.Secret(ctx); {
+	case errors.Is(err, persist.ErrDenied):
+		s.keepsTexts, s.l.KeepText = true, 0
+	case err != nil:
 		return 0, err
 	}
 	if err = s.sweep(ctx, s.shelf()); err == nil && l.Prune && l.KeepKey != 0 && s.total < l.Max {
@@ -194,13 +200,34 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 
 // step sweeps these records in one transaction, except records no longer due.
 func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
+	changed, unnoted, err := s.try(ctx, shelf, ids)
+	if err == nil && unnoted {
+		if err = s.noteUsed(ctx); err == nil {
+			changed, _, err = s.try(ctx, shelf, ids)
+		}
+	}
+	s.total += changed
+	return err
+}
+
+// noteUsed notes in the facts that there are used keys, before the first is made. A role that may not do so leaves all texts.
+func (s *sweeping) noteUsed(ctx context.Context) error {
+	_, err := s.j.fact(ctx, usedFact, nil, []byte{1})
+	if errors.Is(err, persist.ErrDenied) {
+		s.keepsTexts, s.l.KeepText, err = true, 0, nil
+	}
+	s.j.uses.Store(err == nil && !s.keepsTexts)
+	return err
+}
+
+// try is step, once. unnoted: it has changed nothing, since a used key would be the first.
+func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int, unnoted bool, err error) {
 	c := condition{"id IN (" + Parameters(len(ids)) + ") AND " + isFinal, slices.Clone(ids)}
 	c.and(shelf.in.where, shelf.in.args...)
 	c.and(shelf.due.where, shelf.due.args...)
 	query := s.j.d.Rebind("SELECT " + sweptColumns + " FROM " + s.j.d.By(PrimaryKey) + " WHERE " + c.where + " FOR UPDATE SKIP LOCKED")
-	changed := 0
-	err := s.j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		changed = 0
+	err = s.j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		changed, unnoted, s.packed = 0, false, 0
 		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err != nil {
 			return err
@@ -215,20 +242,16 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 		if err != nil {
 			return err
 		}
-		s.packed = 0
-		if changed, err = s.change(ctx, tx, rows); err == nil {
-			err = s.noteUsed(ctx, tx)
-		}
-		if err != nil {
+		if changed, err = s.change(ctx, tx, rows); err != nil {
 			return err
+		}
+		if s.packed > 0 && !s.j.uses.Load() {
+			changed, unnoted = 0, true
+			return nil
 		}
 		return tx.Commit()
 	})
-	if err == nil && s.packed > 0 {
-		s.j.uses.Store(true)
-	}
-	s.total += changed
-	return err
+	return changed, unnoted, err
 }
 
 // Parameters is a list of n parameters.
@@ -266,12 +289,16 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 		if _, _, err := rows[i].head(&rec); err != nil {
 			continue
 		}
+		text := rec.KeepText
+		if s.keepsTexts {
+			rec.KeepText = 0
+		}
 		whole, strip := s.l.Sweep(&rec, s.l.Now)
 		switch {
 		case whole:
 			drop = append(drop, rows[i].ID)
 		case strip:
-			statement, args := s.strip(&rec, &rows[i])
+			statement, args := s.strip(&rec, &rows[i], text)
 			if _, err := tx.ExecContext(ctx, s.j.d.Rebind(statement), append(args, rows[i].ID)...); err != nil {
 				return 0, err
 			}
@@ -287,10 +314,12 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 }
 
 // strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last
-// argument.
-func (s *sweeping) strip(rec *persist.Record, row *Row) (statement string, args []any) {
+// argument. text is the time of its text.
+func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (statement string, args []any) {
 	erased, wireKey, packs := rec.Erased, rec.WireKey, mayPack(rec)
-	s.l.Strip(rec, s.l.Now, s.secret)
+	if s.l.Strip(rec, s.l.Now, s.secret); s.keepsTexts {
+		rec.KeepText = text
+	}
 	set := "sweep_at = ?, revision = revision + 1, intent = ?, body = NULL, progress = ?"
 	if !rec.Swept { // the answer stays
 		return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), codec.WithRequestDropped(row.Progress)}
@@ -328,13 +357,4 @@ func (s *sweeping) pack(rec *persist.Record, wireKey string) (statement string, 
 	s.packed++
 	return "UPDATE " + s.j.d.Records() + " SET swept = 2, progress = ?, account = ?, sweep_at = ?, " + strings.Join(null, ", ") + " WHERE id = ?",
 		[]any{packUsed(rec, wireKey, rec.Key), orNull(outerHashes(rec.Account)), at}
-}
-
-// noteUsed notes in the facts that there are used keys, in the transaction that makes the first.
-func (s *sweeping) noteUsed(ctx context.Context, tx *sql.Tx) error {
-	if s.packed == 0 || s.j.uses.Load() {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, s.j.d.Rebind(s.j.d.InsertFact()), usedFact, []byte{1})
-	return err
 }
