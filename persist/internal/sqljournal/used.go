@@ -43,7 +43,7 @@ var usedEffects = map[persist.Effect]uint64{persist.EffectHappened: usedHappened
 // usedScopeNames are names of headers with a number: one, and their place in the list. Others are spelled. The list only grows at its end.
 var usedScopeNames = []string{"Stripe-Account", "Stripe-Context"}
 
-// The kinds of the value of a packed scope.
+// The kinds of the value of a packed scope, in the low bits of its first byte. The others are the number of its name.
 const (
 	scopeEmpty  = iota
 	scopeDigest // 32 bytes
@@ -110,22 +110,27 @@ func unpackStatus(n uint64) int {
 func appendScopes(b []byte, scopes []persist.Scope) []byte {
 	b = binary.AppendUvarint(b, uint64(len(scopes)))
 	for _, s := range scopes {
+		kind, value := packScope(s.Value)
 		n := slices.Index(usedScopeNames, s.Name) + 1
-		if b = append(b, byte(n)); n == 0 {
+		if b = append(b, byte(n)<<2|kind); n == 0 {
 			b = appendText(b, s.Name)
 		}
-		hash, isDigest := strings.CutPrefix(s.Value, "sha256:")
-		sum, err := hex.DecodeString(hash)
-		switch {
-		case s.Value == "":
-			b = append(b, scopeEmpty)
-		case isDigest && err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == hash:
-			b = append(append(b, scopeDigest), sum...)
-		default:
-			b = appendText(append(b, scopeText), s.Value)
-		}
+		b = append(b, value...)
 	}
 	return b
+}
+
+// packScope returns the kind of a scope's value, and its bytes.
+func packScope(value string) (kind byte, packed []byte) {
+	hash, isDigest := strings.CutPrefix(value, "sha256:")
+	sum, err := hex.DecodeString(hash)
+	switch {
+	case value == "":
+		return scopeEmpty, nil
+	case isDigest && err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == hash:
+		return scopeDigest, sum
+	}
+	return scopeText, appendText(nil, value)
 }
 
 func appendText(b []byte, s string) []byte {
@@ -159,15 +164,19 @@ func (u *unpacker) take(n uint64) []byte {
 }
 
 func (u *unpacker) scope() (s persist.Scope) {
-	switch n := u.number(); {
+	head := u.take(1)
+	if u.bad {
+		return s
+	}
+	switch n := int(head[0] >> 2); {
 	case n == 0:
 		s.Name = string(u.take(u.number()))
-	case n <= uint64(len(usedScopeNames)):
+	case n <= len(usedScopeNames):
 		s.Name = usedScopeNames[n-1]
 	default:
 		u.bad = true
 	}
-	switch u.number() {
+	switch head[0] & 3 {
 	case scopeEmpty:
 	case scopeDigest:
 		s.Value = "sha256:" + hex.EncodeToString(u.take(sha256.Size))

@@ -40,18 +40,7 @@ func UsedKey(t *testing.T, e Engine, text, nulls string, sealed bool) {
 	}
 	stripe, draft := client(profile.StripeV1()), client(profile.Draft07Quoted())
 	call := func(c *oncehttp.Client, key, account, body string) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, api.URL, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if account != "" {
-			req.Header.Set("Stripe-Account", account)
-		}
-		resp, err := c.DoKey(req, oncehttp.Key(key))
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		return err
+		return callOf(t, c, api.URL, key, account, body)
 	}
 	calls := []struct {
 		c            *oncehttp.Client
@@ -70,12 +59,7 @@ func UsedKey(t *testing.T, e Engine, text, nulls string, sealed bool) {
 	}
 	e.usedRows(t, text, nulls, len(calls)-1) // the second place of a key keeps digests
 	for _, is := range calls {
-		for _, body := range []string{`{"of":"canary"}`, `{"of":"another"}`} {
-			var of *oncehttp.Error
-			if err := call(is.c, is.key, is.account, body); !errors.As(err, &of) || !errors.Is(err, oncehttp.ErrFinal) || of.Effect() != persist.EffectHappened {
-				t.Errorf("%s of %q again, with %s: %v", is.key, is.account, body, err)
-			}
-		}
+		usedAgain(t, is.key+" of "+is.account, func(body string) error { return call(is.c, is.key, is.account, body) })
 	}
 	if err := call(stripe, `"canary-3"`, "", `{"of":"canary"}`); err == nil {
 		t.Error("the same key in another spelling is sent once more")
@@ -88,6 +72,34 @@ func UsedKey(t *testing.T, e Engine, text, nulls string, sealed bool) {
 	}
 	for name, j := range map[string]persist.Journal{"the journal": j, "a reader": reader} {
 		usedListed(t, name, j, len(calls))
+	}
+}
+
+// callOf makes a call with a key, and with an account header unless that is empty.
+func callOf(t *testing.T, c *oncehttp.Client, url, key, account, body string) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if account != "" {
+		req.Header.Set("Stripe-Account", account)
+	}
+	resp, err := c.DoKey(req, oncehttp.Key(key))
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	return err
+}
+
+// usedAgain requires the repeat of a used key to be final, with the same body and with another.
+func usedAgain(t *testing.T, name string, call func(body string) error) {
+	t.Helper()
+	for _, body := range []string{`{"of":"canary"}`, `{"of":"another"}`} {
+		var of *oncehttp.Error
+		if err := call(body); !errors.As(err, &of) || !errors.Is(err, oncehttp.ErrFinal) || of.Effect() != persist.EffectHappened {
+			t.Errorf("%s again, with %s: %v", name, body, err)
+		}
 	}
 }
 
