@@ -152,7 +152,8 @@ func (r *Record) stopsSuccessor() bool { return r.Evidence != nil && r.ReplacedB
 
 // Strip does what Limits.Sweep asks for with strip: it drops the request alone while the answer's time lasts, and else calls
 // Record.Strip. If the time of the text is over, it calls Record.Erase, too, under the secret of the journal: then the journal writes
-// the record with [ErasedID], as its method Erase does.
+// the record with [ErasedID], as its method Erase does. A journal that keeps all texts sets KeepText of the record and of the limits to zero before
+// Limits.Sweep.
 func (l *Limits) Strip(r *Record, now time.Time, secret []byte) {
 	if answer, _ := l.keeping(r); !r.Swept && now.Sub(r.Finished) < answer {
 		r.DropRequest(now)
