@@ -234,6 +234,13 @@ type Config struct {
 	// redis.Options.KeepKey. Negative: as long as the answer. A key removed by a sweep is new again: the next
 	// call with it is another operation, and may take effect once more.
 	KeepKey time.Duration
+	// KeepText is the time for which the use of a key is remembered with its text: the key, the account, path and query, and the digests that
+	// tell a repeat from another request. After it a sweep does by itself what Client.Erase does. A used key then costs 146 bytes on
+	// PostgreSQL in place of 570, and less on MariaDB, too. A repeat then finds the key as before; it is ErrFinal with the state and the effect, since nobody can
+	// compare the requests. An operation with KeepFields, an effect that is not known, an event of the API as evidence, or another one in its
+	// place keeps its text. Each record has it, as KeepKey. At least the window of each profile. Zero: as long
+	// as the key. Negative: as long as the answer.
+	KeepText time.Duration
 	// KeepRequest tells when the journal loses the body of a request, which may hold the number of a card, its code, or a person's
 	// address. Each record has that of the client that began it. The body goes with the write of the end, which is
 	// made anyway. It stays until a Sweep, once an hour in Run, in two cases: an answer that was not kept whole may be asked for again
@@ -276,7 +283,7 @@ func (c *Config) inner() run.Config {
 		KeepFields: c.KeepFields, DropAnswer: c.DropAnswer, MaxRequestBytes: c.MaxRequestBytes, MaxRequestHeaderBytes: c.MaxRequestHeaderBytes,
 		MaxResponseBytes: c.MaxResponseBytes, MaxResponseHeaderBytes: c.MaxResponseHeaderBytes,
 		ResumeWorkers: c.ResumeWorkers, OriginWorkers: c.OriginWorkers, Limiter: limiterOf(c.Limiter),
-		EnqueueMaxAge: c.EnqueueMaxAge, KeepAnswer: c.KeepAnswer, KeepKey: c.KeepKey, KeepRequest: c.KeepRequest.inner(), ClockSkew: c.ClockSkew, Lease: c.Lease,
+		EnqueueMaxAge: c.EnqueueMaxAge, KeepAnswer: c.KeepAnswer, KeepKey: c.KeepKey, KeepText: c.KeepText, KeepRequest: c.KeepRequest.inner(), ClockSkew: c.ClockSkew, Lease: c.Lease,
 	}
 }
 

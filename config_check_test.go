@@ -50,9 +50,10 @@ func TestConfigIsChecked(t *testing.T) {
 		"keys for less than a host's window": {func(c *config) {
 			c.KeepKey, c.ProfileByHost = 25*time.Hour, hosted(func(p *profile.Profile) { p.Window.Floor = 26 * time.Hour })
 		}, []string{"KeepKey", "25h", "26h", `"own"`}},
-		"no keys, and answers for less": {func(c *config) { c.KeepKey, c.KeepAnswer = -1, 3*time.Hour }, []string{"KeepKey", "KeepAnswer", "3h", "24h"}},
-		"neither keys nor answers":      {func(c *config) { c.KeepKey, c.KeepAnswer = -1, -1 }, []string{"KeepKey", "KeepAnswer", "24h"}},
-		"a skew over the window":        {func(c *config) { c.ClockSkew = 25 * time.Hour }, []string{"ClockSkew", "25h", "24h", "draft-07"}},
+		"texts for less than the window": {func(c *config) { c.KeepText = 23 * time.Hour }, []string{"KeepText", "23h", "24h", "draft-07", "leave it out"}},
+		"no keys, and answers for less":  {func(c *config) { c.KeepKey, c.KeepAnswer = -1, 3*time.Hour }, []string{"KeepKey", "KeepAnswer", "3h", "24h"}},
+		"neither keys nor answers":       {func(c *config) { c.KeepKey, c.KeepAnswer = -1, -1 }, []string{"KeepKey", "KeepAnswer", "24h"}},
+		"a skew over the window":         {func(c *config) { c.ClockSkew = 25 * time.Hour }, []string{"ClockSkew", "25h", "24h", "draft-07"}},
 		"a skew over a host's window": {func(c *config) {
 			c.ClockSkew, c.ProfileByHost = time.Hour, hosted(func(p *profile.Profile) { p.Window.Floor = 30 * time.Minute })
 		}, []string{"ClockSkew", "1h", "30m", `"own"`}},
@@ -172,6 +173,8 @@ func TestConfigIsTaken(t *testing.T) {
 		"the least delays":                  func(c *config) { c.Retry.MinDelay, c.Retry.MaxDelay = 1, 1 },
 		"no wait for Retry-After":           func(c *config) { c.Retry.MaxRetryAfter = 1 },
 		"keys for the window":               func(c *config) { c.KeepKey = 24 * time.Hour },
+		"texts for the window":              func(c *config) { c.KeepText = 24 * time.Hour },
+		"texts as long as answers":          func(c *config) { c.KeepText = -1 },
 		"keys as long as answers":           func(c *config) { c.KeepKey = -1 },
 		"no keys, answers for the window":   func(c *config) { c.KeepKey, c.KeepAnswer = -1, 24*time.Hour },
 		"no answers":                        func(c *config) { c.KeepAnswer = -1 },

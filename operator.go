@@ -282,8 +282,8 @@ func (c *Client) Erase(ctx context.Context, key Key, options ...LookupOption) er
 }
 
 // Sweep drops answers and forgets keys, of every account in the journal, as far as the
-// records allow, and returns the number of changed records. See Config.KeepAnswer and
-// Config.KeepKey. A record is kept as its own client's Config says. Run sweeps once an hour.
+// records allow, and returns the number of changed records. See Config.KeepAnswer, Config.KeepKey and
+// Config.KeepText. A record is kept as its own client's Config says. Run sweeps once an hour.
 func (c *Client) Sweep(ctx context.Context) (int, error) {
 	n, err := c.inner().Sweep(ctx)
 	return n, errorOf(err)
@@ -298,12 +298,15 @@ type Keeping struct {
 	// record says. Negative: as long as the answer. Other values: at least the window of each
 	// profile, as in Config.KeepKey.
 	KeepKey time.Duration
+	// KeepText is the time from the end of an operation to the loss of the text of its used key. Zero: as the record
+	// says. Negative: as long as the answer. Other values: as in Config.KeepText.
+	KeepText time.Duration
 }
 
 // Prune is Sweep with times that replace those of the records, also of other clients and
 // accounts. A lost answer is not replayed. A forgotten key is new: the next call with it may
 // take effect once more. Errors: ErrConfig for a Keeping that no Config could have.
 func (c *Client) Prune(ctx context.Context, keep Keeping) (int, error) {
-	n, err := c.inner().Prune(ctx, keep.KeepAnswer, keep.KeepKey)
+	n, err := c.inner().Prune(ctx, keep.KeepAnswer, keep.KeepKey, keep.KeepText)
 	return n, errorOf(err)
 }

@@ -31,6 +31,9 @@ type Eraser interface {
 // erasedText stands in a field that is never empty in a valid record.
 const erasedText = "-"
 
+// Unkept stands in the origin and the method of an erased record, in a journal that keeps nothing of it but that its key was used: see Record.KeepText.
+const Unkept = erasedText
+
 // erasedPrefix begins each text that stands in the place of an erased key or account.
 const erasedPrefix = "erased:"
 
@@ -95,7 +98,7 @@ func erasedDigest(secret []byte, kind, text string) string {
 // the name and version of the profile; state, effect, status and all times and counters; and that there was evidence, without its texts. The key as
 // spelled on the wire, ReplacedBy and Replaces become [ErasedKey] under the secret of the journal, so that no other operation is taken for this
 // one, or begun in its place. The values of Scopes become their digests, which have no secret. The ID stays: the journal writes [ErasedID] in its place. A record
-// that is erased stays as it is.
+// that is erased stays as it is. A sweep calls it, too: see KeepText.
 func (r *Record) Erase(secret []byte) {
 	if r.Erased {
 		return
@@ -119,7 +122,7 @@ func (r *Record) Erase(secret []byte) {
 	for i := range r.Scopes {
 		r.Scopes[i].Value = digestOfScope(r.Scopes[i].Value)
 	}
-	r.LeaseOwner, r.RequestDropped = "", false
+	r.LeaseOwner, r.RequestDropped, r.KeepText = "", false, 0
 	r.Swept, r.Erased = true, true
 }
 

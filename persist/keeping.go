@@ -12,8 +12,8 @@ type Limits struct {
 	// Now is the time for measuring ages. Zero: the present, by the clock of a
 	// [Claimer], else by the clock of this process.
 	Now time.Time
-	// Prune shortens the keeping times of the records. Without it a Sweep goes by each record alone (Record.KeepAnswer and
-	// Record.KeepKey), whoever calls it.
+	// Prune shortens the keeping times of the records. Without it a Sweep goes by each record alone (Record.KeepAnswer,
+	// Record.KeepKey and Record.KeepText), whoever calls it.
 	Prune bool
 	// KeepAnswer is how long after Finished an answer is kept if the record does not say so; less than its Window counts as
 	// the Window. With Prune it goes before the record's own value in any case. Zero: as the record says. Negative: not at all.
@@ -21,17 +21,23 @@ type Limits struct {
 	// KeepKey is, with Prune, how long after Finished the tombstone of a chosen key is kept, and goes before the record's own
 	// value. Zero: as the record says. Negative: no longer than the answer. Without Prune it counts for nothing.
 	KeepKey time.Duration
+	// KeepText is, with Prune, how long after Finished the tombstone of a chosen key keeps its text, and goes before the record's
+	// own value. Zero: as the record says. Negative: no longer than the answer. Without Prune it counts for nothing.
+	KeepText time.Duration
 	// Max bounds the records changed by this call; zero is 10,000.
 	Max int
 }
 
-// ExtendKeeping lengthens KeepAnswer and KeepKey to these, if they are longer. Zero leaves each as it is.
-func (r *Record) ExtendKeeping(answer, key time.Duration) {
+// ExtendKeeping lengthens KeepAnswer, KeepKey and KeepText to these, if they are longer. Zero leaves each as it is.
+func (r *Record) ExtendKeeping(answer, key, text time.Duration) {
 	if answer > max(cmp.Or(r.KeepAnswer, r.Window), 0) {
 		r.KeepAnswer = answer
 	}
 	if r.KeepKey != 0 && key > max(r.KeepKey, 0) {
 		r.KeepKey = key
+	}
+	if r.KeepText != 0 && text > max(r.KeepText, 0) {
+		r.KeepText = text
 	}
 }
 
@@ -43,10 +49,45 @@ func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 	return cmp.Or(r.KeepAnswer, max(l.KeepAnswer, r.Window)), r.KeepKey
 }
 
+// keepingText returns how long after its end r keeps its text. Negative: no longer than the answer. Zero: as long as the key.
+func (l *Limits) keepingText(r *Record) time.Duration {
+	if l.Prune {
+		return cmp.Or(l.KeepText, r.KeepText)
+	}
+	return r.KeepText
+}
+
+// textUntil returns the time from which a sweep takes the text out of r, the tombstone of a chosen key, if it keeps the text for keep after its
+// end. ever is false if no sweep does. Nothing may be on its way any more, and the API must not know the key. So it is with Erase.
+func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
+	if keep == 0 || r.Generated || !r.mayLoseText() {
+		return time.Time{}, false
+	}
+	at = r.Finished.Add(max(keep, 0))
+	for _, end := range []time.Time{r.SendUntil, r.DesertedUntil} {
+		if end.After(at) {
+			at = end
+		}
+	}
+	if known := r.FirstSent.Add(r.Window); !r.FirstSent.IsZero() && known.After(at) {
+		at = known
+	}
+	return at, true
+}
+
+// mayLoseText reports whether nothing needs the text of an ended record but a comparison with a repeat. Its effect is known. It keeps no fields of its
+// request. Nothing stands in its place, or in whose place it stands, and no event of the API is evidence: who goes on with these reads
+// its text. A sealed record is opened by it, unless its end is sealed as well.
+func (r *Record) mayLoseText() bool {
+	sealed := r.Carrier == CarrierSealed && r.SealedEnd == ""
+	linked := r.ReplacedBy != "" || r.Replaces != "" || r.Evidence != nil
+	return !r.Erased && !linked && !r.Unreported && !r.Owed() && len(r.KeptFields) == 0 && !sealed && r.FinalEffect() != EffectUnknown
+}
+
 // SweepAt returns the earliest time at which a Sweep without Prune may change the record; ever is false if none will. A journal
 // can keep an index by it. Finish, MarkReported, MarkDelivered and Sweep change this time.
 func (r *Record) SweepAt() (at time.Time, ever bool) {
-	kept := r.KeepKey
+	var kept time.Duration
 	switch {
 	case !r.State.Final(), r.Owed():
 		return time.Time{}, false
@@ -59,15 +100,28 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 		kept = r.Window
 	case r.Generated:
 		kept = 0
-	case kept == 0:
-		return time.Time{}, false
+	default:
+		return r.tombstoneUntil()
 	}
 	return r.Finished.Add(max(kept, 0)), true
 }
 
+// tombstoneUntil is SweepAt for the tombstone of a chosen key: the time at which it loses its text, or goes.
+func (r *Record) tombstoneUntil() (at time.Time, ever bool) {
+	at, ever = r.textUntil(r.KeepText)
+	if r.KeepKey == 0 {
+		return at, ever
+	}
+	if gone := r.Finished.Add(max(r.KeepKey, 0)); !ever || gone.Before(at) {
+		return gone, true
+	}
+	return at, true
+}
+
 // Sweep returns the effect of a sweep under these limits on r. If drop is true,
 // the record goes whole. If strip is true, it becomes a tombstone, or the tombstone of a
-// chosen key: see Record.Strip. Before that, strip may be for the request alone: Limits.Strip tells them apart.
+// chosen key: see Record.Strip. Before that, strip may be for the request alone, and after it for the text of the tombstone:
+// Limits.Strip tells them apart.
 func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	if !r.State.Final() || r.Owed() {
 		return false, false
@@ -84,20 +138,31 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	if !r.Generated || r.KeyTold {
 		keyOver = !awaited && keepKey != 0 && age >= keepKey && !r.stopsSuccessor()
 	}
-	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited)
+	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited || l.textOver(r, now))
+}
+
+// textOver reports whether the tombstone of a chosen key loses its text at now.
+func (l *Limits) textOver(r *Record, now time.Time) bool {
+	at, ever := r.textUntil(l.keepingText(r))
+	return ever && r.Swept && !now.Before(at)
 }
 
 // stopsSuccessor reports whether an event proves r against its end, while another operation was begun in its place: that one must find the evidence.
 func (r *Record) stopsSuccessor() bool { return r.Evidence != nil && r.ReplacedBy != "" }
 
 // Strip does what Limits.Sweep asks for with strip: it drops the request alone while the answer's time lasts, and else calls
-// Record.Strip.
-func (l *Limits) Strip(r *Record, now time.Time) {
+// Record.Strip. If the time of the text is over, it calls Record.Erase, too, under the secret of the journal: then the journal writes
+// the record with [ErasedID], as its method Erase does. A journal that keeps all texts sets KeepText of the record and of the limits to zero before
+// Limits.Sweep.
+func (l *Limits) Strip(r *Record, now time.Time, secret []byte) {
 	if answer, _ := l.keeping(r); !r.Swept && now.Sub(r.Finished) < answer {
 		r.DropRequest(now)
 		return
 	}
 	r.Strip()
+	if l.textOver(r, now) {
+		r.Erase(secret)
+	}
 }
 
 // Strip turns r into a tombstone: the key and its request are remembered by

@@ -184,7 +184,8 @@ type Journal interface {
 	// grow with their number. It sees every change returned before the call. A
 	// record changed during the iteration may be seen before or after the
 	// change, never twice and never torn. The loop body may call any method of
-	// the journal. An error is yielded once, last, except ErrCorrupt for one
+	// the journal. A record without its text may have Seq 0, and comes last then; if it is asked for without its key, its ID may be of no use. An error is
+	// yielded once, last, except ErrCorrupt for one
 	// damaged record: after it the iteration goes on with the next record. The
 	// results may be decided by the call already: range over it at once.
 	List(ctx context.Context, q Query) iter.Seq2[Record, error]
@@ -192,7 +193,9 @@ type Journal interface {
 	// Sweep removes data past its keeping time, at most of l.Max records, and
 	// returns the number of changed records. The record sets this time, not the sweeper: see Limits. Only final records are touched. Once
 	// the request's time is over (Record.KeepRequest), Body is dropped. Once the answer's time is over, Answer, Header and Body are dropped, KeptFields stay,
-	// and Swept is set: see Record.Strip. This tombstone of a caller-chosen key stays for Record.KeepKey. A record
+	// and Swept is set: see Record.Strip. This tombstone of a caller-chosen key stays for Record.KeepKey. After Record.KeepText it
+	// has no text: see Record.Erase. A journal may keep all texts, and it may keep less of such a record than Erase: State, Effect, Status,
+	// Finished and Scopes stay, and Begin, Get and List find it as Eraser.Erase says. A record
 	// with a generated key is removed with its answer. An Unreported one
 	// stays, without its answer, until its Window has passed since Finished. A
 	// KeyTold one stays as if a caller had chosen the key.

@@ -36,7 +36,7 @@ type Query struct {
 	AnyUnresolved bool
 	// Owed, if set, selects records with Record.Owed. Journals that are [Results] answer it without reading the others.
 	Owed bool
-	// After resumes a listing: only records with a greater Seq.
+	// After resumes a listing: only records with a greater Seq. It leaves out records without their text that have none.
 	After uint64
 }
 

@@ -177,6 +177,10 @@ type Record struct {
 	// chosen key. Negative: not at all, and no longer than the answer. A KeepAnswer of zero: as the sweeping client says, and for the
 	// Window at least. A KeepKey of zero: for ever. Begin sets them; only a Finish, and an Amend that sets ReplacedBy, lengthen them: see [Record.ExtendKeeping].
 	KeepAnswer, KeepKey time.Duration
+	// KeepText is how long after Finished the tombstone of a chosen key has its text. After that a sweep does what Record.Erase does, and the key
+	// stays. A record that still needs its text keeps it: one with KeptFields, ReplacedBy, Replaces or Evidence, a sealed one without SealedEnd, and one
+	// whose effect is not known. Negative: no longer than the answer. Zero: as long as the key. It is set and lengthened as KeepKey is.
+	KeepText time.Duration
 	// KeepRequest is how long Body is kept, if the answer's time is too long. Frozen by Begin.
 	KeepRequest RequestKeeping
 
@@ -238,6 +242,9 @@ type Record struct {
 	// SealedNeeds is the text of a sealed record's Needs, written by package persist/seal with each change; empty in
 	// every other record.
 	SealedNeeds string
+	// SealedEnd is written by package persist/seal with the end of an operation whose record may lose its text (KeepText): what it seals is left
+	// then. Empty in every other record. At most SealedEndBytesMax.
+	SealedEnd string
 	// MaybeSent is set, durably, before the first byte may leave. A record
 	// found with it set has an unknown outcome.
 	MaybeSent bool
@@ -304,6 +311,9 @@ type Record struct {
 	// Acts are the acts of persons on the operation that changed its state, oldest first, at most ActsMax. Kept by Sweep.
 	Acts []Act
 }
+
+// SealedEndBytesMax is how long Record.SealedEnd may be.
+const SealedEndBytesMax = 16 << 10
 
 // TraceBytesMax is how long Record.Trace may be: a traceparent, a semicolon, and a tracestate of 512 bytes.
 const TraceBytesMax = 55 + 1 + 512

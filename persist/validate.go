@@ -61,6 +61,8 @@ func (r *Record) validateBounds() error {
 		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), note)
 	case len(r.SealedNeeds) > NeedsBytesMax, r.SealedNeeds != "" && r.Carrier != CarrierSealed:
 		return fmt.Errorf("%w: SealedNeeds of %d bytes, want at most %d, and none in a record that is not sealed", ErrInvalid, len(r.SealedNeeds), NeedsBytesMax)
+	case len(r.SealedEnd) > SealedEndBytesMax, r.SealedEnd != "" && r.Carrier != CarrierSealed:
+		return fmt.Errorf("%w: SealedEnd of %d bytes, want at most %d, and none in a record that is not sealed", ErrInvalid, len(r.SealedEnd), SealedEndBytesMax)
 	case len(r.Trace) > TraceBytesMax:
 		return fmt.Errorf("%w: a trace of %d bytes, want at most %d", ErrInvalid, len(r.Trace), TraceBytesMax)
 	case len(r.RedriveRun) > RedriveRunBytesMax+sealedMore(r):

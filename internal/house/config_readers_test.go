@@ -78,6 +78,7 @@ func configReadings() map[string]reading {
 		"EnqueueMaxAge":          {by: "Client.prepare"},
 		"KeepAnswer":             {by: "Client.Sweep"},
 		"KeepKey":                {by: "Config.keeping"},
+		"KeepText":               {by: "Config.keeping"},
 		"KeepRequest":            {by: "Config.requestKeeping"},
 		"ClockSkew":              {"Config.driveLimits", decides, "Client.ClockSkew", "Client.Skew"},
 		"Lease":                  {"Config.leaseHost", "internal/lease", "Host.Length", "held.Stamp"},

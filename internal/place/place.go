@@ -100,7 +100,7 @@ func (p Places) Namesake(ctx context.Context, rec *persist.Record) (string, erro
 		return "", nil
 	case err != nil:
 		return "", err
-	case standing.Origin != rec.Origin:
+	case standing.Origin != rec.Origin && standing.Origin != persist.Unkept:
 		return "", nil
 	}
 	same, err := p.sameOnWire(ctx, &standing, rec)
@@ -112,6 +112,9 @@ func (p Places) Namesake(ctx context.Context, rec *persist.Record) (string, erro
 
 // sameOnWire reports whether the key of a record has the spelling of another one's on the wire. An erased record has a digest of the spelling.
 func (p Places) sameOnWire(ctx context.Context, standing, rec *persist.Record) (bool, error) {
+	if standing.KeyOnWire() == persist.Unkept { // nobody can tell
+		return true, nil
+	}
 	if !standing.Erased {
 		return standing.KeyOnWire() == rec.KeyOnWire(), nil
 	}

@@ -65,6 +65,7 @@ type Config struct {
 	KeepAnswer                      time.Duration
 	KeepRequest                     RequestKeeping
 	KeepKey                         time.Duration
+	KeepText                        time.Duration
 	ClockSkew                       time.Duration
 	Lease                           time.Duration
 
@@ -218,14 +219,16 @@ func (c *Config) makeKey() func(*http.Request) (key string, business bool, err e
 // errNamesItself refuses a request made by NewKey without a key: NewKey would be asked for a key again, and so on for ever.
 var errNamesItself = errors.New("NewKey makes a request through its client, which needs a key of its own")
 
-// keeping returns Record.KeepAnswer and Record.KeepKey of an operation of this client. It takes no key away within the window,
-// also if Config.ProfileOf gave the profile.
-func (c *Config) keeping(window time.Duration) (answer, key time.Duration) {
-	answer, key = cmp.Or(c.KeepAnswer, window, -1), c.KeepKey
-	if key > 0 || key < 0 && answer < window {
-		key = max(key, window)
+// keeping returns Record.KeepAnswer, Record.KeepKey and Record.KeepText of an operation of this client. It takes no key and no text away within the
+// window, also if Config.ProfileOf gave the profile.
+func (c *Config) keeping(window time.Duration) (answer, key, text time.Duration) {
+	answer, key, text = cmp.Or(c.KeepAnswer, window, -1), c.KeepKey, c.KeepText
+	for _, keep := range []*time.Duration{&key, &text} {
+		if *keep > 0 || *keep < 0 && answer < window {
+			*keep = max(*keep, window)
+		}
 	}
-	return answer, key
+	return answer, key, text
 }
 
 // journals reports whether requests of this method are journaled without a key of their own.

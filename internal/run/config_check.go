@@ -177,6 +177,9 @@ func (c *Config) checkWindows() error {
 		case c.KeepKey < 0 && c.KeepAnswer != 0 && c.KeepAnswer < window:
 			return fmt.Errorf("KeepKey is negative, so that keys go with their answers, after a KeepAnswer of %v, which is under the window of profile %q, %v: leave one of them out",
 				max(c.KeepAnswer, 0), p.Name, window)
+		case c.KeepText > 0 && c.KeepText < window:
+			return fmt.Errorf("a KeepText of %v is under the window of profile %q, %v: a repeat could not be compared while the server knows the key; want at least that, or leave it out to keep texts as long as keys",
+				c.KeepText, p.Name, window)
 		case c.ClockSkew > window && c.ClockSkew != defaultClockSkew:
 			return fmt.Errorf("a ClockSkew of %v is over the window of profile %q, %v: set the clock by a time server, and want a minute or so", c.ClockSkew, p.Name, window)
 		}

@@ -292,7 +292,7 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 // this person.
 func finishNow(ctx context.Context, cfg *Config, before, rec persist.Record) error {
 	rec.KeyTold = rec.Generated
-	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey)
+	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey, cfg.KeepText)
 	for tries := 0; ; tries++ {
 		op := operation.OpOf(&before, 0)
 		rec.Revision, rec.OwedFrom = before.Revision, op.OwedAs(rec.State, rec.HoldReason, 0, rec.Finished)

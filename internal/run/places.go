@@ -59,7 +59,7 @@ func (s *seats) choosePlace(ctx context.Context, op *preparedRequest, running *p
 		beside = append(beside, *running)
 	}
 	op.rec.Account = op.read.Place(op.named.Account, beside)
-	_, op.rec.KeepKey = s.cfg.keeping(op.rec.Window)
+	_, op.rec.KeepKey, _ = s.cfg.keeping(op.rec.Window)
 	if op.named.Account == op.rec.Account && op.named.Scoped() {
 		op.rec.KeepKey = 0 // as long as a second place may stand beside it
 	}

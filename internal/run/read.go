@@ -41,7 +41,7 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRe
 	}
 	c.notices.tellCoverage(req.Context(), s)
 	s.Record.Facts = c.cfg.factsOf(s.Profile)
-	s.Record.KeepAnswer, s.Record.KeepKey = c.cfg.keeping(s.Record.Window)
+	s.Record.KeepAnswer, s.Record.KeepKey, s.Record.KeepText = c.cfg.keeping(s.Record.Window)
 	s.Record.KeepRequest = c.cfg.requestKeeping(s.Profile)
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }

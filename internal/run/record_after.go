@@ -111,7 +111,7 @@ func (d ending) finish(ctx context.Context, now time.Time, write func(context.Co
 	rec := d.changed(&c, now)
 	rec.Finished = now.Round(0)
 	rec.Unreported, rec.KeyTold, rec.Told, rec.Effect = c.Unreported, c.KeyTold, c.Told, c.Effect
-	rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey)
+	rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey, d.cfg.KeepText)
 	err := d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, withoutRequest(rec)) })
 	return rec, err
 }

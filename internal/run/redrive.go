@@ -150,10 +150,10 @@ func (e *engine) anew(call callers, name string, old *persist.Record, key, note 
 		return next, e.refusals.refuse(call.Values(), name, old, operation.KeyOnly, cause, ErrConfig).err
 	}
 	next.Created, next.Note = e.now().Round(0), note
-	next.KeepAnswer, next.KeepKey = e.cfg.keeping(next.Window)
+	next.KeepAnswer, next.KeepKey, next.KeepText = e.cfg.keeping(next.Window)
 	if old.KeepKey == 0 {
 		next.KeepKey = 0 // a repeat finds it for as long as the old one
 	}
-	next.ExtendKeeping(old.KeepAnswer, old.KeepKey)
+	next.ExtendKeeping(old.KeepAnswer, old.KeepKey, old.KeepText)
 	return next, nil
 }

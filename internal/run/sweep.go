@@ -17,14 +17,14 @@ func (c *Client) Sweep(ctx context.Context) (int, error) {
 }
 
 // Prune is oncehttp.Client.Prune.
-func (c *Client) Prune(ctx context.Context, keepAnswer, keepKey time.Duration) (int, error) {
+func (c *Client) Prune(ctx context.Context, keepAnswer, keepKey, keepText time.Duration) (int, error) {
 	return c.sweep(ctx, "Prune", func() (persist.Limits, error) {
 		asked := c.cfg
-		asked.KeepAnswer, asked.KeepKey = keepAnswer, keepKey
+		asked.KeepAnswer, asked.KeepKey, asked.KeepText = keepAnswer, keepKey, keepText
 		if err := cmp.Or(asked.checkUnits(), asked.checkWindows()); err != nil {
 			return persist.Limits{}, fmt.Errorf("oncehttp: prune: %w: %w", ErrConfig, err)
 		}
-		return persist.Limits{Prune: true, KeepAnswer: keepAnswer, KeepKey: keepKey}, nil
+		return persist.Limits{Prune: true, KeepAnswer: keepAnswer, KeepKey: keepKey, KeepText: keepText}, nil
 	})
 }
 

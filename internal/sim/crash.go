@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
 // crash returns the disk after a loss of power, or the end of the only process: all
@@ -29,7 +30,7 @@ func (d *disk) crash(r *rand.Rand) store {
 		}
 	}
 	next := newDisk(d.dice+1, d.fails, d.bug)
-	next.secret, next.facts = d.secret, maps.Clone(d.facts)
+	next.secret, next.facts, next.mem = d.secret, maps.Clone(d.facts), memory.NewWithSecret(d.secret)
 	next.restore(d.safe, d.last)
 	d.broken = fmt.Errorf("sim: %w", persist.ErrClosed)
 	return next
@@ -61,7 +62,7 @@ func (d *disk) restore(records map[persist.ID]persist.Record, last uint64) {
 func (d *disk) replay(rec persist.Record) persist.Record {
 	ctx, unfinished := context.Background(), rec.Clone()
 	if rec.State.Final() {
-		unfinished.State, unfinished.Effect, unfinished.Swept, unfinished.Unreported, unfinished.KeyTold = persist.StatePending, persist.EffectUnknown, false, false, false
+		unfinished.State, unfinished.Effect, unfinished.Swept, unfinished.Unreported, unfinished.KeyTold = persist.StatePending, persist.EffectUnknown, rec.Erased, false, false
 	}
 	standing, _, err := d.mem.Begin(ctx, unfinished)
 	must(err)

@@ -54,10 +54,11 @@ var (
 
 // newDisk returns an empty store. fails is the probability of a failed commit. The pace of writes is 5 ms.
 func newDisk(d dice, fails float64, bug Bug) *disk {
-	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}, facts: map[string][]byte{}}
+	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, safe: map[persist.ID]persist.Record{}, facts: map[string][]byte{}}
 	for i := range made.secret {
 		made.secret[i] = byte(d.hash("secret", i))
 	}
+	made.mem = memory.NewWithSecret(made.secret)
 	return made
 }
 

@@ -90,7 +90,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
 	s.created, s.reason = dueAt(rec.Created), j.slots.number([]byte(rec.HoldReason))
 	s.mark(slotGenerated, rec.Generated)
-	s.mark(slotForgets, rec.KeepKey != 0)
+	s.mark(slotForgets, rec.KeepKey != 0 || rec.KeepText != 0)
 	s.mark(slotOwed, rec.Owed())
 	s.mark(slotOutside, c.request != nil || c.answer != nil)
 	j.ids.add(c.keys.id, c.seq)

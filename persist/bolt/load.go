@@ -181,7 +181,7 @@ func (s *slot) loadProgress(progress []byte, t *tally) error {
 	s.setState(f.State, f.NextAttempt, f.SendUntil)
 	s.reason = t.number(f.HoldReason)
 	s.mark(slotSwept, f.Swept)
-	s.mark(slotForgets, f.KeepKey != 0)
+	s.mark(slotForgets, f.KeepKey != 0 || f.KeepText != 0)
 	s.mark(slotUnreported, f.Unreported)
 	s.mark(slotOwed, !f.OwedFrom.IsZero() && f.State != persist.StatePending)
 	s.mark(slotOutside, f.Outside)

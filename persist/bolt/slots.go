@@ -36,7 +36,7 @@ const (
 	slotOutside                // has bodies in the bucket of bodies
 	slotUnreported             // final, and no caller was told
 	slotHeld                   // unfinished, and held
-	slotForgets                // its key is not kept for ever
+	slotForgets                // its key, or its text, is not kept for ever
 	slotOwed                   // its end or hold is owed to OnResult
 
 	// The upper bits hold a hash of the unchangeable fields of a record, so a caller's mistake is found
@@ -74,7 +74,7 @@ type chunk struct {
 	used       uint64 // a bit for each slot with a record
 	open       uint64 // of those, the unfinished
 	held       uint64 // of the unfinished, the held
-	kept       uint64 // of those in use, the tombstones of chosen keys kept for ever
+	kept       uint64 // of those in use, the tombstones of chosen keys kept for ever as they are
 	unresolved uint64 // of those in use, the unresolved
 	owed       uint64 // of those in use, those with slotOwed
 	dues       dues   // of the unfinished
@@ -209,7 +209,7 @@ type which struct {
 	pending    bool // unfinished, and not held
 	held       bool
 	final      bool // finished, but for those of kept
-	kept       bool // tombstones of chosen keys, kept for ever
+	kept       bool // tombstones of chosen keys, kept for ever as they are
 	unresolved bool // of all these, the unresolved only
 	owed       bool // likewise, those with slotOwed only
 

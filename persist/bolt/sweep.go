@@ -37,7 +37,7 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	}
 	total := 0
 	// Tombstones kept for ever need not be looked at.
-	kinds := which{final: true, kept: l.Prune && l.KeepKey != 0}
+	kinds := which{final: true, kept: l.Prune && (l.KeepKey != 0 || l.KeepText != 0)}
 	for after := uint64(0); total < left; {
 		if err := ctx.Err(); err != nil {
 			return total, err
@@ -58,8 +58,9 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 
 // decision is the change of a record planned by a sweep, if the record still is as it was read.
 type decision struct {
-	change change
-	next   slot
+	change  change
+	next    slot
+	account string // of an erased record
 }
 
 // decide reads the next final records after a Seq and decides about them. It returns the Seqs it has looked
@@ -135,11 +136,15 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	}
 	head := persist.Record{
 		State: f.State, Finished: f.Finished, Swept: f.Swept, Unreported: f.Unreported, KeyTold: f.KeyTold, Generated: i.Generated, Window: i.Window,
-		OwedFrom: f.OwedFrom, KeepAnswer: f.KeepAnswer, KeepKey: f.KeepKey,
+		OwedFrom: f.OwedFrom, KeepAnswer: f.KeepAnswer, KeepKey: f.KeepKey, KeepText: f.KeepText,
 	}
 	drop, strip := l.Sweep(&head, now)
 	if i.KeepRequest != persist.RequestWithAnswer && f.State.Final() && !f.RequestGone && !drop && !strip {
 		return j.decideRequest(view, seq, before, l, now)
+	}
+	texts := f.KeepText != 0 || l.Prune && l.KeepText != 0
+	if !drop && !strip && f.Swept && !i.Erased && texts { // the head does not tell
+		strip = true
 	}
 	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}
 	if !strip {
@@ -153,15 +158,34 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	if _, err := codec.DecodeProgress(progress, &rec); err != nil {
 		return decision{}, false, err
 	}
-	rec.Strip()
+	if _, strip = l.Sweep(&rec, now); !strip {
+		return decision{}, false, nil
+	}
+	return j.decideStrip(rec, c, l, now), true, nil
+}
+
+// decideStrip is decideOne for a record that becomes a tombstone, or that is one and loses its text. An erased one gets another ID, and is found by
+// both until the commit, as in Erase.
+func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, now time.Time) decision {
+	erased := rec.Erased
+	l.Strip(&rec, now, j.secret[:])
 	rec.Revision++
-	c.intent, c.dropProgress, c.dropBodies = encodeIntent(&rec), before.is(slotChanged), before.is(slotOutside)
-	next := slot{rev: before.rev + 1, flags: before.flags, intentSum: sealSum(c.intent, kindIntent, seq)}
+	next := slot{rev: c.before.rev + 1, flags: c.before.flags}
+	if rec.Erased && !erased {
+		c.moved, c.was = true, c.keys.id
+		rec.ID = persist.ErasedID(j.secret[:], rec.ID)
+		c.keys = j.hash.keys(&rec)
+		next.flags = next.flags&^slotIdentity | c.keys.check
+	}
+	c.intent, c.dropProgress, c.dropBodies = encodeIntent(&rec), c.before.is(slotChanged), c.before.is(slotOutside)
+	next.intentSum = sealSum(c.intent, kindIntent, c.seq)
 	next.mark(slotChanged|slotOutside, false)
 	next.mark(slotSwept, true)
+	_, ever := rec.SweepAt()
+	next.mark(slotForgets, ever)
 	next.mark(slotGenerated, rec.Generated)
 	next.mark(slotUnreported, rec.Unreported)
-	return decision{change: c, next: next}, true, nil
+	return decision{change: c, next: next, account: rec.Account}
 }
 
 // decideRequest is decideOne for a record that may lose its request before its answer. It reads the whole record: the answer stays.
@@ -173,7 +197,7 @@ func (j *Journal) decideRequest(view *view, seq uint64, before slot, l *persist.
 	if _, strip := l.Sweep(&rec, now); !strip {
 		return decision{}, false, nil
 	}
-	l.Strip(&rec, now)
+	l.Strip(&rec, now, nil) // no text goes before the answer
 	rec.Revision++
 	c, next := change{seq: seq, before: before, keys: j.hash.keys(&rec)}, before
 	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
@@ -183,6 +207,18 @@ func (j *Journal) decideRequest(view *view, seq uint64, before slot, l *persist.
 	next.rev++
 	next.put(&c)
 	return decision{change: c, next: next}, true, nil
+}
+
+// move enters a record that a sweep has erased under its new ID. The caller holds mu.
+func (j *Journal) move(c *change, account string) {
+	if !c.moved {
+		return
+	}
+	if c.keys.id != c.was {
+		j.ids.add(c.keys.id, c.seq)
+	}
+	j.accounts.add(account)
+	j.erases, j.collecting.moved = true, true
 }
 
 // applyDecisions queues the decided changes, and waits for the commit. It leaves out records changed by
@@ -208,6 +244,7 @@ func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 		} else {
 			j.index(c.keys, c.seq, c.before.unresolved(), decisions[i].next.unresolved())
 			j.slots.set(c.seq, decisions[i].next)
+			j.move(&c, decisions[i].account)
 		}
 		j.collecting.put(c)
 		n++

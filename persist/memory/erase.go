@@ -30,16 +30,21 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 		return persist.Record{}, err
 	}
 	if next.ID = e.id; !standing.Erased {
-		next.ID = persist.ErasedID(j.secret[:], e.id)
+		j.rename(e, &next)
 	}
 	next.ExtendSendUntil(e.sendUntil)
-	delete(j.byID, e.id)
-	e.id, j.erased = next.ID, true
-	j.byID[e.id] = e
-	e.fingerprint = [32]byte(next.Fingerprint)
 	e.begin(&next)
 	j.tally.count(e, next.HoldReason)
 	return next.Clone(), nil
+}
+
+// rename gives an entry, and its record, the ID of an erased one, and the fingerprint of that. The caller holds mu.
+func (j *Journal) rename(e *entry, rec *persist.Record) {
+	delete(j.byID, e.id)
+	rec.ID = persist.ErasedID(j.secret[:], e.id)
+	e.id, j.erased = rec.ID, true
+	j.byID[e.id] = e
+	e.fingerprint = [32]byte(rec.Fingerprint)
 }
 
 // find returns the record of an ID, also the erased one that had it; nil if there is none. The caller holds mu.

@@ -188,10 +188,13 @@ func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed 
 	case drop:
 		j.drop(e)
 	case strip:
-		was := e.unresolved()
-		l.Strip(&rec, now)
+		was, erased := e.unresolved(), rec.Erased
+		l.Strip(&rec, now, j.secret[:])
 		rec.Revision++
 		e.generated = rec.Generated
+		if rec.Erased && !erased {
+			j.rename(e, &rec)
+		}
 		e.begin(&rec) // into its room again
 		if was && !e.unresolved() {
 			j.unlink(e)

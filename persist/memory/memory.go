@@ -33,7 +33,7 @@ var (
 // Records are held encoded: nothing is ever shared with a caller, and a
 // record costs few allocations.
 //
-// A Journal not returned by New is closed: the methods of a zero one return
+// A Journal not returned by New or NewWithSecret is closed: the methods of a zero one return
 // [persist.ErrClosed], those of a nil one panic.
 type Journal struct {
 	persist.Attachment
@@ -79,6 +79,13 @@ type entry struct {
 func New() *Journal {
 	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}, owed: map[*entry]struct{}{}, facts: map[string][]byte{}, tally: newTally()}
 	_, _ = rand.Read(j.secret[:]) // never fails
+	return j
+}
+
+// NewWithSecret returns an empty journal with the secret of another one, for a copy of its records: erased ones are found by it.
+func NewWithSecret(secret [persist.SecretSize]byte) *Journal {
+	j := New()
+	j.secret = secret
 	return j
 }
 

@@ -11,7 +11,7 @@ func TestOrigins(t *testing.T) {
 	t.Parallel()
 	sqltest.Origins(t, engine(t), sqltest.Series{
 		Rows:   "(SELECT seq AS i FROM seq_1_to_%d) n",
-		Bytes:  "UNHEX(SHA2(i, 256))",
+		Bytes:  "LEFT(UNHEX(SHA2(i, 256)), 23)",
 		Origin: "CONCAT('https://c', i %% %d, '.example:443')",
 	})
 }

@@ -36,7 +36,7 @@ func copies(n int) string {
 		value := "r." + c.Name
 		switch c.Name {
 		case "id":
-			value = "UNHEX(SHA2(n.seq, 256))"
+			value = "LEFT(UNHEX(SHA2(n.seq, 256)), 23)"
 		case "seq":
 			value = "NEXTVAL(oncehttp_seq)"
 		}

@@ -108,7 +108,7 @@ func keepingLengthened(k *check) {
 	r := record("a", "k")
 	r.KeepAnswer, r.KeepKey = time.Hour, 2*time.Hour
 	r = k.begin(j, r)
-	r.ExtendKeeping(3*time.Hour, 4*time.Hour)
+	r.ExtendKeeping(3*time.Hour, 4*time.Hour, 0)
 	r = k.finish(j, r)
 	k.sweepEach(j, others(3*time.Hour-1), 0)
 	k.holds(j, r, "a Sweep just before the lengthened time")

@@ -113,6 +113,10 @@ func TestMutants(t *testing.T) {
 				// Two calls at once race here: a sweep that takes too much may or may not come between them.
 				delete(failures, "erase/once")
 			}
+			if !right && !strings.HasPrefix(name, "text/") {
+				// These cases call all methods of a journal: each other mutant may or may not fail in them.
+				maps.DeleteFunc(failures, func(name string, _ error) bool { return strings.HasPrefix(name, "text/") })
+			}
 			got := slices.Sorted(maps.Keys(failures))
 			want := slices.Clone(m.fails)
 			if !right {

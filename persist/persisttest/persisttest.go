@@ -123,7 +123,7 @@ func (h Harness) cases() []testCase {
 // cases returns all cases in the order of a run.
 func cases() []testCase {
 	var all []testCase
-	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), requestCases(), claimCases(), toSendCases(), lateFinishCases(), dueCases(), countCases(), needsCases(), notifyCases(), reportCases(), resultCases(), assignCases(), amendCases(), eraseCases(), txCases(), factCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
+	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), textCases(), requestCases(), claimCases(), toSendCases(), lateFinishCases(), dueCases(), countCases(), needsCases(), notifyCases(), reportCases(), resultCases(), assignCases(), amendCases(), eraseCases(), txCases(), factCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
 		all = append(all, some...)
 	}
 	return all

@@ -46,7 +46,7 @@ func fullest(account, key string) persist.Record {
 	r.Omitted = []string{"Authorization", "userinfo"}
 	r.KeptFields = []persist.KeptField{{Pointer: "/amount", Value: "1.50"}, {Pointer: "/a~1b/0", Value: "ä\n\""}, {Pointer: "/empty"}, {Pointer: "/long", Omitted: true}}
 	r.WireKey = `"` + key + `"`
-	r.KeepAnswer, r.KeepKey = 90*24*time.Hour+1, 400*24*time.Hour+1
+	r.KeepAnswer, r.KeepKey, r.KeepText = 90*24*time.Hour+1, 400*24*time.Hour+1, 300*24*time.Hour+1
 	r.Credentials = []persist.Credential{{Name: "Authorization", Digest: strings.Repeat("ab", 32)}, {Name: "?api_key", Digest: "\xff\x00"}}
 	r.Business, r.AskFirst, r.Facts, r.Content = true, true, "facts", "content \xff\x00"
 	r.Trace = "00-" + strings.Repeat("ab", 16) + "-" + strings.Repeat("cd", 8) + "-01;vendor=a\"\xff"

@@ -150,7 +150,7 @@ func sweepKeptFields(k *check) {
 // fullestChosen returns a full record with a key chosen by a caller.
 func fullestChosen(account, key string) persist.Record {
 	r := fullest(account, key)
-	r.Generated, r.KeepKey = false, 0
+	r.Generated, r.KeepKey, r.KeepText = false, 0, 0
 	return r
 }
 

@@ -46,7 +46,7 @@ func (o Options) dialect() *dialect {
 	d := &dialect{table: o.Schema + ".record", fact: o.Schema + ".fact", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
 	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
-		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), confirmStanding, sqljournal.ColumnList("s."), d.table)
+		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), confirmStanding, strings.Join(sqljournal.ReadColumns("s."), ", "), d.table)
 	d.together, d.togetherWait = o.together(), strconv.FormatInt(min(o.LockWait, togetherWait).Milliseconds(), 10)
 	return d
 }
@@ -196,14 +196,17 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 	return existing.row(), nil
 }
 
+// NumbersUsed implements sqljournal.Dialect.
+func (d *dialect) NumbersUsed() bool { return false }
+
 // numberRows is the largest number of records numbered by Number in one statement.
 const numberRows = 5000
 
 // Number implements sqljournal.Dialect. It waits for others numbering the same records, so the records have numbers
 // when it returns.
 func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
-	statement := fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL ORDER BY id LIMIT %d FOR NO KEY UPDATE OF record)
-		UPDATE %s r SET seq = nextval('%s') FROM late WHERE r.id = late.id AND r.seq IS NULL`, d.bound, d.table, numberRows, d.table, d.sequence)
+	statement := fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL AND swept < 2 ORDER BY id LIMIT %d FOR NO KEY UPDATE OF record)
+		UPDATE %s r SET seq = nextval('%s') FROM late WHERE r.id = late.id AND r.seq IS NULL AND r.swept < 2`, d.bound, d.table, numberRows, d.table, d.sequence)
 	for {
 		res, err := conn.ExecContext(ctx, statement)
 		if err != nil {

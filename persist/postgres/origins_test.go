@@ -11,7 +11,7 @@ func TestOrigins(t *testing.T) {
 	t.Parallel()
 	sqltest.Origins(t, engine(t), sqltest.Series{
 		Rows:   "generate_series(1::bigint, %d) AS n (i)",
-		Bytes:  "sha256(convert_to(i::text, 'UTF8'))",
+		Bytes:  "substr(sha256(convert_to(i::text, 'UTF8')), 1, 23)",
 		Origin: "convert_to('https://c' || i %% %d || '.example:443', 'UTF8')",
 	})
 }

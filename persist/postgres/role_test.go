@@ -69,6 +69,33 @@ func TestRole(t *testing.T) {
 	if err := j.Forget(t.Context(), claimed[0]); err != nil {
 		t.Errorf("Forget: %v", err)
 	}
+	sweepsTexts(t, j, func() *postgres.Journal { return open(t, u.String(), opts) }, run)
 	run("DROP FUNCTION oncehttp.write_records")
 	refused("is not there")
+}
+
+// sweepsTexts: a role takes texts out of records if it may note in the facts that it does. If not, its sweeps leave them.
+func sweepsTexts(t *testing.T, j persist.Journal, open func() *postgres.Journal, run func(...string)) {
+	t.Helper()
+	used, _, err := j.Begin(t.Context(), func() persist.Record {
+		rec := sqltest.Record("", "used")
+		rec.KeepText, rec.KeepAnswer = -1, -1
+		return rec
+	}())
+	if err == nil {
+		err = j.Finish(t.Context(), sqltest.Finished(used))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, right := range []string{"REVOKE SELECT, INSERT, UPDATE ON oncehttp.fact FROM shop", "GRANT SELECT ON oncehttp.fact TO shop", "GRANT INSERT ON oncehttp.fact TO shop"} {
+		run(right)
+		j := open()
+		if _, err := j.Sweep(t.Context(), persist.Limits{Now: time.Now().Add(1e4 * time.Hour)}); err != nil {
+			t.Errorf("Sweep after %s: %v", right, err)
+		}
+		if rec, err := j.Get(t.Context(), used.ID); err != nil || !rec.Swept || rec.Erased != strings.HasPrefix(right, "GRANT INSERT") {
+			t.Errorf("after %s and a Sweep: swept %t, without its text %t, %v", right, rec.Swept, rec.Erased, err)
+		}
+	}
 }

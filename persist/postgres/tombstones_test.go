@@ -36,7 +36,7 @@ func copies(table string, n int) string {
 		value := c.Name
 		switch c.Name {
 		case "id":
-			value = "sha256(n::text::bytea)"
+			value = "substr(sha256(n::text::bytea), 1, 23)"
 		case "seq":
 			value = "nextval('" + table + "_seq')"
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -86,7 +87,7 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 // it is not in the transaction's snapshot, and it can not be removed.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
-	read := fmt.Sprintf("SELECT %s FROM %s s WHERE s.id = $1 FOR KEY SHARE", sqljournal.ColumnList("s."), d.table)
+	read := fmt.Sprintf("SELECT %s FROM %s s WHERE s.id = $1 FOR KEY SHARE", strings.Join(sqljournal.ReadColumns("s."), ", "), d.table)
 	for range beginTries {
 		var fsync, sync, was string
 		var revision sql.NullInt64

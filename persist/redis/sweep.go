@@ -59,7 +59,7 @@ func (s *sweeping) shelves() []shelf {
 	if s.l.Prune && s.l.KeepAnswer != 0 {
 		answers = shelf{finished, s.ago(s.l.KeepAnswer)}
 	}
-	if s.l.Prune && s.l.KeepKey != 0 {
+	if s.l.Prune && (s.l.KeepKey != 0 || s.l.KeepText != 0) {
 		keys.upTo = "+inf"
 	}
 	return []shelf{answers, {unreported, s.ago(0)}, keys}
@@ -156,7 +156,11 @@ func (s *sweeping) change(b *bucket, rec *persist.Record, was *entry) []any {
 	case drop:
 		return []any{was.id, seq, revision, "", "", "", "", "", ""}
 	case strip:
-		s.l.Strip(rec, s.l.Now)
+		erased := rec.Erased
+		s.l.Strip(rec, s.l.Now, s.j.secret)
+		if rec.Erased && !erased {
+			rec.ID = persist.ErasedID(s.j.secret, rec.ID)
+		}
 		e, answer := b.newEntry(rec, revision+1), ""
 		if !rec.Swept { // the answer stays
 			e.progress, answer = codec.WithRequestDropped(was.progress), "stays"

@@ -42,6 +42,6 @@ func (j *journal) begin(ctx context.Context, rec persist.Record, below func(seal
 		rec.Seq, rec.Revision, rec.KeepAnswer, rec.KeepKey = got.Seq, got.Revision, got.KeepAnswer, got.KeepKey
 		return rec, true, nil
 	}
-	existing, err = j.s.Unseal(got)
+	existing, err = j.unsealOf(ctx, got, rec.ID)
 	return existing, false, err
 }

@@ -32,6 +32,13 @@
 // It is no protection from a person with write access to the journal, who can put a whole record back to an earlier
 // version, remove it, or change the data written by journals themselves: docs/security.md lists them.
 //
+// # Records without their text
+//
+// A sweep has no keys, and takes the text out of a record with everything that is sealed (persist.Record.KeepText). So the end of an operation is
+// sealed once more (persist.Record.SealedEnd): a MAC of 16 bytes over the digests of account and key, the state, the effect, the status, the time
+// of the end and the scopes, and the encrypted scopes. Whoever names account and key gets persist.ErrSealed if one of these was changed, or if the key is
+// missing. A listing of persist/postgres or persist/mysql that does not name both shows such a record unchecked.
+//
 // # Keys
 //
 // Each part names its key. The first key of Config.Keys seals, all of them unseal. So a key is replaced by putting a

@@ -137,6 +137,9 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bool) error {
 	for rec, err := range list {
 		sealed := err == nil && rec.Carrier == persist.CarrierSealed
+		if sealed && isEnd(&rec) { // it does not name its key
+			continue
+		}
 		if err == nil {
 			_, err = s.Unseal(rec)
 		}
@@ -163,7 +166,7 @@ func (j *journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 
 // Update implements [persist.Journal].
 func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	err := j.change(rec, func(sealed persist.Record) error {
+	err := j.change(ctx, rec, func(sealed persist.Record) error {
 		updated, err := j.Journal.Update(ctx, sealed)
 		if err == nil {
 			rec.Revision, rec.SendUntil = updated.Revision, updated.SendUntil
@@ -182,7 +185,7 @@ func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
 	if rec.Carrier == persist.CarrierSealed {
 		return j.Journal.Finish(ctx, rec)
 	}
-	err := j.change(rec, func(sealed persist.Record) error { return j.Journal.Finish(ctx, sealed) })
+	err := j.change(ctx, rec, func(sealed persist.Record) error { return j.Journal.Finish(ctx, sealed) })
 	if errors.Is(err, persist.ErrInvalid) && rec.State == persist.StateAbandoned && !j.s.plain {
 		return j.Journal.Finish(ctx, rec) // refused by the journal unless the record was begun in clear
 	}
@@ -191,7 +194,7 @@ func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
 
 // Forget implements [persist.Journal].
 func (j *journal) Forget(ctx context.Context, rec persist.Record) error {
-	return j.change(rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
+	return j.change(ctx, rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
 }
 
 // Assign implements [persist.Journal]. The record is sealed anew for the other account, since a sealed part belongs to
@@ -226,7 +229,7 @@ func (j *journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	if rec.Carrier == persist.CarrierSealed {
 		return j.Journal.Amend(ctx, rec)
 	}
-	err := j.change(rec, func(sealed persist.Record) error {
+	err := j.change(ctx, rec, func(sealed persist.Record) error {
 		amended, err := j.Journal.Amend(ctx, sealed)
 		if err == nil {
 			rec.Revision, rec.SendUntil = amended.Revision, amended.SendUntil
@@ -242,11 +245,12 @@ func (j *journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 // change calls write with rec sealed. The value in the place of its fingerprint depends on the key of its Begin. The
 // journal refuses a change of this value as ErrInvalid, before it writes anything: then the next key's is
 // tried. A record begun in clear stays so.
-func (j *journal) change(rec persist.Record, write func(sealed persist.Record) error) error {
+func (j *journal) change(ctx context.Context, rec persist.Record, write func(sealed persist.Record) error) error {
 	sealed, _, err := j.s.sealChange(j.s.keys[0], &rec)
 	if err != nil {
 		return err
 	}
+	j.sealEnd(ctx, &sealed, &rec)
 	for _, k := range j.s.keys {
 		sealed.Fingerprint, sealed.SealedNeeds = k.index(rec.Fingerprint), sealedNeeds(rec.Needs(), k, j.s.keys[0])
 		if rec.RequestDropped {
@@ -275,7 +279,7 @@ func (j *journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	if err != nil {
 		return persist.Record{}, err
 	}
-	return j.s.Unseal(sealed)
+	return j.unsealOf(ctx, sealed, id)
 }
 
 // Probe implements [persist.Prober]. If the journal below is no Prober, Probe is Get.
@@ -288,5 +292,5 @@ func (j *journal) Probe(ctx context.Context, id persist.ID) (persist.Record, err
 	if err != nil {
 		return persist.Record{}, err
 	}
-	return j.s.Unseal(sealed)
+	return j.unsealOf(ctx, sealed, id)
 }

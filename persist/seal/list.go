@@ -22,7 +22,7 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return func(yield func(persist.Record, error) bool) {
 		for rec, err := range sealed {
 			if err == nil {
-				rec, err = j.s.Unseal(rec)
+				rec, err = j.unsealListed(rec)
 			}
 			if !yield(rec, err) {
 				return

@@ -147,6 +147,8 @@ func (s *Sealer) Unseal(sealed persist.Record) (persist.Record, error) {
 		return persist.Record{}, err
 	}
 	switch {
+	case sealed.Carrier == persist.CarrierSealed && isEnd(&sealed):
+		return s.openEnd(&sealed)
 	case sealed.Carrier == persist.CarrierSealed:
 		return s.unseal(&sealed)
 	case s.plain:
@@ -204,7 +206,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 		return persist.Record{}, o.corrupt(fieldIdentity)
 	}
 	rec := *sealed
-	rec.SealedNeeds = ""
+	rec.SealedNeeds, rec.SealedEnd = "", ""
 	rec.ID, rec.Method, rec.Target, rec.KeptFields = was.ID, was.Method, was.Target, was.KeptFields
 	rec.Carrier, rec.CarrierName, rec.WireKey, rec.Profile, rec.ProfileVersion = was.Carrier, was.CarrierName, was.WireKey, was.Profile, was.ProfileVersion
 	rec.Fingerprint, rec.Recipe, rec.Credentials = was.Fingerprint, was.Recipe, was.Credentials

@@ -57,6 +57,7 @@ type key struct {
 	fingerprint []byte // of the HMAC in the place of a fingerprint
 	check       []byte // tells another secret under the same id
 	needs       []byte // hides a record's needs: two keys
+	end         []byte // seals what is left of a record without its text: two keys
 }
 
 // checkSize is the length of check in bytes: it misses 1 of 4 billion other secrets.
@@ -123,7 +124,9 @@ func (k Key) derive() (*key, error) {
 		return nil, err
 	}
 	made := &key{id: k.ID, root: root, fingerprint: fingerprint, check: check}
-	made.needs, err = made.needsKeys()
+	if made.needs, err = made.needsKeys(); err == nil {
+		made.end, err = made.endKeys()
+	}
 	return made, err
 }
 

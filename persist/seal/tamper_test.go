@@ -122,9 +122,9 @@ func TestEveryField(t *testing.T) {
 	t.Parallel()
 	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials Business AskFirst Facts Content Scopes DropAnswer Trace " + // sealed by Begin
 		"Token Replaces ReplacedBy RedriveRun Acts Credential Region Answer History Evidence Note " + // sealed by each change
-		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Told Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey KeepRequest RequestDropped Erased Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
+		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Told Results OwedFrom Origin ServerToken Protected Pauses Window KeepAnswer KeepKey KeepText KeepRequest RequestDropped Erased Created MaybeSent FirstSent SendUntil DesertedUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends Drives LeaseOwner LeaseUntil Effect Finished Swept Status " +
-		"SealedNeeds" // hidden by itself, so that equal needs look alike
+		"SealedNeeds SealedEnd" // hidden by itself, so that equal needs look alike
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[persist.Record]()) {
 		if len(f.Index) == 1 { // not those of the ID

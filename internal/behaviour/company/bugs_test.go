@@ -98,6 +98,7 @@ var noRule = map[string]string{
 	"Retry.SafeAttempts":     "it is of requests that are no operation",
 	"Retry.MaxElapsed":       "it ends a run, and decides nothing else",
 	"Retry.AnswerTimeout":    "as Retry.AttemptTimeout",
+	"KeepText":               "a repeat is refused with its text and without it, so that nothing shows when that went",
 	"Retry.MinDelay":         "it is a wait within one run",
 	"Retry.MaxRetryAfter":    "it ends a run; when the next begins is the server's word",
 	"Retry.NeverAskAgain":    "as MaxResponseBytes",

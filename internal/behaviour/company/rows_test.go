@@ -343,6 +343,7 @@ func boundRows() map[string]row {
 		"EnqueueMaxAge":          {one: set(func(cfg *oncehttp.Config) { cfg.EnqueueMaxAge = 2 * time.Second }), expires: true, unanswered: true},
 		"KeepAnswer":             {one: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer = -1 }), other: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer = 100 * window }), unanswered: true},
 		"KeepKey":                {one: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer, cfg.KeepKey = window, -1 }), forgets: true, other: set(func(cfg *oncehttp.Config) { cfg.KeepKey = 100 * window }), unanswered: true},
+		"KeepText":               {one: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer, cfg.KeepText = window, -1 }), other: set(func(cfg *oncehttp.Config) { cfg.KeepText = 100 * window }), unanswered: true},
 		"KeepRequest":            {one: set(func(cfg *oncehttp.Config) { cfg.KeepRequest = oncehttp.KeepRequestWithAnswer }), other: set(func(cfg *oncehttp.Config) { cfg.KeepRequest = oncehttp.DropRequestAfterEnd })},
 		"ClockSkew":              {one: set(func(cfg *oncehttp.Config) { cfg.ClockSkew = time.Second }), other: set(func(cfg *oncehttp.Config) { cfg.ClockSkew = 2 * time.Hour })},
 		"Lease":                  {one: set(func(cfg *oncehttp.Config) { cfg.Lease = 100 * time.Millisecond }), other: set(func(cfg *oncehttp.Config) { cfg.Lease = 10 * time.Minute }), lease: 10 * time.Minute},

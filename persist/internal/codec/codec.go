@@ -74,6 +74,7 @@ const (
 	progressActs     // the acts follow the texts
 	progressEvidence // the evidence follows the texts
 	progressRequestDropped
+	progressKeepText // KeepText follows those of progressKeeping
 
 	progressFlags // one past the last
 )
@@ -87,6 +88,7 @@ const (
 	textNeeds      = 5
 	textReplacedBy = 6
 	textRun        = 7
+	textEnd        = 8
 )
 
 // progressState masks the bits of the state.
@@ -150,7 +152,7 @@ func IntentSize(r *persist.Record, limit int) int {
 
 // ProgressSize bounds the size of r's progress likewise.
 func ProgressSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds) + len(r.ReplacedBy) + len(r.RedriveRun)
+	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds) + len(r.ReplacedBy) + len(r.RedriveRun) + len(r.SealedEnd)
 	for i := range r.Acts {
 		n += 6*binary.MaxVarintLen64 + len(r.Acts[i].Did) + len(r.Acts[i].Note)
 	}
@@ -310,10 +312,11 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressOwed, !r.OwedFrom.IsZero())
 	set(progressDeserted, !r.DesertedUntil.IsZero())
 	set(progressEvidence, r.Evidence != nil)
+	set(progressKeepText, r.KeepText != 0)
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
-	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "" || r.SealedNeeds != "" || r.ReplacedBy != "" || r.RedriveRun != "")
+	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "" || r.SealedNeeds != "" || r.ReplacedBy != "" || r.RedriveRun != "" || r.SealedEnd != "")
 	set(progressTold, r.Told)
 	set(progressRequestDropped, r.RequestDropped)
 	set(progressActs, len(r.Acts) > 0)
@@ -321,6 +324,9 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	b = binary.AppendUvarint(b, r.Revision)
 	if flags&progressKeeping != 0 {
 		b = binary.AppendVarint(binary.AppendVarint(b, int64(r.KeepAnswer)), int64(r.KeepKey))
+	}
+	if flags&progressKeepText != 0 {
+		b = binary.AppendVarint(b, int64(r.KeepText))
 	}
 	if flags&progressOwed != 0 {
 		b = appendTime(b, r.OwedFrom)
@@ -377,7 +383,7 @@ func appendTexts(b []byte, r *persist.Record) []byte {
 	at := len(b)
 	b = append(b, 0)
 	for tag, text := range [...]string{textToken: r.Token, textReplaces: r.Replaces, textCredential: r.Credential, textRegion: r.Region, textNeeds: r.SealedNeeds,
-		textReplacedBy: r.ReplacedBy, textRun: r.RedriveRun} {
+		textReplacedBy: r.ReplacedBy, textRun: r.RedriveRun, textEnd: r.SealedEnd} {
 		if text != "" {
 			b[at]++
 			b = appendString(append(b, byte(tag)), text)

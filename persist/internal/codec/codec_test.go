@@ -27,7 +27,7 @@ func full() persist.Record {
 		Credentials: []persist.Credential{{Name: "Authorization", Digest: "d1"}, {Name: "?token", Digest: "\xff"}},
 		Business:    true, AskFirst: true, Facts: "facts", Content: "\x00content", Trace: "00-trace", DropAnswer: []string{"/a", "/b\xff"}, Scopes: []persist.Scope{{Name: "Stripe-Account", Value: "acct_1"}, {Name: "X"}},
 		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: "\"quoted\"",
-		Profile: "stripe-v1", ProfileVersion: "2026-01-01", Window: 24 * time.Hour, KeepAnswer: -1, KeepKey: 1 << 62, Pauses: persist.Pauses{Attempts: 2, First: time.Second, Most: time.Hour},
+		Profile: "stripe-v1", ProfileVersion: "2026-01-01", Window: 24 * time.Hour, KeepAnswer: -1, KeepKey: 1 << 62, KeepText: -1, SealedEnd: "end \xff", Pauses: persist.Pauses{Attempts: 2, First: time.Second, Most: time.Hour},
 		Fingerprint: bytes.Repeat([]byte{7}, 32), Recipe: "1 content-type",
 		Created: at, MaybeSent: true, FirstSent: at.Add(1), NextAttempt: at.Add(2), SendBefore: at.Add(3), SendUntil: at.Add(11), OwedFrom: at.Add(12), DesertedUntil: at.Add(13),
 		Attempts: 4, Sends: 5, Drives: 6, LeaseOwner: "worker 1", LeaseUntil: at.Add(6),
@@ -165,7 +165,7 @@ func TestPeek(t *testing.T) {
 		t.Errorf("PeekIntent: %+v, %v", i, err)
 	}
 	f, err := codec.PeekProgress(progress)
-	want := codec.Progress{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, RequestGone: true, KeyTold: true, OwedFrom: r.OwedFrom, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil, KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, HoldReason: []byte(r.HoldReason)}
+	want := codec.Progress{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, RequestGone: true, KeyTold: true, OwedFrom: r.OwedFrom, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil, KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, KeepText: r.KeepText, HoldReason: []byte(r.HoldReason)}
 	if err != nil || !reflect.DeepEqual(f, want) {
 		t.Errorf("PeekProgress: %+v, %v; want %+v", f, err, want)
 	}

@@ -36,6 +36,7 @@ type Progress struct {
 	SendUntil   time.Time     // Record.SendUntil
 	KeepAnswer  time.Duration // Record.KeepAnswer
 	KeepKey     time.Duration // Record.KeepKey
+	KeepText    time.Duration // Record.KeepText
 	HoldReason  []byte        // Record.HoldReason
 }
 
@@ -64,7 +65,7 @@ func PeekProgress(b []byte) (Progress, error) {
 	f := Progress{
 		State: r.State, Revision: r.Revision, Swept: r.Swept, RequestGone: r.RequestGone(), Unreported: r.Unreported, KeyTold: r.KeyTold, OwedFrom: r.OwedFrom,
 		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil,
-		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, HoldReason: reason,
+		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey, KeepText: r.KeepText, HoldReason: reason,
 	}
 	return f, d.err("progress")
 }
@@ -197,6 +198,9 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	if flags&progressKeeping != 0 {
 		r.KeepAnswer, r.KeepKey = time.Duration(d.varint()), time.Duration(d.varint())
 	}
+	if flags&progressKeepText != 0 {
+		r.KeepText = time.Duration(d.varint())
+	}
 	if flags&progressOwed != 0 {
 		r.OwedFrom = d.time()
 	}
@@ -300,6 +304,8 @@ func (d *decoder) texts(r *persist.Record) {
 			r.ReplacedBy = d.string()
 		case textRun:
 			r.RedriveRun = d.string()
+		case textEnd:
+			r.SealedEnd = d.string()
 		default:
 			d.bad = true
 		}

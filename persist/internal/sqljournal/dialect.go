@@ -71,7 +71,9 @@ type Dialect interface {
 	// row: row itself, with Seq set, or another's. A nil row means a race with another Begin, ended just now: call
 	// Begin again. The standing row, unless it is confirmed, is as safe as after Confirm.
 	Begin(ctx context.Context, run QueryRow, row *Row) (standing *Row, err error)
-	// Number gives a number to each committed record without one.
+	// NumbersUsed reports whether a used key keeps its number. If not, no index but the primary key has it.
+	NumbersUsed() bool
+	// Number gives a number to each committed record without one that is no used key.
 	Number(ctx context.Context, conn *sql.Conn) error
 	// Barrier returns when no statement in flight at the call holds a number any more. Such a statement ends by
 	// itself.

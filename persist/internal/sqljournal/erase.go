@@ -66,15 +66,21 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	return rec, nil
 }
 
-// checkErased returns an error if an erased record, found by the row ID of an ID, had another one.
-// Errors: persist.ErrCorrupt, those of Secret.
+// checkErased returns an error if an erased record, found by the row ID of an ID, had another one. It gives a used key the digests of the ID. A role that may not
+// read the secret gets the record as it is.
+// Errors: persist.ErrCorrupt, those of knownSecret.
 func (j *Journal) checkErased(ctx context.Context, rec *persist.Record, id persist.ID) error {
 	if !rec.Erased {
 		return nil
 	}
-	secret, err := j.Secret(ctx)
-	if err != nil {
+	secret, err := j.knownSecret(ctx)
+	if err != nil || secret == nil {
 		return err
+	}
+	if rec.ID == usedID(RowID(id)) {
+		nameKey(rec, id.Key, secret)
+		rec.ID = persist.ErasedID(secret, id)
+		return nil
 	}
 	if rec.IsOf(id, secret) {
 		return nil
@@ -82,25 +88,37 @@ func (j *Journal) checkErased(ctx context.Context, rec *persist.Record, id persi
 	return j.failed(fmt.Errorf("%w: account %q, key %q: its row is that of another record, which was erased", persist.ErrCorrupt, id.Account, id.Key))
 }
 
-// erasedBy returns the query for the erased records that q selects by the account and the key that they had; nil if q selects none by these. So it is, too,
+// erasedBy returns the query for the erased records that q selects by the account and the key that they had, and the secret of the journal; nil if q selects none by these. So it is, too,
 // if the role has no right on the secret of the journal, or there is no secret yet.
-func (j *Journal) erasedBy(ctx context.Context, q *persist.Query) (*persist.Query, error) {
+func (j *Journal) erasedBy(ctx context.Context, q *persist.Query) (erased *persist.Query, secret []byte, err error) {
 	named := q.Key != "" || !q.AllAccounts && q.Account != ""
-	ended := len(q.States) == 0 || slices.ContainsFunc(q.States, persist.State.Final)
-	if !named || !ended || q.Unresolved != nil || q.AnyUnresolved || q.Owed {
-		return nil, nil
+	if !named || !selectsEnded(q) {
+		return nil, nil, nil
 	}
+	if secret, err = j.knownSecret(ctx); err != nil || secret == nil {
+		return nil, nil, err
+	}
+	of := q.Erased(secret)
+	return &of, secret, nil
+}
+
+// knownSecret returns the secret of the journal; nil if the role has no right on it, or there is none yet. Errors: as Fact.
+func (j *Journal) knownSecret(ctx context.Context) ([]byte, error) {
 	j.mu.Lock()
 	secret := j.secret
 	j.mu.Unlock()
-	if secret == nil {
-		var err error
-		if secret, err = j.fact(ctx, secretFact, nil, nil); errors.Is(err, persist.ErrDenied) || err == nil && len(secret) == 0 {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
+	if secret != nil {
+		return secret, nil
 	}
-	erased := q.Erased(secret)
-	return &erased, nil
+	secret, err := j.fact(ctx, secretFact, nil, nil)
+	if errors.Is(err, persist.ErrDenied) || err == nil && len(secret) == 0 {
+		return nil, nil
+	}
+	return secret, err
+}
+
+// selectsEnded reports whether the query may select records that have ended, and whose end is told.
+func selectsEnded(q *persist.Query) bool {
+	ended := len(q.States) == 0 || slices.ContainsFunc(q.States, persist.State.Final)
+	return ended && q.Unresolved == nil && !q.AnyUnresolved && !q.Owed
 }

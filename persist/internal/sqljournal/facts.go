@@ -27,7 +27,13 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	}
 	made := make([]byte, persist.SecretSize)
 	_, _ = rand.Read(made) // never fails
+	if j.readOnly {
+		made = nil
+	}
 	secret, err := j.fact(ctx, secretFact, nil, made)
+	if err == nil && len(secret) == 0 {
+		err = j.failed(persist.ErrReadOnly) // there is none yet
+	}
 	if err == nil && len(secret) != persist.SecretSize {
 		err = j.failed(fmt.Errorf("%w: a secret of %d bytes", persist.ErrCorrupt, len(secret)))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -28,6 +29,8 @@ type Journal struct {
 	writes *gather // nil if the engine writes each row alone
 
 	landing landing.Begins // by row ID
+
+	uses atomic.Bool // there are used keys, as the facts say
 
 	mu      sync.Mutex
 	shut    bool
@@ -244,7 +247,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, e
 	if j == nil {
 		return persist.Record{}, errNotOpened
 	}
-	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id = ?")
+	query := j.d.Rebind("SELECT " + columnsRead("") + " FROM " + j.d.Records() + " WHERE id = ?")
 	row := &Row{ID: RowID(id)}
 	err = j.read(ctx, j.gets.first(sharer{row: row}), func(ctx context.Context, conn *sql.Conn) error {
 		err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Fields()...)

@@ -35,7 +35,8 @@ func (c *condition) and(where string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// named adds the condition for the account and the key of q, or for those of erased, unless it is nil. An erased record keeps its id.
+// named adds the condition for the account and the key of q, or for those of erased, unless it is nil. An erased record keeps its id, and a used key has
+// nothing else.
 func (c *condition) named(q, erased *persist.Query) {
 	if !q.AllAccounts {
 		// '}' follows '|', so these are all accounts with a '|' behind the account.
@@ -43,20 +44,22 @@ func (c *condition) named(q, erased *persist.Query) {
 		within := func(account string) []any {
 			return []any{[]byte(account), []byte(account + "|"), []byte(account + "}")}
 		}
-		if erased == nil {
-			c.and("("+in+")", within(q.Account)...)
-		} else {
-			c.and("("+in+" OR "+in+")", append(within(q.Account), within(erased.Account)...)...)
+		where, args := in, within(q.Account)
+		if erased != nil {
+			where, args = in+" OR "+in, append(args, within(erased.Account)...)
 		}
+		of := sha256.Sum256([]byte(q.Account))
+		hash := of[:accountHash]
+		c.and(fmt.Sprintf("(swept < 2 AND (%s) OR swept = 2 AND (substr(id, %d) = ? OR position(? IN account) > 0))", where, keyHash+1), append(args, hash, hash)...)
 	}
 	if q.Key != "" {
 		first := keyPrefix(q.Key)
 		last := append(slices.Clone(first), strings.Repeat("\xff", accountHash)...)
 		c.and("id >= ? AND id <= ?", first, last)
 		if erased == nil {
-			c.and("op_key = ?", []byte(q.Key))
+			c.and("(op_key = ? OR swept = 2)", []byte(q.Key))
 		} else {
-			c.and("op_key IN (?, ?)", []byte(q.Key), []byte(erased.Key))
+			c.and("(op_key IN (?, ?) OR swept = 2)", []byte(q.Key), []byte(erased.Key))
 		}
 	}
 }
@@ -115,7 +118,10 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 		}
 		l := listing{j: j, q: &q, after: number(q.After), rows: pageRows, lastID: []byte{}}
 		var err error
-		if l.erased, err = j.erasedBy(ctx, &q); err != nil {
+		if l.erased, l.secret, err = j.erasedBy(ctx, &q); err == nil {
+			l.unlisted, err = l.hasUnlisted(ctx)
+		}
+		if err != nil {
 			yield(persist.Record{}, err)
 			return
 		}
@@ -123,6 +129,9 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 			page, err := l.next(ctx)
 			for i := range page {
 				rec, err := page[i].Record()
+				if err == nil && page[i].isUsed() {
+					l.nameFound(page[i].ID, &rec)
+				}
 				page[i] = Row{} // the caller may keep the record for long
 				if !yield(rec, err) {
 					return
@@ -157,6 +166,12 @@ type listing struct {
 
 	unnumbered []Row // records without a number, not yielded yet
 
+	secret   []byte // of the journal; nil: not known, or not needed
+	used     []Row  // used keys of one key, without a number, not yielded yet
+	unlisted bool   // used keys without a number may be left, behind all others
+	usedRest bool   // those are read
+	usedAt   []byte // the id behind which they are
+
 	// Of the records with the number after. Mostly there is one, see pageOfSame.
 	same   [][]byte // the ids of those in the last page, or nil
 	sameID []byte   // the last id yielded beside them
@@ -176,11 +191,26 @@ func (l *listing) short() bool {
 
 // next reads the next page.
 func (l *listing) next(ctx context.Context) ([]Row, error) {
+	if l.usedRest {
+		return l.nextUsed(ctx)
+	}
+	page, err := l.nextNumbered(ctx)
+	if l.over && err == nil {
+		page, l.used = append(page, l.used...), nil
+		l.usedRest = l.unlisted
+		l.over = !l.usedRest
+	}
+	return page, err
+}
+
+// nextNumbered reads the next page of records that have a number, or get one, and those beside them.
+func (l *listing) nextNumbered(ctx context.Context) ([]Row, error) {
 	if l.j.readOnly {
 		return l.nextReadOnly(ctx)
 	}
 	if l.short() && !l.bounded {
 		page, err := l.page(ctx)
+		page = l.keepUsed(page)
 		if err != nil || l.over && !unnumbered(page) {
 			return page, err
 		}
@@ -233,7 +263,7 @@ func (l *listing) findUnnumbered(ctx context.Context) error {
 	}
 	find := func() (rows []Row, err error) {
 		c := l.selecting()
-		c.and("seq IS NULL")
+		c.and("seq IS NULL AND swept < 2")
 		rows, _, err = l.read(ctx, c)
 		return rows, err
 	}
@@ -337,7 +367,7 @@ func (l *listing) read(ctx context.Context, c condition) (page []Row, full bool,
 
 // readBy is read in the order of a column.
 func (l *listing) readBy(ctx context.Context, c condition, column string) (page []Row, full bool, err error) {
-	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT %d", columnList(""), l.j.d.Records(), c.where, column, l.rows)
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT %d", columnsRead(""), l.j.d.Records(), c.where, column, l.rows)
 	query = l.j.d.Rebind(query)
 	err = l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		rows, err := conn.QueryContext(ctx, query, c.args...)

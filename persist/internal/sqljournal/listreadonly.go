@@ -42,7 +42,7 @@ func (l *listing) nextUnnumbered(ctx context.Context) (page []Row, full bool, er
 		return nil, false, nil
 	}
 	c := l.selecting()
-	c.and("seq IS NULL AND id > ?", l.lastID)
+	c.and("seq IS NULL AND swept < 2 AND id > ?", l.lastID)
 	page, full, err = l.readBy(ctx, c, "id")
 	l.seenAll = !full
 	for i := range page {

@@ -14,10 +14,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// An id has so many bytes of the hash of the key, and of that of the account. Begun detects two records with one id.
+// An id has so many bytes of the hash of the key, and of that of the account. Begun detects two records with one id, unless the first has lost its text:
+// then the second is refused. With the byte of its length an id fills three words in an index of PostgreSQL.
 const (
-	keyHash     = 20
-	accountHash = 12
+	keyHash     = 14
+	accountHash = 9
 )
 
 // TokenSize is the length of a token in bytes.
@@ -61,7 +62,7 @@ type Row struct {
 	Needs       []byte        // the text of persist.Record.Needs, with the format of Intent and Progress at its start; null in a change: as it is
 	State       int64         // a persist.State
 	Unreported  int64         // a flag
-	Swept       int64         // a flag: it is a tombstone
+	Swept       int64         // a flag: it is a tombstone; sweptUsed: one without its text
 	NextAttempt int64         // a time
 	Finished    int64         // a time
 	LeaseOwner  []byte        // empty: nobody
@@ -103,8 +104,33 @@ func columnList(prefix string) string {
 	return list
 }
 
-// ColumnList returns the columns of a row for a SELECT, each after the prefix.
+// ColumnList returns the columns of a row for a SELECT of records that are no used keys, each after the prefix.
 func ColumnList(prefix string) string { return columnList(prefix) }
+
+// columnsRead joins the expressions of ReadColumns.
+func columnsRead(prefix string) string { return strings.Join(ReadColumns(prefix), ", ") }
+
+// ReadColumns returns an expression for each column, for a SELECT of any records. A used key has nulls: they are 0 in the place of a number but seq.
+func ReadColumns(prefix string) []string {
+	list := make([]string, 0, 32)
+	for _, c := range Columns() {
+		column := prefix + c.Name
+		if nullable(c) {
+			column = "COALESCE(" + column + ", 0)"
+		}
+		list = append(list, column)
+	}
+	return list
+}
+
+// nullable reports whether a number is null in the row of a used key, and read as 0.
+func nullable(c Column) bool {
+	switch c.Name {
+	case "seq", "state", "swept", "finished":
+		return false
+	}
+	return c.Type == 'i'
+}
 
 // Fields returns pointers to the row's fields, in the order of Columns, for a Scan or an INSERT. Drivers take the
 // pointers as values.
@@ -219,6 +245,9 @@ func (r *Row) decode(rec *persist.Record) error {
 	if err != nil {
 		return err
 	}
+	if r.isUsed() {
+		return rec.Validate()
+	}
 	if intent.Len > 0 {
 		rec.Body = r.Body
 	}
@@ -238,6 +267,9 @@ func (r *Row) decode(rec *persist.Record) error {
 func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err error) {
 	if !r.readable() {
 		return intent, progress, r.unread()
+	}
+	if r.isUsed() {
+		return intent, progress, r.unpackUsed(rec)
 	}
 	intent, err = codec.DecodeIntent(r.Intent, rec)
 	if err == nil {
@@ -261,6 +293,9 @@ func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err err
 
 // readable reports whether the row's encoded parts are of this version's format.
 func (r *Row) readable() bool {
+	if r.isUsed() {
+		return len(r.Progress) == 0 || r.Progress[0] == persist.Format
+	}
 	format, _, _ := strings.Cut(string(r.Needs), " ")
 	return format == thisFormat
 }
@@ -275,7 +310,9 @@ var (
 // unread returns the error for a row that is not readable, with the values in columns.
 func (r *Row) unread() error {
 	var clear persist.Record
-	r.columns(&clear)
+	if r.columns(&clear); r.isUsed() {
+		clear.ID = usedID(r.ID)
+	}
 	return &persist.UnreadError{Record: clear, Needs: string(r.Needs), Err: fmt.Errorf("%w: account %q, key %q", persist.ErrNewer, r.Account, r.Key)}
 }
 

@@ -3,6 +3,7 @@ package sqljournal
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,9 +24,13 @@ const sweepMax = 10_000
 
 // sweeping is one Sweep under way.
 type sweeping struct {
-	j     *Journal
-	l     persist.Limits
-	total int
+	j      *Journal
+	l      persist.Limits
+	secret []byte // of the journal
+	total  int
+	packed int // of the last transaction: used keys made
+
+	keepsTexts bool // the role has not the rights on the facts for used keys
 }
 
 // Sweep implements [persist.Journal]. It reads one page of records after the other by an index, and locks nothing
@@ -46,8 +51,55 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 		l.Max = sweepMax
 	}
 	s := sweeping{j: j, l: l}
-	err := s.sweep(ctx, s.shelf())
+	var err error
+	switch s.secret, err = j.Secret(ctx); {
+	case errors.Is(err, persist.ErrDenied):
+		s.keepsTexts, s.l.KeepText = true, 0
+	case err != nil:
+		return 0, err
+	}
+	if err = s.sweep(ctx, s.shelf()); err == nil && l.Prune && l.KeepKey != 0 && s.total < l.Max {
+		err = s.pruneUsed(ctx)
+	}
 	return s.total, err
+}
+
+// pruneUsed removes the used keys whose time is over by the limits of a prune. Those kept for ever are in no index of sweeps.
+func (s *sweeping) pruneUsed(ctx context.Context) error {
+	if has, err := s.j.hasUsed(ctx); err != nil || !has {
+		return err
+	}
+	of := shelf{in: condition{where: "swept = 2"}, due: condition{"finished <= ?", []any{ended(nanoseconds(s.l.Now), s.l.KeepKey)}}}
+	c := condition{args: slices.Clone(of.due.args), where: of.due.where}
+	c.and("swept = 2 AND sweep_at IS NULL")
+	var at []byte
+	for over := false; !over; {
+		var page []Row
+		var err error
+		if page, at, over, err = s.j.usedAfter(ctx, at, c); err != nil {
+			return err
+		}
+		due := make([]any, 0, len(page))
+		for i := range page {
+			due = append(due, page[i].ID)
+		}
+		if err := s.steps(ctx, of, due); err != nil || s.total >= s.l.Max {
+			return err
+		}
+	}
+	return nil
+}
+
+// steps sweeps these records of a shelf, until Limits.Max is reached.
+func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
+	for len(due) > 0 && s.total < s.l.Max {
+		n := min(len(due), sweepRows, s.l.Max-s.total)
+		if err := s.step(ctx, shelf, due[:n]); err != nil {
+			return err
+		}
+		due = due[n:]
+	}
+	return nil
 }
 
 // sweep sweeps one shelf, unless Limits.Max is reached before its end.
@@ -58,15 +110,8 @@ func (s *sweeping) sweep(ctx context.Context, shelf shelf) error {
 		if due, at, more, err = s.read(ctx, shelf, at); err != nil {
 			return err
 		}
-		for len(due) > 0 && s.total < s.l.Max {
-			n := min(len(due), sweepRows, s.l.Max-s.total)
-			if err := s.step(ctx, shelf, due[:n]); err != nil {
-				return err
-			}
-			due = due[n:]
-		}
-		if s.total >= s.l.Max {
-			return nil
+		if err := s.steps(ctx, shelf, due); err != nil || s.total >= s.l.Max {
+			return err
 		}
 	}
 	return nil
@@ -86,6 +131,9 @@ func (s *sweeping) shelf() shelf {
 	due := condition{"(sweep_at <= ?", []any{now}}
 	if s.l.KeepAnswer != 0 {
 		due.or("swept = 0 AND finished <= ?", ended(now, s.l.KeepAnswer))
+	}
+	if s.l.KeepText != 0 {
+		due.or("swept = 1 AND generated = 0 AND finished <= ?", ended(now, s.l.KeepText))
 	}
 	if s.l.KeepKey != 0 {
 		due.or("swept = 1 AND generated = 0 AND finished <= ?", ended(now, s.l.KeepKey))
@@ -152,13 +200,34 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 
 // step sweeps these records in one transaction, except records no longer due.
 func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
+	changed, unnoted, err := s.try(ctx, shelf, ids)
+	if err == nil && unnoted {
+		if err = s.noteUsed(ctx); err == nil {
+			changed, _, err = s.try(ctx, shelf, ids)
+		}
+	}
+	s.total += changed
+	return err
+}
+
+// noteUsed notes in the facts that there are used keys, before the first is made. A role that may not do so leaves all texts.
+func (s *sweeping) noteUsed(ctx context.Context) error {
+	_, err := s.j.fact(ctx, usedFact, nil, []byte{1})
+	if errors.Is(err, persist.ErrDenied) {
+		s.keepsTexts, s.l.KeepText, err = true, 0, nil
+	}
+	s.j.uses.Store(err == nil && !s.keepsTexts)
+	return err
+}
+
+// try is step, once. unnoted: it has changed nothing, since a used key would be the first.
+func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int, unnoted bool, err error) {
 	c := condition{"id IN (" + Parameters(len(ids)) + ") AND " + isFinal, slices.Clone(ids)}
 	c.and(shelf.in.where, shelf.in.args...)
 	c.and(shelf.due.where, shelf.due.args...)
 	query := s.j.d.Rebind("SELECT " + sweptColumns + " FROM " + s.j.d.By(PrimaryKey) + " WHERE " + c.where + " FOR UPDATE SKIP LOCKED")
-	changed := 0
-	err := s.j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		changed = 0
+	err = s.j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		changed, unnoted, s.packed = 0, false, 0
 		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err != nil {
 			return err
@@ -176,18 +245,21 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 		if changed, err = s.change(ctx, tx, rows); err != nil {
 			return err
 		}
+		if s.packed > 0 && !s.j.uses.Load() {
+			changed, unnoted = 0, true
+			return nil
+		}
 		return tx.Commit()
 	})
-	s.total += changed
-	return err
+	return changed, unnoted, err
 }
 
 // Parameters is a list of n parameters.
 func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // sweptColumns are the columns read by a sweep: all but the bodies.
-const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, " +
-	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, owed_from, intent, progress"
+const sweptColumns = "id, seq, COALESCE(revision, 0), account, op_key, fingerprint, COALESCE(generated, 0), COALESCE(created, 0), COALESCE(sweep_at, 0), origin, needs, " +
+	"state, COALESCE(unreported, 0), swept, COALESCE(next_attempt, 0), finished, lease_owner, COALESCE(lease_until, 0), COALESCE(send_until, 0), COALESCE(owed_from, 0), intent, progress"
 
 // readSwept reads the rows of one step.
 func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list []Row, err error) {
@@ -199,7 +271,7 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	for rows.Next() {
 		var r Row
 		err := rows.Scan(&r.ID, &r.Seq, &r.Revision, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
-			&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.OwedFrom, &r.Intent, &r.Progress)
+			&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Intent, &r.Progress)
 		if err != nil {
 			return nil, err
 		}
@@ -211,25 +283,23 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 // change applies the limits to the rows, and returns the number of changed rows. A damaged row, and one of a later
 // version, stays as it is.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed int, err error) {
-	strip := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET swept = 1, generated = ?, unreported = ?, sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL, answer = NULL WHERE id = ?")
-	shorten := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL WHERE id = ?")
 	var drop []any
 	for i := range rows {
 		var rec persist.Record
 		if _, _, err := rows[i].head(&rec); err != nil {
 			continue
 		}
-		whole, answer := s.l.Sweep(&rec, s.l.Now)
+		text := rec.KeepText
+		if s.keepsTexts {
+			rec.KeepText = 0
+		}
+		whole, strip := s.l.Sweep(&rec, s.l.Now)
 		switch {
 		case whole:
 			drop = append(drop, rows[i].ID)
-		case answer:
-			s.l.Strip(&rec, s.l.Now)
-			statement, args := strip, []any{flag(rec.Generated), flag(rec.Unreported), sweepAt(&rec), encodeIntent(&rec), encodeProgress(&rec), rows[i].ID}
-			if !rec.Swept { // the answer stays
-				statement, args = shorten, []any{sweepAt(&rec), encodeIntent(&rec), codec.WithRequestDropped(rows[i].Progress), rows[i].ID}
-			}
-			if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
+		case strip:
+			statement, args := s.strip(&rec, &rows[i], text)
+			if _, err := tx.ExecContext(ctx, s.j.d.Rebind(statement), append(args, rows[i].ID)...); err != nil {
 				return 0, err
 			}
 			changed++
@@ -241,4 +311,50 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 		}
 	}
 	return changed + len(drop), nil
+}
+
+// strip applies the limits to a record that they change, and returns the statement that writes it into its row, without the row's id as its last
+// argument. text is the time of its text.
+func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (statement string, args []any) {
+	erased, wireKey, packs := rec.Erased, rec.WireKey, mayPack(rec)
+	if s.l.Strip(rec, s.l.Now, s.secret); s.keepsTexts {
+		rec.KeepText = text
+	}
+	set := "sweep_at = ?, revision = revision + 1, intent = ?, body = NULL, progress = ?"
+	if !rec.Swept { // the answer stays
+		return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), codec.WithRequestDropped(row.Progress)}
+	}
+	if rec.Erased && !erased && packs {
+		return s.pack(rec, wireKey)
+	}
+	if rec.Erased && !erased {
+		rec.ID = persist.ErasedID(s.secret, rec.ID)
+	}
+	set += ", swept = 1, answer = NULL, generated = ?, unreported = ?, fingerprint = ?, account = ?, op_key = ?"
+	return "UPDATE " + s.j.d.Records() + " SET " + set + " WHERE id = ?", []any{sweepAt(rec), encodeIntent(rec), encodeProgress(rec),
+		flag(rec.Generated), flag(rec.Unreported), rec.Fingerprint, []byte(rec.Account), []byte(rec.Key)}
+}
+
+// pack is strip for a record that becomes a used key. wireKey was its key on the wire.
+func (s *sweeping) pack(rec *persist.Record, wireKey string) (statement string, args []any) {
+	var null []string
+	for _, c := range Columns() {
+		switch c.Name {
+		case "id", "state", "finished", "swept", "progress", "account", "sweep_at":
+		case "seq":
+			if !s.j.d.NumbersUsed() {
+				null = append(null, "seq = NULL")
+			}
+		default:
+			null = append(null, c.Name+" = NULL")
+		}
+	}
+	rec.Revision++ // it is in the packed part
+	var at any
+	if when, ever := rec.SweepAt(); ever {
+		at = nanoseconds(when)
+	}
+	s.packed++
+	return "UPDATE " + s.j.d.Records() + " SET swept = 2, progress = ?, account = ?, sweep_at = ?, " + strings.Join(null, ", ") + " WHERE id = ?",
+		[]any{packUsed(rec, wireKey, rec.Key), orNull(outerHashes(rec.Account)), at}
 }

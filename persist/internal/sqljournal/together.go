@@ -69,7 +69,7 @@ func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, calls []*sharer) (
 	for len(ids)&(len(ids)-1) != 0 { // for few different statements
 		ids = append(ids, ids[0])
 	}
-	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")")
+	query := j.d.Rebind("SELECT " + columnsRead("") + " FROM " + j.d.Records() + " WHERE id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")")
 	result, err := conn.QueryContext(ctx, query, ids...)
 	if err != nil {
 		return nil, err

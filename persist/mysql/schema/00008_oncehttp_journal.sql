@@ -1,5 +1,5 @@
 -- +goose Up
--- Version 7 of the journal's schema. The first step makes all of it. Each statement can be made again, since no transaction
+-- Version 8 of the journal's schema. The first step makes all of it. Each statement can be made again, since no transaction
 -- holds them together.
 
 -- The steps that were made. A program uses tables whose latest step has an oldest version that it knows.
@@ -45,32 +45,32 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_fact (
 -- such a row a revision that no row has, and the error of the constraint names the table and the way on. An INSERT by hand is not stopped. Rows
 -- that stand in clear are changed and ended as before.
 CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
-  id           BINARY(32) NOT NULL PRIMARY KEY,
+  id           BINARY(23) NOT NULL PRIMARY KEY,
   seq          BIGINT,
-  revision     BIGINT NOT NULL,
-  token        BINARY(16) NOT NULL,
-  account      MEDIUMBLOB NOT NULL,
-  op_key       MEDIUMBLOB NOT NULL,
-  fingerprint  BINARY(32) NOT NULL,
-  generated    TINYINT NOT NULL,
-  created      BIGINT NOT NULL,
-  sweep_at     BIGINT NOT NULL,
-  origin       MEDIUMBLOB NOT NULL,
-  needs        VARBINARY(640) NOT NULL,
+  revision     BIGINT,
+  token        BINARY(16),
+  account      MEDIUMBLOB,
+  op_key       MEDIUMBLOB,
+  fingerprint  BINARY(32),
+  generated    TINYINT,
+  created      BIGINT,
+  sweep_at     BIGINT,
+  origin       MEDIUMBLOB,
+  needs        VARBINARY(640),
   state        TINYINT NOT NULL,
-  unreported   TINYINT NOT NULL,
+  unreported   TINYINT,
   swept        TINYINT NOT NULL,
-  next_attempt BIGINT NOT NULL,
+  next_attempt BIGINT,
   finished     BIGINT NOT NULL,
-  lease_owner  MEDIUMBLOB NOT NULL,
-  lease_until  BIGINT NOT NULL,
-  send_until   BIGINT NOT NULL,
-  owed_from    BIGINT NOT NULL,
-  intent       LONGBLOB NOT NULL,
+  lease_owner  MEDIUMBLOB,
+  lease_until  BIGINT,
+  send_until   BIGINT,
+  owed_from    BIGINT,
+  intent       LONGBLOB,
   progress     LONGBLOB NOT NULL,
   body         LONGBLOB,
   answer       LONGBLOB,
-  hold_reason  VARBINARY(255) NOT NULL,
+  hold_reason  VARBINARY(255),
   origin_hash  BINARY(32) AS (UNHEX(SHA2(origin, 256))) PERSISTENT,
   orphan       BINARY(32) AS (IF(generated = 1 AND (unreported = 1 OR state < 2), fingerprint, NULL)) PERSISTENT,
   owed         TINYINT AS (IF(owed_from > 0 AND state > 0, 1, NULL)) PERSISTENT,
@@ -83,7 +83,11 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   KEY record_count (state, hold_reason, created),
   KEY record_sweep (sweep_at, id),
   CONSTRAINT `the journal is sealed, open it with its keys (oncehttp)` CHECK (revision > 0),
+  CONSTRAINT record_whole CHECK (swept = 2 OR (account IS NOT NULL AND revision IS NOT NULL AND token IS NOT NULL AND op_key IS NOT NULL AND fingerprint IS NOT NULL
+    AND generated IS NOT NULL AND created IS NOT NULL AND sweep_at IS NOT NULL AND origin IS NOT NULL AND needs IS NOT NULL AND unreported IS NOT NULL
+    AND next_attempt IS NOT NULL AND lease_owner IS NOT NULL AND lease_until IS NOT NULL AND send_until IS NOT NULL AND owed_from IS NOT NULL
+    AND intent IS NOT NULL AND hold_reason IS NOT NULL)),
   CONSTRAINT record_numbered CHECK (seq > 0)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;
 
-INSERT IGNORE INTO {db}oncehttp_version (version, oldest) VALUES (7, 7);
+INSERT IGNORE INTO {db}oncehttp_version (version, oldest) VALUES (8, 8);

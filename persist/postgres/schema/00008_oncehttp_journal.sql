@@ -1,5 +1,5 @@
 -- +goose Up
--- Version 7 of the journal's schema. The first step makes all of it, in a schema that is there.
+-- Version 8 of the journal's schema. The first step makes all of it, in a schema that is there.
 
 -- The steps that were made. A program uses tables whose latest step has an oldest version that it knows.
 CREATE TABLE {schema}.version (
@@ -22,38 +22,45 @@ CREATE TABLE {schema}.fact (
 -- them one. Times are nanoseconds since 1970; 0 is no time. From sweep_at on a sweep may change the row. It is negative
 -- while the end is owed to OnResult: its amount counts once that is delivered. From owed_from on the end or the hold is owed. state: 0 pending, 1 held,
 -- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned. Listings and claims begin behind number 0: a row that is not numbered yet has none.
+-- swept: 1 a tombstone, 2 a used key, which is a tombstone without its text. A used key has id, finished, state, swept and progress alone, account if that is inside
+-- another one, and sweep_at if the key is not kept for ever. The other columns are null. No index but the primary key has it. The columns that it has come first: so
+-- nothing is lost between them.
 CREATE TABLE {schema}.record (
   id           bytea    NOT NULL PRIMARY KEY,
   seq          bigint   CONSTRAINT record_numbered CHECK (seq > 0),
-  revision     bigint   NOT NULL,
-  token        bytea    NOT NULL,
-  account      bytea    NOT NULL,
-  op_key       bytea    NOT NULL,
-  fingerprint  bytea    NOT NULL,
-  generated    smallint NOT NULL,
-  created      bigint   NOT NULL,
-  sweep_at     bigint   NOT NULL,
-  origin       bytea    NOT NULL,
-  needs        bytea    NOT NULL,
-  state        smallint NOT NULL,
-  unreported   smallint NOT NULL,
-  swept        smallint NOT NULL,
-  next_attempt bigint   NOT NULL,
   finished     bigint   NOT NULL,
-  lease_owner  bytea    NOT NULL,
-  lease_until  bigint   NOT NULL,
-  send_until   bigint   NOT NULL,
-  owed_from    bigint   NOT NULL,
-  intent       bytea    NOT NULL,
+  state        smallint NOT NULL,
+  swept        smallint NOT NULL,
   progress     bytea    NOT NULL,
+  account      bytea,
+  revision     bigint,
+  token        bytea,
+  op_key       bytea,
+  fingerprint  bytea,
+  generated    smallint,
+  created      bigint,
+  sweep_at     bigint,
+  origin       bytea,
+  needs        bytea,
+  unreported   smallint,
+  next_attempt bigint,
+  lease_owner  bytea,
+  lease_until  bigint,
+  send_until   bigint,
+  owed_from    bigint,
+  intent       bytea,
   body         bytea,
   answer       bytea,
-  hold_reason  bytea    NOT NULL
+  hold_reason  bytea,
+  CONSTRAINT record_whole CHECK (swept = 2 OR num_nulls(account, revision, token, op_key, fingerprint, generated, created, sweep_at, origin, needs,
+    unreported, next_attempt, lease_owner, lease_until, send_until, owed_from, intent, hold_reason) = 0)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
 
--- It also finds what has no number yet. Not unique: a unique column is part of the row's key, and an update of it would wait for
+-- Not unique: a unique column is part of the row's key, and an update of it would wait for
 -- transactions that only look at the row.
-CREATE INDEX record_seq_idx ON {schema}.record (seq);
+CREATE INDEX record_seq_idx ON {schema}.record (seq) WHERE seq IS NOT NULL;
+
+CREATE INDEX record_unnumbered_idx ON {schema}.record (id) WHERE seq IS NULL AND swept < 2;
 
 CREATE INDEX record_open_idx ON {schema}.record (state, seq) WHERE state < 2;
 
@@ -133,4 +140,4 @@ $$;
 CREATE TRIGGER record_sealed BEFORE INSERT ON {schema}.record FOR EACH ROW
   WHEN (position(' seal='::bytea IN NEW.needs) = 0) EXECUTE FUNCTION {schema}.refuse_clear();
 
-INSERT INTO {schema}.version (version, oldest) VALUES (7, 7);
+INSERT INTO {schema}.version (version, oldest) VALUES (8, 8);

@@ -1,0 +1,18 @@
+package mysql_test
+
+import (
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+)
+
+func TestUsedKey(t *testing.T) {
+	t.Parallel()
+	for name, sealed := range map[string]bool{"in clear": false, "sealed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			most := map[bool]string{false: "48", true: "240"}[sealed] // with the digest of an account header
+			sqltest.UsedKey(t, engine(t), "CONCAT_WS(' ', account, op_key, origin, needs, lease_owner, intent, progress, body, answer, hold_reason)", "seq > 0 AND op_key IS NULL AND account IS NULL AND sweep_at IS NULL AND intent IS NULL AND LENGTH(progress) < "+most, sealed)
+		})
+	}
+}

@@ -1,0 +1,18 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+)
+
+func TestUsedKey(t *testing.T) {
+	t.Parallel()
+	for name, sealed := range map[string]bool{"in clear": false, "sealed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			most := map[bool]string{false: "48", true: "240"}[sealed] // with the digest of an account header
+			sqltest.UsedKey(t, engine(t), "record::text", "seq IS NULL AND op_key IS NULL AND account IS NULL AND sweep_at IS NULL AND intent IS NULL AND LENGTH(progress) < "+most, sealed)
+		})
+	}
+}
