@@ -96,6 +96,8 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 		if over, drops := r.requestUntil(); drops && over.Before(r.Finished.Add(max(kept, 0))) {
 			return over, true
 		}
+	case r.stopsSuccessor() && (!r.Generated || !r.Unreported):
+		return time.Time{}, false
 	case r.Generated && r.Unreported:
 		kept = r.Window
 	case r.Generated:
@@ -134,9 +136,9 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 		return false, ever && !now.Before(at)
 	}
 	awaited := r.Unreported && age < r.Window // a caller without a key may still have to hear how it ended
-	keyOver := !awaited
+	keyOver := !awaited && !r.stopsSuccessor()
 	if !r.Generated || r.KeyTold {
-		keyOver = !awaited && keepKey != 0 && age >= keepKey && !r.stopsSuccessor()
+		keyOver = keyOver && keepKey != 0 && age >= keepKey
 	}
 	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited || l.textOver(r, now))
 }

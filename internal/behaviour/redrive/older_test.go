@@ -201,6 +201,27 @@ func TestSweepKeepsTheOlder(t *testing.T) {
 	}
 }
 
+// TestSweepKeepsTheOlderOfAGeneratedKey: so it is for an operation whose key was generated, and told to nobody.
+func TestSweepKeepsTheOlderOfAGeneratedKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t, nil, cardError, paid)
+		resp, err := f.Do(charge(t))
+		clienttest.Must(t, err)
+		key := oncehttp.ResultOf(resp).Key
+		f.redriven(key)
+		charged(t, f.Client, string(key))
+		time.Sleep(365 * 24 * time.Hour)
+		for range 2 {
+			_, err := f.Sweep(t.Context())
+			clienttest.Must(t, err)
+		}
+		if rec := clienttest.Lookup(t, f.Client, key); rec.Evidence == nil || !rec.Swept {
+			t.Errorf("swept %t, evidence %v", rec.Swept, rec.Evidence)
+		}
+	})
+}
+
 // TestRekeyBesideLaterGeneration: a transaction begins a generation after a Rekey of the first one took place. One of both is sent, and the other is held,
 // also once a person settles it.
 func TestRekeyBesideLaterGeneration(t *testing.T) {
