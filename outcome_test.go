@@ -30,7 +30,7 @@ func TestOutcomes(t *testing.T) {
 	rows := []row{
 		{"2xx", []wiretest.Reply{ok}, 201, 1, oncehttp.OutcomeConfirmed, persist.StateConfirmed, nil},
 		{"202", []wiretest.Reply{{Status: 202}}, 202, 1, oncehttp.OutcomeAccepted, persist.StateConfirmed, nil},
-		{"303", []wiretest.Reply{{Status: 303, Header: "Location: /x"}}, 303, 1, oncehttp.OutcomeConfirmed, persist.StateConfirmed, nil},
+		{"303", []wiretest.Reply{{Status: 303, Header: "Location: /x"}}, 0, 1, oncehttp.OutcomeUnknown, persist.StateHeld, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrRedirected}},
 		{"303 to nowhere", []wiretest.Reply{{Status: 303}}, 0, 1, oncehttp.OutcomeUnknown, persist.StateHeld, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrRedirected}},
 		{"a final 4xx", []wiretest.Reply{{Status: 402, Body: "no"}}, 402, 1, oncehttp.OutcomeRefused, persist.StateConfirmed, nil},
 		{"lost, then answered", []wiretest.Reply{lost, ok}, 201, 2, oncehttp.OutcomeConfirmed, persist.StateConfirmed, nil},

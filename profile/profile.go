@@ -294,6 +294,9 @@ type Own struct {
 	// Bare lists the 4xx of the API itself with an HTML document or without a body. Any other such answer that no matcher
 	// recognises proves only the refusal of this one send.
 	Bare []int `json:"bare,omitempty"`
+	// SeeOther: the API's successes may be a 303 to another place of its origin. Without it, an operation that is answered so is held, but for one
+	// of Transport: what stands before an API may send to a login page with a 303.
+	SeeOther Fact `json:"see_other,omitzero"`
 }
 
 // Stored describes the answers that the server keeps under a key and gives again.

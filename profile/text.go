@@ -114,6 +114,9 @@ func (o Own) String() string {
 	if len(o.Bare) > 0 {
 		text += "; 4xx with HTML or without a body: " + joined(o.Bare)
 	}
+	if o.SeeOther != Unknown {
+		text += fmt.Sprintf("; 303 as a success: %v", o.SeeOther)
+	}
 	return text
 }
 

@@ -46,6 +46,8 @@ type Facts struct {
 	MayBeGraphQL bool
 	// Repeated: the latest answer before this one had the same status and the same body; where no body was recorded, the same Content-Type.
 	Repeated bool
+	// PlainHTTP: the operation was begun by a call of plain HTTP, which sees a 303 as its response.
+	PlainHTTP bool
 }
 
 // Kind is the statement of a verdict about the operation. The zero value claims nothing.
@@ -158,7 +160,7 @@ func (r *reader) byStatus(p *profile.Profile) Verdict {
 	switch {
 	case status >= 200 && status < 300:
 		return r.success(p)
-	case status == http.StatusSeeOther && r.SameOrigin && len(p.Verdicts) == 0 && !r.isUnaskedPage(p):
+	case status == http.StatusSeeOther && r.isSuccessElsewhere(p):
 		return Verdict{Kind: KindFinal}
 	case status >= 300 && status < 400:
 		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonRedirected}
@@ -172,6 +174,13 @@ func (r *reader) byStatus(p *profile.Profile) Verdict {
 		return r.refusal(p)
 	}
 	return Verdict{Kind: KindUnknown, Again: true}
+}
+
+// isSuccessElsewhere reports whether a 303 is the API's success, whose representation lies at another place of its origin. Where nobody says that the API answers so, it
+// may lead to a login page. A caller of plain HTTP has asked for what net/http gives, and follows it.
+func (r *reader) isSuccessElsewhere(p *profile.Profile) bool {
+	told := p.Own.SeeOther == profile.Yes || r.facts.PlainHTTP
+	return told && r.SameOrigin && len(p.Verdicts) == 0 && !r.isUnaskedPage(p)
 }
 
 // obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt;

@@ -105,7 +105,7 @@ func (d *Drive) Checked(sure bool, now time.Time) {
 		d.halt(TooOld, d.late())
 	case d.history.InDoubt() && !d.op.Protected: // of an earlier process, or asked again for its answer
 		d.skip(Proof{Hold: persist.HoldNoKey})
-	case clock == OutOfWindow && !WindowOver(now.Sub(d.op.FirstSent), d.op.Window) && !d.client.wasSetBack(&d.op, now): // for this client alone
+	case clock == OutOfWindow && !WindowOver(now.Sub(d.op.FirstSent), d.op.Window) && !d.op.wasSetBack(now): // for this client alone
 		d.halt(WindowHere, Proof{})
 	case clock == OutOfWindow:
 		d.skip(expired())

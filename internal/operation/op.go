@@ -2,6 +2,7 @@ package operation
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/pauses"
@@ -35,7 +36,7 @@ type Op struct {
 	Pauses   persist.Pauses // never zero
 	Attempts int
 	Sends    int
-	Tried    time.Time // the begin of the latest attempt on record; zero: there is none
+	Tried    time.Time // the begin of the latest attempt on record that was sent; zero: there is none
 
 	Answered bool // an answer is recorded
 	Status   int  // its status
@@ -68,8 +69,11 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 		MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendUntil: rec.SendUntil, Deserted: rec.DesertedUntil, SendBefore: rec.SendBefore, NextAttempt: rec.NextAttempt,
 		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported, Erased: rec.Erased, Results: rec.Results, OwedFrom: rec.OwedFrom, Witnessed: rec.Evidence != nil, TakenBack: persist.TookAbsenceBack(rec.Acts), Hides: profile.HidesOutcomes(rec.Facts),
 	}
-	if n := len(rec.History); n > 0 {
-		op.Tried = rec.History[n-1].At
+	for _, a := range slices.Backward(rec.History) {
+		if a.Sent {
+			op.Tried = a.At
+			break
+		}
 	}
 	if window > 0 {
 		op.Window = min(op.Window, window)

@@ -40,18 +40,21 @@ func (c *Client) ClockAt(first, now time.Time, window time.Duration) Clock {
 	return InWindow
 }
 
-// ClockOf is ClockAt for an operation. A clock behind its latest attempt by more than the skew was set back: nobody knows how old the key is, and the window is over.
+// ClockOf is ClockAt for an operation. A clock far behind its latest send was set back: nobody knows how old the key is, and the window is over.
 // (Invariants 8 and 51.)
 func (c *Client) ClockOf(o *Op, now time.Time) Clock {
-	if c.wasSetBack(o, now) {
+	if o.wasSetBack(now) {
 		return OutOfWindow
 	}
 	return c.ClockAt(o.FirstSent, now, o.Window)
 }
 
-// wasSetBack reports whether the clock is behind the latest attempt of an operation by more than the skew. (Invariant 51.)
-func (c *Client) wasSetBack(o *Op, now time.Time) bool {
-	return now.Round(0).Before(o.Tried.Add(-c.Skew(o.Window)))
+// setBackMost is how far the clock may be behind the latest send of an operation: the clocks of two servers of a journal differ by less, before and after a failover.
+const setBackMost = 10 * time.Minute
+
+// wasSetBack reports whether the clock is far behind the latest send of an operation. (Invariant 51.)
+func (o *Op) wasSetBack(now time.Time) bool {
+	return now.Round(0).Before(o.Tried.Add(-min(setBackMost, o.Window/10)))
 }
 
 // Skew returns the greatest error of the clock for this window. (Invariants 8 and 51.)

@@ -28,6 +28,7 @@ func (r *run) loop() {
 		r.target, _ = request.URL(&r.rec)
 	}
 	r.sender = newSender(r.cfg, recordedRequest{r})
+	r.sender.Bodyless = len(r.rec.Body) == 0
 	r.drive = operation.NewDrive(r.op(), r.cfg.drives, r.givenNow())
 	r.attempt()
 	if r.drive.Step() != operation.Draw {

@@ -26,7 +26,7 @@ func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	errors := bytes.Contains(a.Text, []byte(`"errors"`))
 	v := classify.Classify(r.prof, seen(a), classify.Facts{
 		GraphQL: errors && request.IsGraphQL(&r.rec), MayBeGraphQL: errors && request.MayBeGraphQL(&r.rec),
-		InDoubt: inDoubt, Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a),
+		InDoubt: inDoubt, Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a), PlainHTTP: r.rec.PlainHTTP,
 	})
 	if v.Flaw != classify.FlawNone {
 		sent.Err = flawError(a, v.Flaw)

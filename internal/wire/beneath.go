@@ -11,14 +11,13 @@ import (
 // beneath watches the sends that a transport makes for one request. net/http sends a request without a body a second time by itself if the server
 // resets its HTTP/2 stream with PROTOCOL_ERROR or REFUSED_STREAM, or ends the connection with GOAWAY (golang/go#47635, golang/go#42777). A proxy resets a
 // stream so when the answer from behind it is broken: the first send may have had an effect. So the second send is stopped before its bytes leave. A transport
-// that sends again after an answer, such as one for digest authentication, is let alone, and so is a safe method. In HTTP/1, net/http sends again by itself
-// only what it has not written, and what request.New keeps from it. Events come from several goroutines.
+// that sends again after an answer, such as one for digest authentication, is let alone, and so is a safe method. Events come from several goroutines.
 type beneath struct {
 	x *exchange
 
 	mu       sync.Mutex
 	asked    string // the address asked for last
-	begun    string // the address to which the request was written, and that has not answered yet; empty: none
+	begun    string // the address to which a stream was begun, and that has not answered yet; empty: none
 	again    bool   // a connection for the request was had after that
 	informed int    // 1xx answers
 }
@@ -31,9 +30,12 @@ var errInformed = errors.New("too many 1xx answers")
 
 const informedMax = 100
 
-// hook sets the events of a trace.
+// hook adds its events to a trace.
 func (b *beneath) hook(trace *httptrace.ClientTrace) {
-	trace.WroteRequest = b.wrote
+	asked, got := trace.GetConn, trace.GotConn
+	trace.GetConn = func(at string) { asked(at); b.ask(at) }
+	trace.GotConn = func(info httptrace.GotConnInfo) { got(info); b.connected() }
+	trace.WroteHeaderField = b.writes
 	trace.GotFirstResponseByte = b.answered
 	trace.Got1xxResponse = b.informs
 }
@@ -45,7 +47,7 @@ func (b *beneath) ask(address string) {
 	b.asked = address
 }
 
-// connected notes a connection. If the request was written before, and has no answer, the exchange is ended: HTTP/2 looks at its context before it writes.
+// connected notes a connection. If a stream of the request was begun before, and has no answer, the exchange is ended: HTTP/2 looks at its context before it writes.
 func (b *beneath) connected() {
 	b.mu.Lock()
 	begun, asked := b.begun, b.asked
@@ -59,13 +61,15 @@ func (b *beneath) connected() {
 	b.x.cancel(errSentAgain)
 }
 
-// wrote notes that a request was written whole. Before a transport of HTTP/2 sends again, its first send has been noted.
-func (b *beneath) wrote(info httptrace.WroteRequestInfo) {
+// writes notes the name of a header field that is about to be written. Only HTTP/2 has pseudo-headers. In HTTP/1, net/http sends again by itself only
+// what it has not written, and what request.New keeps from it.
+func (b *beneath) writes(name string, _ []string) {
+	if name != ":method" {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if info.Err == nil {
-		b.begun = b.asked
-	}
+	b.begun = b.asked
 }
 
 // answered notes the first byte of an answer.

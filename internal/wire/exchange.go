@@ -70,12 +70,15 @@ func (x *exchange) expire() {
 	x.cancel(ErrAttemptTimeout)
 }
 
-// traced returns the context of the exchange's request. With it, the connections for the request are noted.
-func (x *exchange) traced() context.Context {
-	x.trace.GetConn = func(at string) { x.asked.add(at); x.below.ask(at) }
-	x.trace.GotConn = func(httptrace.GotConnInfo) { x.got.Add(1); x.below.connected() }
-	x.below.x = x
-	x.below.hook(&x.trace)
+// traced returns the context of the exchange's request. With it, the connections for the request are noted. bodyless: the request has no body, and a transport
+// may send it again by itself.
+func (x *exchange) traced(bodyless bool) context.Context {
+	x.trace.GetConn = x.asked.add
+	x.trace.GotConn = func(httptrace.GotConnInfo) { x.got.Add(1) }
+	if bodyless {
+		x.below.x = x
+		x.below.hook(&x.trace)
+	}
 	return httptrace.WithClientTrace(x.ctx, &x.trace)
 }
 

@@ -38,7 +38,7 @@ func Stream(ctx, cut context.Context, transport http.RoundTripper, timeout time.
 		trace := &httptrace.ClientTrace{WroteRequest: upload.wrote}
 		x.ctx = httptrace.WithClientTrace(x.ctx, trace)
 	}
-	resp, err = x.roundTrip(transport, req.WithContext(x.traced()))
+	resp, err = x.roundTrip(transport, req.WithContext(x.traced(false)))
 	upload.answered()
 	if err != nil {
 		err = x.reason(err)

@@ -54,6 +54,8 @@ type Sender struct {
 	Limits Limits
 	// Requests makes the requests to be sent.
 	Requests Requests
+	// Bodyless: the requests have no body. net/http cannot send one with a body again by itself, as request.New makes it.
+	Bodyless bool
 }
 
 // Requests makes the requests of an operation.
@@ -200,7 +202,7 @@ func (s *Sender) hop(r *Result) *url.URL {
 func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time) Result {
 	x := begin(ctx, s.Limits.AttemptTimeout, until)
 	s.Requests.Handing() // the caller's context is asked for a trace of the caller's, by a method of its own
-	traced := x.traced()
+	traced := x.traced(s.Bodyless)
 	s.Requests.Handed()
 	req, err := s.Requests.Prepare(x.ctx, traced, target)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Whoever tells how an operation ended, a result, an event or a record, tells a success, a refusal and a 202 apart.
@@ -37,6 +38,10 @@ func outcomesOf(t *testing.T, status int, way string, want oncehttp.Outcome) {
 	var finished []oncehttp.Outcome
 	c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
 		cfg.KeepAnswer = time.Second
+		if status == 303 {
+			cfg.Profile = profile.Draft07()
+			cfg.Profile.Own.SeeOther = profile.Yes
+		}
 		cfg.Observe = func(_ context.Context, e oncehttp.Event) {
 			if e.Kind == oncehttp.EventFinished || e.Kind == oncehttp.EventRecorded {
 				mu.Lock()

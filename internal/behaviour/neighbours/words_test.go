@@ -61,7 +61,6 @@ func endings() []ended {
 		{name: "201 without a body", replies: answer(201, "", ""), status: 201, other: final, effect: oncehttp.EffectHappened},
 		{name: "202", replies: answer(202, "", `{"job":1}`), status: 202, other: final, effect: oncehttp.EffectHappened},
 		{name: "204", replies: answer(204, "", ""), status: 204, other: final, effect: oncehttp.EffectHappened},
-		{name: "303 to its origin", replies: answer(303, "Location: /payments/1", ""), status: 303, other: final, effect: oncehttp.EffectHappened},
 		{name: "201, swept", replies: answer(201, "", `{}`), swept: true, same: final, why: oncehttp.ErrAnswerGone, other: final, effect: oncehttp.EffectHappened},
 		{name: "202, swept", replies: answer(202, "", `{}`), swept: true, same: final, why: oncehttp.ErrAnswerGone, other: final, effect: oncehttp.EffectHappened},
 		{name: "402, swept", replies: answer(402, "", `{}`), swept: true, same: final, why: oncehttp.ErrAnswerGone, enqueue: final, other: final, effect: oncehttp.EffectRefused},
@@ -101,6 +100,7 @@ func endings() []ended {
 				t.Fatal(err)
 			}
 		}, same: unknown, why: oncehttp.ErrAbandoned, enqueue: unknown, other: unknown},
+		{name: "held by a 303 to its origin", replies: answer(303, "Location: /payments/1", ""), reach: lose, same: unknown, why: oncehttp.ErrHeld, enqueue: unknown, other: unknown},
 		{name: "held by a redirect", replies: answer(302, "Location: https://other.example.com/", ""), reach: lose,
 			same: unknown, why: oncehttp.ErrHeld, enqueue: unknown, other: unknown},
 		{name: "mismatch after a lost answer", replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 422, Header: "Content-Type: application/problem+json", Body: `{}`}},

@@ -150,6 +150,10 @@ func TestOrdinaryTraffic(t *testing.T) {
 						}
 					}
 					change(cfg)
+					if cfg.Profile == nil {
+						cfg.Profile = profile.Draft07()
+					}
+					cfg.Profile.Own.SeeOther = profile.Yes
 					cfg.Retry = clienttest.Quick(2)
 					cfg.Retry.AttemptTimeout = time.Minute // so that a busy machine is not taken for a slow API
 					if name == "draft-07" && !h2 {

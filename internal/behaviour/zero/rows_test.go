@@ -85,6 +85,7 @@ func functions() map[string]any {
 		"persist.FactNames":           persist.FactNames,
 		"persist.CompareOwners":       persist.CompareOwners,
 		"persist.HoldReasons":         persist.HoldReasons,
+		"memory.NewWithSecret":        memory.NewWithSecret,
 		"persist.OfOneRecord":         persist.OfOneRecord,
 		"persist.ParseNeeds":          persist.ParseNeeds,
 		"persist.SplitAccount":        persist.SplitAccount,

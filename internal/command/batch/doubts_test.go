@@ -32,7 +32,6 @@ func TestBatchNamesDoubts(t *testing.T) {
 		"soap":       {"text/xml", `<e:Envelope><e:Body><e:Fault>no</e:Fault></e:Body></e:Envelope>`, "the answer has a fault of SOAP"},
 		"large":      {"application/json", `{"pad":"` + strings.Repeat("x", 2<<20) + `","status":"declined"}`, "the answer has a body that is not kept whole, and no words were looked for in it; look whether these took effect"},
 		"replayed":   {"replayed", `{"id":"another's"}`, "the answer has the mark of a replay at the first send, so it may be of another request under the same key"},
-		"303":        {"303", "", "the answer has no content, but a redirect (303)"},
 		"207":        {"207", `{"items":[{"code":422}]}`, "the answer has several outcomes (207)"},
 		"good text":  {"text/plain", `errorless`, ""},
 		"good":       {"application/json", `{"id":"p1","status":"succeeded","errors":[]}`, ""},
@@ -121,4 +120,21 @@ func TestBatchDoneOfEarlierRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSeeOtherIsHeld: a 303 within the origin, as a gateway answers that has lost the session, is no success: the row is held, and can be settled.
+func TestSeeOtherIsHeld(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "/login")
+		w.WriteHeader(http.StatusSeeOther)
+	})
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
+	got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}").Want(t, terminal.ExitUnknown)
+	if !strings.Contains(got.Err, "1 row: 1 held (303)") {
+		t.Errorf("stderr %q", got.Err)
+	}
+	journal := file + ".oncehttp.db"
+	seen := commandtest.SeenAs(t, journal, "idemp:o:1")
+	commandtest.Run(t, "journal", "settle", seen, "--absent", "--yes", "--journal", journal).Want(t, terminal.ExitOK)
 }

@@ -22,8 +22,6 @@ import (
 func (l *Line) lookForDoubt(h http.Header, body []byte, replayed bool) {
 	switch {
 	case l.Result != Done:
-	case l.Status == http.StatusSeeOther:
-		l.Doubt = "no content, but a redirect (303)"
 	case l.Status == http.StatusMultiStatus:
 		l.Doubt = "several outcomes (207)"
 	case l.BodyDropped:
