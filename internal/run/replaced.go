@@ -49,9 +49,10 @@ func (f *refusals) refuseReplaced(ctx context.Context, name string, rec *persist
 		about.state = rec.State
 		return &result{err: newError(name, about, fmt.Errorf("the key %q stands in its place, and the journal does not have it", by.key), ErrKeyReused)}
 	}
-	cause, why := fmt.Errorf("a person began it in the place of %q; go on with its key", rec.Key), ErrKeyReused
+	cause := fmt.Errorf("a person began it in the place of %q; go on with its key", rec.Key)
+	why := []error{ErrKeyReused}
 	if by.rec.State.Final() {
-		why = whyFinal(&by.rec)
+		why = append(why, whyFinal(&by.rec))
 	}
-	return f.refuse(ctx, name, &by.rec, operation.KeyOnly, cause, why)
+	return f.refuse(ctx, name, &by.rec, operation.KeyOnly, cause, why...)
 }

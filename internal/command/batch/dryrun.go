@@ -65,7 +65,10 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error
 	if d.session = ses; ses == nil {
 		return d.run(ctx)
 	}
-	return terminal.JoinExit(d.run(ctx), ses.Close())
+	if err = f.TakeDeclines(ctx, ses, func(text string) { terminal.Say(d.streams.Err, "%s", text) }); err == nil {
+		err = d.run(ctx)
+	}
+	return terminal.JoinExit(err, ses.Close())
 }
 
 // openExisting opens a journal to read it. It returns nil if there is none yet.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -49,7 +50,7 @@ func (f *batchFlags) checkKept(in *input.File, p *plan, s terminal.Streams) erro
 	return errors.New(what + "; --append adds to it, --overwrite replaces it")
 }
 
-// holdsOurs reports whether the file of --out is empty or begins with a line of this batch.
+// holdsOurs reports whether the file of --out is empty, or its first and its last line are lines of this batch.
 func (f *batchFlags) holdsOurs(in *input.File, p *plan) (bool, error) {
 	file, err := os.Open(f.out)
 	if errors.Is(err, os.ErrNotExist) {
@@ -59,25 +60,44 @@ func (f *batchFlags) holdsOurs(in *input.File, p *plan) (bool, error) {
 		return false, fmt.Errorf("--out %s: %w", f.out, words.Pathless(err))
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && (!info.Mode().IsRegular() || info.Size() == 0) {
+	info, err := file.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Size() == 0) {
 		return true, nil
 	}
-	first, err := bufio.NewReader(io.LimitReader(file, 4*results.AnswerBytesMax)).ReadBytes('\n')
+	first, err := bufio.NewReader(io.LimitReader(file, lineMost)).ReadBytes('\n')
 	if err != nil { // there is no end of a line: a run died while it wrote its first
 		return bytes.HasPrefix(first, []byte(`{"row":`)), nil
 	}
-	var l results.Line
-	if json.Unmarshal(first, &l) != nil || l.Row == 0 {
+	lines := []results.Line{{}, {}}
+	if json.Unmarshal(first, &lines[0]) != nil || json.Unmarshal(lastLine(file, info.Size()), &lines[1]) != nil {
 		return false, nil
 	}
 	rows, err := input.NewRows(in.Name, in.Reader(), p.needs)
-	for err == nil {
+	for err == nil && len(lines) > 0 {
 		var r input.Row
-		if r, err = rows.Next(); err == nil && r.Number == l.Row {
-			return p.hasKey(&r, l.Key), nil
+		if r, err = rows.Next(); err != nil {
+			break
+		}
+		before := len(lines)
+		lines = slices.DeleteFunc(lines, func(l results.Line) bool { return r.Number == l.Row && p.hasKey(&r, l.Key) })
+		if before == len(lines) && slices.ContainsFunc(lines, func(l results.Line) bool { return r.Number == l.Row }) {
+			return false, nil
 		}
 	}
-	return false, nil // the check of the input reports its faults
+	return len(lines) == 0, nil // the check of the input reports its faults
+}
+
+// lineMost bounds the length of a line.
+const lineMost = 4 * results.AnswerBytesMax
+
+// lastLine returns the last whole line of a file; behind it a run may have died while it wrote.
+func lastLine(file io.ReaderAt, size int64) []byte {
+	tail := make([]byte, min(size, 2*lineMost))
+	n, _ := file.ReadAt(tail, size-int64(len(tail)))
+	tail = tail[:n]
+	tail = tail[:bytes.LastIndexByte(tail, '\n')+1]
+	tail = bytes.TrimSuffix(tail, []byte("\n"))
+	return tail[bytes.LastIndexByte(tail, '\n')+1:]
 }
 
 // hasKey reports whether a key is the row's, in any generation.

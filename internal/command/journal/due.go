@@ -70,10 +70,14 @@ func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, l
 
 // dryRun prints the operations for a resume to send, and the reasons against sending the rest.
 func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {
+	keys, err := f.spelled(ctx, ses, keys)
+	if err != nil {
+		return err
+	}
 	if len(keys) > 0 {
 		ses.Journal = onlyKeys(ses.Journal, keys)
 	}
-	cfg, err := f.aimed(ctx, ses, cfg, header)
+	cfg, err = f.aimed(ctx, ses, cfg, header)
 	if err != nil {
 		return err
 	}

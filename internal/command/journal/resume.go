@@ -93,16 +93,28 @@ func (f *resumeFlags) run(ctx context.Context, keys []string, s terminal.Streams
 		return f.WithReader(func(ses *session.Session) error { return f.dryRun(ctx, ses, cfg, header, keys, s) })
 	}
 	return f.WithJournal(func(ses *session.Session) error {
-		for _, key := range keys {
-			if _, err := (&actFlags{JournalFlags: f.JournalFlags}).find(ctx, ses, key); err != nil {
-				return err
-			}
+		keys, err := f.spelled(ctx, ses, keys)
+		if err != nil {
+			return err
 		}
 		if len(keys) > 0 {
 			ses.Journal = onlyKeys(ses.Journal, keys)
 		}
 		return f.resume(ctx, ses, cfg, header, keys, s)
 	})
+}
+
+// spelled returns the keys as the journal has them: "idemp:" may be left out, and SEEN may follow. All of them must be there.
+func (f *resumeFlags) spelled(ctx context.Context, ses *session.Session, keys []string) ([]string, error) {
+	all := make([]string, 0, len(keys))
+	for _, key := range keys {
+		rec, err := (&actFlags{JournalFlags: f.JournalFlags}).findSeen(ctx, ses, key)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rec.Key)
+	}
+	return all, nil
 }
 
 func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg oncehttp.Config, header http.Header, keys []string, s terminal.Streams) error {

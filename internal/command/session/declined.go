@@ -14,25 +14,14 @@ import (
 )
 
 // KeepDeclines notes the values of --declined in the journal, so that whoever reads it later has the results of this run without saying
-// them again. A run without the flag takes those of earlier runs. warn is told of these, and where values cannot be kept; that is no error of the
-// run.
+// them again. The run has those of earlier runs, too. warn is told of these, and where values cannot be kept; that is no error of the run.
 func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(string)) error {
-	if len(f.declinedTexts) == 0 {
-		known, texts, err := KnownDeclines(ctx, ses)
-		if f.Declines = known; len(texts) > 0 {
-			warn(DeclinedBy(texts))
-		}
+	if err := f.TakeDeclines(ctx, ses, warn); err != nil || len(f.declinedTexts) == 0 {
 		return err
 	}
 	standing, err := ses.Journal.Fact(ctx, persist.FactDeclined, nil, nil)
 	for err == nil {
-		all := declinedTexts(standing)
-		for _, text := range f.declinedTexts {
-			if !slices.Contains(all, text) {
-				all = append(all, text)
-			}
-		}
-		next := strings.Join(all, "\n")
+		next := strings.Join(withTexts(declinedTexts(standing), f.declinedTexts), "\n")
 		switch {
 		case next == string(standing):
 			return nil
@@ -47,6 +36,31 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 		return nil
 	}
 	return place.JournalError(ses.Place.Name, err)
+}
+
+// TakeDeclines adds the values of --declined of the journal's earlier runs to those of this one. warn is told of them.
+func (f *ClientFlags) TakeDeclines(ctx context.Context, ses *Session, warn func(string)) error {
+	_, known, err := KnownDeclines(ctx, ses)
+	if err != nil {
+		return err
+	}
+	earlier := slices.DeleteFunc(slices.Clone(known), func(text string) bool { return slices.Contains(f.declinedTexts, text) })
+	if len(earlier) > 0 {
+		warn(DeclinedBy(earlier))
+	}
+	f.Declines, err = results.ParseDeclines(withTexts(f.declinedTexts, earlier))
+	return err
+}
+
+// withTexts returns the texts with those of more that they lack.
+func withTexts(texts, more []string) []string {
+	texts = slices.Clone(texts)
+	for _, text := range more {
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // noDeclines is the value of persist.FactDeclined after all were taken back: a fact is never empty again.
