@@ -212,7 +212,7 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 // reported as refused has not, durably; from then on its key can have no effect. Operations settled by an operator
 // are not checked.
 func (m *model) final(o *order, l *life, key oncehttp.Key, err error) {
-	key = cmp.Or(key, keyIn(err))
+	key = cmp.Or(keyIn(err), key) // it may be that of an operation in the place of the caller's
 	id := m.w.id(o, key)
 	rec, _ := m.w.durable(l.store, id)
 	m.mu.Lock()
