@@ -7,8 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/pauses"
 )
 
-// Origins remembers the origins taking no connections, or others of their kind: each has a name. The zero value remembers none. It is safe for
-// concurrent use.
+// Origins remembers the origins taking no connections. The zero value remembers none. It is safe for concurrent use.
 type Origins struct {
 	mu   sync.Mutex
 	down map[string]*origin
@@ -28,38 +27,25 @@ const originsMax = 4096
 // Failed notes a failed connection to the origin at now, and returns the time of the next possible try: after least, the next
 // time after twice as long, most at most. A failure before that time changes nothing.
 func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) time.Time {
-	until, _ := o.FailedFirst(name, now, least, most)
-	return until
-}
-
-// FailedFirst is Failed. first reports whether the origin was not known to fail before.
-func (o *Origins) FailedFirst(name string, now time.Time, least, most time.Duration) (until time.Time, first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at := o.down[name]
-	switch first = at == nil; {
-	case first && len(o.down) >= originsMax:
-		return now.Add(least), false
-	case first:
+	switch {
+	case at == nil && len(o.down) >= originsMax:
+		return now.Add(least)
+	case at == nil:
 		at = &origin{}
 		if o.down == nil {
 			o.down = make(map[string]*origin)
 		}
 		o.down[name] = at
 	case now.Before(at.until) && at.failures > 0:
-		return at.until, false
+		return at.until
 	}
 	at.failures++
 	at.trying, at.by = time.Time{}, nil
 	at.until = now.Add(pauses.After(at.failures, least, most))
-	return at.until, first
-}
-
-// Any reports whether any origin is known to fail.
-func (o *Origins) Any() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.down) > 0
+	return at.until
 }
 
 // Reached forgets the origin's failures. was reports whether there were any.

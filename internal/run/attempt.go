@@ -158,9 +158,6 @@ func (r *run) sendNow() {
 		result.Error = classify.KeptError(r.prof, seen(sent.Answer))
 	}
 	r.drive.Sent(v, result)
-	if sent.Answer != nil && r.drive.Step() != operation.AskSource {
-		r.noteCredentials(sent.Answer.Head.StatusCode)
-	}
 	r.judged(r.own)
 }
 

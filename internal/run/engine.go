@@ -52,7 +52,6 @@ type engine struct {
 	alone    leftAlone     // groups with operations given back, since this client cannot serve them
 	lacking  metLacks      // the reasons for leaving operations alone
 	origins  known.Origins // not reached by this client; others may have another Transport
-	refusing refusing      // credentials of this client
 	passesBy known.Origins // with operations to leave alone only, by the latest look of a pass
 	aside    known.Aside   // operations not sendable now by this client alone
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/lanes"
@@ -128,7 +127,7 @@ func (p *pass) workFairly() {
 		if p.tryNow(rec) {
 			r, over = p.driveOn(rec)
 		} else { // the origin has failed since it was claimed
-			p.giveBackFailed(rec)
+			p.tryGiveBack(rec)
 		}
 		p.lanes.Done(rec.Origin)
 		if over {
@@ -178,7 +177,7 @@ func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 		}
 		now := e.now()
 		alone, _ := e.alone.wait(group{t.Origin, t.Needs})
-		if until := max(t.At.Sub(now), e.origins.Wait(t.Origin, now), e.passesBy.Wait(t.Origin, now), p.restOf(group{t.Origin, t.Needs}), alone); until <= 0 {
+		if until := max(t.At.Sub(now), e.origins.Wait(t.Origin, now), e.passesBy.Wait(t.Origin, now), alone); until <= 0 {
 			d.due[t.Origin] = append(d.due[t.Origin], t.Needs)
 		} else if at := now.Add(until); d.next.IsZero() || at.Before(d.next) {
 			d.next = at
@@ -246,19 +245,15 @@ func (p *pass) put(claimed []*persist.Record) {
 
 // claimGroups claims up to n operations of one origin, of its groups in turn; one alone if the last try of the
 // origin failed. It removes groups with nothing more due from known, and the origin with its last group. claimed
-// may hold records also if err is set; the caller owns their leases. Of a group whose credentials are refused it claims one operation, or
-// none during the pause.
+// may hold records also if err is set; the caller owns their leases.
 func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n int) (claimed []*persist.Record, err error) {
 	if p.c.engine.origins.Failing(origin) {
 		n = 1
 	}
-	groups := slices.DeleteFunc(known.due[origin], func(needs string) bool { return p.restOf(group{origin, needs}) > 0 }) // refused since
+	groups := known.due[origin]
 	for len(groups) > 0 && len(claimed) < n && err == nil {
 		var batch []*persist.Record
 		want, taken := n-len(claimed), 0
-		if p.c.engine.refusing.failing(p.query.Account, group{origin, groups[0]}) {
-			want = 1
-		}
 		batch, taken, err = p.claimServed(j, group{origin, groups[0]}, want)
 		claimed = append(claimed, batch...)
 		if taken >= want { // there may be more

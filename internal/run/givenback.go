@@ -60,16 +60,6 @@ func (p *pass) tryGiveBack(rec *persist.Record) {
 	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBack(rec, time.Time{}) })
 }
 
-// giveBackFailed is tryGiveBack for an operation whose origin has failed since its claim. If its credentials are refused, it is due again after a
-// moment: a journal that tells no needs would give it again at once.
-func (p *pass) giveBackFailed(rec *persist.Record) {
-	again := time.Time{}
-	if !p.c.engine.refusing.open(rec) {
-		again = p.c.engine.now().Add(endingPause)
-	}
-	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBack(rec, again) })
-}
-
 // giveBackAll gives operations back, all at once, and waits: with a slow journal, this takes no longer than one
 // call. An operation that cannot be given back is free when its lease has ended.
 func (p *pass) giveBackAll(recs []*persist.Record) {

@@ -145,20 +145,12 @@ func (p *pass) list(query persist.Query, failed func(error)) bool {
 	return true
 }
 
-// tryNow reports whether a pass may try the record's origin now. In a Run, an origin that takes no connections, or
-// refuses the credentials, is tried by one operation at a time; true reserves that try for rec. A Resume tries any:
-// its caller asked for it now.
+// tryNow reports whether a pass may try the record's origin now. In a Run, an origin that takes no connections is
+// tried by one operation at a time; true reserves that try for rec. A Resume tries any: its caller asked for it
+// now.
 func (p *pass) tryNow(rec *persist.Record) bool {
-	if !p.silent || rec.State != persist.StatePending {
-		return true
-	}
-	e := p.c.engine
-	now, try := e.now(), p.c.cfg.Retry.AttemptTimeout
-	e.refusing.meet(p.query.Account, rec)
-	if p.isRefused(rec) { // before the try of the origin, which would be reserved in vain
-		return false
-	}
-	return e.origins.Try(rec.Origin, rec.ID, now, try) && e.refusing.try(rec, now, try)
+	return !p.silent || rec.State != persist.StatePending ||
+		p.c.engine.origins.Try(rec.Origin, rec.ID, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
 // claim claims the due operations served by this client, and runs them. If the journal tells needs, and some

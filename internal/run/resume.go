@@ -255,7 +255,7 @@ func (r *run) letGo(listed *persist.Record) {
 }
 
 // mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others have found
-// meanwhile that the origin takes no connections or refuses the credentials, unless this run is the one that tries it again. A limiter that
+// meanwhile that the origin takes no connections, unless this run is the one that tries it again. A limiter that
 // returns an error is asked again by the first send, which then says so; where a token is needed first, that is not asked for.
 func (r *run) mayBegin() bool {
 	err := r.Admit(r.call.Context(), false)
@@ -263,7 +263,7 @@ func (r *run) mayBegin() bool {
 		r.refused = err
 		return r.stopCause() == nil && err != errLimited
 	}
-	return !r.fair || r.origins.Open(r.rec.Origin, r.rec.ID) && r.refusing.open(&r.rec)
+	return !r.fair || r.origins.Open(r.rec.Origin, r.rec.ID)
 }
 
 // current sets rec to the listed record as it stands now. A record claimed by a fair Run needs no second look: if another process has changed

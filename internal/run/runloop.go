@@ -188,42 +188,36 @@ const (
 )
 
 // nextDue returns the time until the next pending operation is due, pauseMin or more. An operation due at tried
-// has just failed, so it waits for the longest pause, or for its origin and its credentials. On a journal shared by several processes
+// has just failed, so it waits for the longest pause, or for its origin. On a journal shared by several processes
 // the time is a third of a lease at most: another process may have the operation, and may die. Errors: the
 // journal's.
 func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, error) {
 	due := r.engine.pollEvery()
 	now := r.engine.now()
-	account := r.account(ctx)
-	see := func(g group, at time.Time) {
-		if wait := max(at.Sub(now), r.engine.origins.Wait(g.origin, now), r.engine.refusing.wait(account, g, now)); wait > 0 || at.After(tried) {
+	see := func(origin string, at time.Time) {
+		if wait := max(at.Sub(now), r.engine.origins.Wait(origin, now)); wait > 0 || at.After(tried) {
 			due = min(due, wait)
 		}
 	}
 	if times, knows := persist.As[persist.DueTimes](r.cfg.Journal); knows {
-		all, err := times.DueTimes(ctx, persist.Query{Account: account, DueBy: tried})
+		all, err := times.DueTimes(ctx, persist.Query{Account: r.account(ctx), DueBy: tried})
 		for _, t := range all {
 			if t.Needs != "" && r.cfg.lacksFor(t.Origin, t.Needs).Need != operation.Nothing {
 				continue
 			}
-			g := group{t.Origin, t.Needs}
-			if see(g, t.At); !t.Next.IsZero() {
-				see(g, t.Next)
+			if see(t.Origin, t.At); !t.Next.IsZero() {
+				see(t.Origin, t.Next)
 			}
 		}
 		return max(due, pauseMin), err
 	}
-	soon := persist.Query{Account: account, States: []persist.State{persist.StatePending}, DueBy: now.Add(due)}
+	soon := persist.Query{Account: r.account(ctx), States: []persist.State{persist.StatePending}, DueBy: now.Add(due)}
 	for rec, err := range r.cfg.Journal.List(ctx, soon) {
 		if err != nil && !persist.OfOneRecord(err) {
 			return due, err
 		}
 		if err == nil && r.cfg.lacksClaimed(&rec).Need == operation.Nothing {
-			g := group{origin: rec.Origin}
-			if !r.engine.refusing.off() {
-				g = groupOf(&rec)
-			}
-			see(g, later(rec.NextAttempt, r.engine.restsUntil(rec.ID)))
+			see(rec.Origin, later(rec.NextAttempt, r.engine.restsUntil(rec.ID)))
 		}
 	}
 	return max(due, pauseMin), nil

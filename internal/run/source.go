@@ -28,9 +28,6 @@ func (r *run) askSource() {
 		fresh, err := r.requestFor(ctx, ctx, &r.rec, r.target)
 		other = err == nil && ctx.Err() == nil && !r.sameCredentials(r.signed, fresh)
 	}
-	if !other {
-		r.noteCredentials(r.own.Answer.Head.StatusCode)
-	}
 	r.drive.SourceAsked(other)
 }
 
