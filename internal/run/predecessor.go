@@ -72,11 +72,7 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (ca
 		case err != nil:
 			return nil, err
 		}
-		if !old.State.Final() && b.unbegun.recorded(ctx, func(id persist.ID) bool { return id == old.ID }) == nil { // a caller may have its answer already
-			if now, err := b.journal.Get(context.WithoutCancel(ctx), old.ID); err == nil {
-				old = now
-			}
-		}
+		b.awaitEnd(ctx, &old)
 		o.begun = rec.Created
 		cause, err := b.stoppedBy(ctx, &old, &o)
 		if cause != nil || err != nil {
@@ -86,6 +82,35 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (ca
 	}
 	return nil, nil
 }
+
+// awaitEnd waits for the end of a record whose caller may have its answer already: until this process has written it, or another one, for a while.
+func (b *admission) awaitEnd(ctx context.Context, rec *persist.Record) {
+	for tries := 0; !rec.State.Final() && tries < endTries; tries++ {
+		if tries > 0 {
+			if !b.holder.journalShared || !rec.MaybeSent || !b.holder.leasedElsewhere(rec) {
+				return
+			}
+			select {
+			case <-time.After(endPause):
+			case <-ctx.Done():
+				return
+			}
+		} else if b.unbegun.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) != nil {
+			return
+		}
+		now, err := b.journal.Get(context.WithoutCancel(ctx), rec.ID)
+		if err != nil {
+			return
+		}
+		*rec = now
+	}
+}
+
+// The looks of awaitEnd, and the pause between two of them. An end that was told is written within some milliseconds.
+const (
+	endTries = 6
+	endPause = 50 * time.Millisecond
+)
 
 // before returns the operations that may stand before a record. path are the keys from the operation that is asked about, up to the one after the record.
 func before(rec *persist.Record, path []string) (all []older) {

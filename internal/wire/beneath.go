@@ -47,18 +47,17 @@ func (b *beneath) ask(address string) {
 	b.asked = address
 }
 
-// connected notes a connection. If a stream of the request was begun before, and has no answer, the exchange is ended: HTTP/2 looks at its context before it writes.
+// connected notes a connection. If a stream was begun before, and has no answer, the first send may have had an effect that no later answer tells. If both are known
+// to be for the request, the exchange is ended: HTTP/2 looks at its context before it writes.
 func (b *beneath) connected() {
 	b.mu.Lock()
 	begun, asked := b.begun, b.asked
+	again := begun != "" && !isSafe(b.x.sent.Method)
+	b.again = b.again || again
 	b.mu.Unlock()
-	if begun == "" || isSafe(b.x.sent.Method) || !b.x.isOwn(begun) || !b.x.isOwn(asked) {
-		return
+	if again && b.x.isOwn(begun) && b.x.isOwn(asked) {
+		b.x.cancel(errSentAgain)
 	}
-	b.mu.Lock()
-	b.again = true
-	b.mu.Unlock()
-	b.x.cancel(errSentAgain)
 }
 
 // writes notes the name of a header field that is about to be written. Only HTTP/2 has pseudo-headers. In HTTP/1, net/http sends again by itself only

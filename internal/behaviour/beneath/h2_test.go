@@ -230,3 +230,32 @@ func (c challenged) RoundTrip(req *http.Request) (*http.Response, error) {
 	_ = resp.Body.Close()
 	return c.RoundTripper.RoundTrip(req)
 }
+
+// TestSendAgainElsewhere: so it is where the transport sends to another address than that of the request.
+func TestSendAgainElsewhere(t *testing.T) {
+	t.Parallel()
+	url, transport, arrived := serveH2(t, func(n int, s stream) {
+		if n == 1 {
+			s.reset(codeProtocol)
+			return
+		}
+		s.head("429", true)
+	})
+	err := sendH2(t, rewrites{transport, strings.TrimPrefix(url, "https://")}, "https://api.example.com", nil, nil)
+	if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrNoEffect) {
+		t.Errorf("%d requests arrived: %v, want ErrOutcomeUnknown", arrived.Load(), err)
+	}
+}
+
+// rewrites is a transport that sends to another host.
+type rewrites struct {
+	http.RoundTripper
+	host string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (r rewrites) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.URL.Host = r.host
+	return r.RoundTripper.RoundTrip(req)
+}
