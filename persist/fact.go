@@ -25,8 +25,12 @@ const FactOrigins = "origins"
 // each. No client reads it.
 const FactDeclined = "declined"
 
+// FactRestored is the name of the fact about the latest restore of a journal from a backup: the time of the restore, a space, and that of the backup, both in
+// the form of RFC 3339. The command writes it, and no client reads it.
+const FactRestored = "restored"
+
 // FactNames returns the names of the facts written by oncehttp, for a copy of a journal.
-func FactNames() []string { return []string{FactSeal, FactOrigins, FactDeclined} }
+func FactNames() []string { return []string{FactSeal, FactOrigins, FactDeclined, FactRestored} }
 
 // CheckFact returns ErrInvalid for a name, or a value that is not nil, past the bounds of facts.
 func CheckFact(name string, value []byte) error {

@@ -76,7 +76,7 @@ func TestAuditOfMissing(t *testing.T) {
 			next[x.Key] = x.Next
 		}
 	}
-	const step = "its answer is final: if the API's own list lacks it, send it under a new key (batch --key with another text, or send --key NEWKEY)"
+	const step = "its answer is final: if the API's own list lacks it, send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key"
 	if len(next) != 2 || next["idemp:o:1"] != step || next["idemp:o:3"] != "" {
 		t.Errorf("the next steps are %q", next)
 	}

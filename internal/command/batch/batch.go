@@ -113,9 +113,10 @@ such files are refused; --new-journal takes them as meant.
 Rows that may be a mistake are warned about, with their lines, before anything is
 sent: one that may be the total of others, an amount (of --sum, or "amount") that is
 negative, zero or written as 1e3, a key with blanks at its edges or with characters
-that nobody sees, keys that differ only in capitals, blanks or characters that look
-alike, and rows that differ only in the amount, where that is part of the key. So is
-a --sum over several currencies without --currency. --strict refuses such files.
+that nobody sees, or with letters of two alphabets, keys that differ only in capitals,
+blanks, dashes or characters that Unicode takes for one, and rows that differ only in
+the amount, where that is part of the key. So is a --sum over several currencies
+without --currency. --strict refuses such files.
 
 A line of JSON is printed for each row once its answer is durable: in the order
 of the rows, except that rows which take long come later. Its "result" says what
@@ -180,7 +181,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	session.BindDropRequest(fs, &f.drop)
 	f.sums.bind(fs)
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 where a run would be refused, as for a copy")
-	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, a key with blanks at its edges or characters that nobody sees, keys that differ only in capitals, blanks or characters that look alike, rows that differ only in the amount")
+	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, a key with blanks at its edges, characters that nobody sees or letters of two alphabets, keys that differ only in capitals, blanks, dashes or characters that Unicode takes for one, rows that differ only in the amount")
 	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows or keys stand in another one beside it, nor before rows begun under other keys are sent under these")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
@@ -197,6 +198,9 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		return err
 	}
 	if f.Journal == "" {
+		if os.Getenv("ONCEHTTP_JOURNAL") != "" {
+			terminal.Say(errs, "ONCEHTTP_JOURNAL is set, and batch does not use it: a file has a journal of its own, or that of --journal")
+		}
 		if f.Journal, err = defaultJournal(file); err != nil {
 			return err
 		}
@@ -269,6 +273,9 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 		return errors.Join(err, ses.Close())
 	}
 	if err := f.KeepDeclines(ctx, ses, func(text string) { b.note("%s", text) }); err != nil {
+		return errors.Join(err, ses.Close())
+	}
+	if err := b.sayRestored(ctx); err != nil {
 		return errors.Join(err, ses.Close())
 	}
 	out, closeOut, err := f.openLines(b.streams.Out)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -137,4 +138,59 @@ func TestSeeOtherIsHeld(t *testing.T) {
 	journal := file + ".oncehttp.db"
 	seen := commandtest.SeenAs(t, journal, "idemp:o:1")
 	commandtest.Run(t, "journal", "settle", seen, "--absent", "--yes", "--journal", journal).Want(t, terminal.ExitOK)
+}
+
+// TestAnswerAboutTheKey: a refusal that speaks of idempotency is no refusal of the row: another request under the key may have taken effect. No generation is advised.
+func TestAnswerAboutTheKey(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = io.WriteString(w, `{"error":"idempotency_key_reused"}`)
+	})
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
+	got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}").Err
+	if strings.Contains(got, "--generation") || !strings.Contains(got, "another request under it may have taken effect") {
+		t.Errorf("stderr %q", got)
+	}
+}
+
+// TestDeclinesAddUp: a run with one value of --declined has those of the journal, too, and so has its dry run.
+func TestDeclinesAddUp(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		status := map[bool]string{true: "failed", false: "bounced"}[strings.Contains(string(b), `"1"`)]
+		_, _ = io.WriteString(w, `{"status":"`+status+`"}`)
+	})
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n2\n")
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}"}
+	commandtest.Run(t, append(batch, "--declined", "/status=failed")...).Want(t, terminal.ExitRefused)
+	for _, more := range [][]string{{"--declined", "/status=bounced", "--dry-run"}, {"--declined", "/status=bounced"}, {"--dry-run"}, nil} {
+		if got := commandtest.Run(t, append(batch, more...)...); !strings.Contains(got.Err, "2 declined") {
+			t.Errorf("%v: status %d, stderr %q", more, got.Status, got.Err)
+		}
+	}
+	if got := commandtest.Run(t, append(batch, "--generation", "2", "--dry-run")...); !strings.Contains(got.Err, "2 would be sent") {
+		t.Errorf("generation 2: %q", got.Err)
+	}
+}
+
+// TestBatchOfARestoredJournal: a batch on a restored journal says so, also in a dry run, and advises no generation: what counts as new there may have been done.
+func TestBatchOfARestoredJournal(t *testing.T) {
+	t.Parallel()
+	status := http.StatusOK
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--new-journal"}
+	commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "restored", "--taken", time.Now().UTC().Format(time.RFC3339Nano), "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
+	commandtest.WriteFile(t, file, "id\n1\n2\n")
+	status = http.StatusBadRequest
+	for _, args := range [][]string{append(batch, "--dry-run"), batch} {
+		if got := commandtest.Run(t, args...).Err; !strings.Contains(got, "the journal was restored at 20") || strings.Contains(got, "--generation 2") {
+			t.Errorf("%v: %q", args, got)
+		}
+	}
 }

@@ -66,7 +66,9 @@ func (f *batchFlags) dryRun(ctx context.Context, b *batch, at place.Place) error
 		return d.run(ctx)
 	}
 	if err = f.TakeDeclines(ctx, ses, func(text string) { terminal.Say(d.streams.Err, "%s", text) }); err == nil {
-		err = d.run(ctx)
+		if err = d.sayRestored(ctx); err == nil {
+			err = d.run(ctx)
+		}
 	}
 	return terminal.JoinExit(err, ses.Close())
 }
@@ -251,7 +253,7 @@ func (d *dryRun) conclude() {
 // advise prints the commands that list what is held or unknown.
 func (d *dryRun) advise() {
 	if d.classes[results.ClassHeld]+d.classes[results.ClassUnknown] > d.ended {
-		terminal.Say(d.streams.Err, "held or unknown: oncehttp journal stuck --journal %s", words.ShellQuote(d.session.Place.Arg))
+		terminal.Say(d.streams.Err, "held or pending: oncehttp journal stuck --journal %s", words.ShellQuote(d.session.Place.Arg))
 	}
 	if d.ended > 0 {
 		terminal.Say(d.streams.Err, "%d of the unknown have ended, and nothing more is sent: oncehttp journal show KEY --journal %s", d.ended, words.ShellQuote(d.session.Place.Arg))

@@ -50,7 +50,7 @@ func TestDryRunUsesTheJournal(t *testing.T) {
 		file + `: row 5 (line 6): the key "idemp:o:5" is confirmed with other content: amount, note`,
 		file + ": 7 rows: 1 new, 1 changed, 1 done, 1 duplicate, 1 declined, 1 held, 1 pending; 2 would be sent; nothing was sent",
 		"total amount: 52.01 in 7 rows = 1.00 in 1 new + 10.01 in 1 changed + 10.00 in 1 done + 1.00 in 1 duplicate + 10.00 in 1 declined + 10.00 in 1 held + 10.00 in 1 pending",
-		"held or unknown: oncehttp journal stuck --journal " + journal,
+		"held or pending: oncehttp journal stuck --journal " + journal,
 	}, "\n") + "\n"
 	if got.Err != want {
 		t.Errorf("stderr\n%swant\n%s", got.Err, want)
@@ -72,7 +72,7 @@ func TestDryRunOfAbandoned(t *testing.T) {
 	t.Parallel()
 	file, args, _ := standingRows(t)
 	j := file + ".oncehttp.db"
-	stuck := "held or unknown: oncehttp journal stuck --journal " + j + "\n"
+	stuck := "held or pending: oncehttp journal stuck --journal " + j + "\n"
 	commandtest.Run(t, "journal", "abandon", "idemp:o:2", "--journal", j, "--yes").Want(t, terminal.ExitOK)
 	for _, generation := range []string{"1", "2"} {
 		got := commandtest.Run(t, append(args, "--dry-run", "--generation", generation)...).Want(t, terminal.ExitOK)

@@ -3,6 +3,7 @@ package batch_test
 import (
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,4 +60,20 @@ func TestOutIsNotOverwritten(t *testing.T) {
 		t.Errorf("appended: %q", got)
 	}
 	commandtest.Run(t, batch(file, "--append", "--overwrite")...).Usage(t, "oncehttp: --append and --overwrite: say one")
+}
+
+// TestOutOfALongerBatch: lines of another batch are not replaced by one whose first row they have, too.
+func TestOutOfALongerBatch(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) {})
+	dir := t.TempDir()
+	long := commandtest.WriteFile(t, filepath.Join(dir, "long.csv"), "id\n1\n2\n3\n")
+	short := commandtest.WriteFile(t, filepath.Join(dir, "short.csv"), "id\n1\n2\n")
+	out := filepath.Join(dir, "lines")
+	batch := func(file string) []string {
+		return []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--new-journal", "--out", out}
+	}
+	commandtest.Run(t, batch(long)...).Want(t, terminal.ExitOK)
+	commandtest.Run(t, batch(short)...).Want(t, terminal.ExitUsage).WantErr(t, "holds something else than an earlier run of this batch")
+	commandtest.Run(t, batch(long)...).Want(t, terminal.ExitOK)
 }

@@ -197,6 +197,16 @@ func (b *batch) do(ctx context.Context, j *job) results.Line {
 	return b.send(ctx, r, b.plan.generation)
 }
 
+// sayRestored says that the journal was restored from a backup. Then no summary advises another generation: a row that counts as new may have been done.
+func (b *batch) sayRestored(ctx context.Context) error {
+	text, err := session.RestoredText(ctx, b.session)
+	if text != "" {
+		b.note("%s", text)
+		b.tally.Restored = true
+	}
+	return err
+}
+
 // anyUnfinished reports whether the journal holds a pending operation of the batch's account.
 func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
 	query := persist.Query{Account: b.survey.account, States: []persist.State{persist.StatePending}}

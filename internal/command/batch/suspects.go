@@ -79,6 +79,9 @@ func (s *suspects) see(r *readRow, p *plan) error {
 		if strings.TrimSpace(text) != text {
 			s.add(suspect{r.Number, r.Line, fmt.Sprintf("has %q in its key, with blanks at an edge: without them it would be another operation", words.Clip(text))})
 		}
+		if mixesAlphabets(text) {
+			s.add(suspect{r.Number, r.Line, fmt.Sprintf("has %q in its key, with letters of two alphabets that may look alike: with those of one, it would be another operation", words.Clip(text))})
+		}
 		if at := strings.IndexFunc(text, unseen); at >= 0 {
 			odd, _ := utf8.DecodeRuneInString(text[at:])
 			s.add(suspect{r.Number, r.Line, fmt.Sprintf("has %s in its key, with the character %U, which nobody sees: without it, it would be another operation", strconv.QuoteToASCII(words.Clip(text)), odd)})
@@ -129,14 +132,28 @@ func unseen(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !unicode.IsSpace(r)
 }
 
+// mixesAlphabets reports whether a text has letters of two of the alphabets with letters that look alike: Latin, Greek and Cyrillic.
+func mixesAlphabets(text string) bool {
+	n := 0
+	for _, alphabet := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
+		if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(alphabet, r) }) {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // folded spells the fields of a key without capitals, without blanks around and between words, and without characters that nobody sees. Characters
-// that look alike by Unicode's compatibility, such as a full-width 1, or an accent apart from its letter, become one.
+// that look alike by Unicode's compatibility, such as a full-width 1, or an accent apart from its letter, become one, and so do all hyphens and dashes.
 func folded(fields []string) []byte {
 	var b []byte
 	for _, text := range fields {
 		text = strings.Map(func(r rune) rune {
-			if unseen(r) {
+			switch {
+			case unseen(r):
 				return -1
+			case unicode.Is(unicode.Pd, r):
+				return '-'
 			}
 			return r
 		}, norm.NFKC.String(text))
@@ -151,7 +168,7 @@ func (s *suspects) conclude() error {
 	if s.total.row > 0 {
 		s.add(s.total)
 	}
-	err := s.compare(&s.alike, "has a key that differs from that of row %d (line %d) only in capitals, blanks or characters that look alike: each is sent")
+	err := s.compare(&s.alike, "has a key that differs from that of row %d (line %d) only in capitals, blanks, dashes or characters that Unicode takes for one: each is sent")
 	err = cmp.Or(err, s.compare(&s.rests, "differs from row %d (line %d) only in the amount: each is sent"))
 	slices.SortStableFunc(s.list, func(a, b suspect) int { return cmp.Compare(a.row, b.row) })
 	return err

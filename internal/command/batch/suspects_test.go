@@ -55,7 +55,7 @@ func TestSuspects(t *testing.T) {
 		"keys alike": {
 			"id,amount\nA1,1\nb2,1\na1,1\nA1 ,1\n", ofID, "",
 			[]string{
-				"row 3 (line 4): has a key that differs from that of row 1 (line 2) only in capitals, blanks or characters that look alike", `row 4 (line 5): has "A1 " in its key, with blanks at an edge`,
+				"row 3 (line 4): has a key that differs from that of row 1 (line 2) only in capitals, blanks, dashes or characters that Unicode takes for one", `row 4 (line 5): has "A1 " in its key, with blanks at an edge`,
 				"row 4 (line 5): has a key that differs from that of row 1 (line 2)",
 			},
 		},
@@ -67,6 +67,12 @@ func TestSuspects(t *testing.T) {
 			[]string{
 				`row 2 (line 3): has "A\u200b1" in its key, with the character U+200B, which nobody sees`, "row 2 (line 3): has a key that differs from that of row 1 (line 2)",
 				"row 3 (line 4): has a key that differs from that of row 1 (line 2)", "row 5 (line 6): has a key that differs from that of row 4 (line 5)", `row 6 (line 7): has "\ufeffB" in its key`,
+			},
+		},
+		"two alphabets, and dashes": {
+			"id\n\u041a1\nK\u04301\nK-1\nK\u20111\nK\u20131\n", ofID, "",
+			[]string{
+				"row 2 (line 3): has \"K\u04301\" in its key, with letters of two alphabets", "row 4 (line 5): has a key that differs from that of row 3 (line 4)", "row 5 (line 6): has a key that differs from that of row 3 (line 4)",
 			},
 		},
 		"a row twice is a duplicate": {"id,amount\nA1,1\nA1,1\n", ofID, "", nil},

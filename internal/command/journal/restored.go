@@ -117,6 +117,9 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 		return err
 	}
 	terminal.Say(s.Out, "held: %s", words.Count(n, "operation"))
+	if err := session.NoteRestored(ctx, ses, taken, time.Now()); err != nil {
+		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("%w; say the same again", err)}
+	}
 	noted, err := forgotten.Restored(ses.Place, taken, time.Now())
 	if err != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("%w; say the same again", err)}

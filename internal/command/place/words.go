@@ -194,4 +194,4 @@ func wrongParameter(rawURL string, parse func(string) error) error {
 }
 
 // NewKeyStep says what to do about an operation that the API has confirmed, and does not have: nothing is sent under its key again.
-const NewKeyStep = "if the API's own list lacks it, send it under a new key (batch --key with another text, or send --key NEWKEY)"
+const NewKeyStep = "if the API's own list lacks it, send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key"

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -23,6 +24,7 @@ type Tally struct {
 	attempts  int
 	Exit      int
 	groups    map[Group]int
+	Restored  bool // the journal was restored from a backup: a refusal of a new row says nothing of an earlier send
 	Parted    bool // pending operations are called so, as in control totals, and not unknown
 	doubts    map[doubted]int
 	open      map[Result]int // ended, and perhaps not recorded
@@ -46,6 +48,7 @@ type Group struct {
 	bare   bool   // it was refused by a page or an empty answer
 	goesOn bool   // it is pending
 	unread bool   // the row's message says how to teach the command the answer's meaning
+	ofKey  bool   // the answer speaks of idempotency
 	later  bool   // it was rejected, and may be tried again only later
 }
 
@@ -89,7 +92,7 @@ func (t *Tally) Add(l *Line) {
 func groupOf(l *Line) Group {
 	g := Group{
 		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First,
-		later: l.Result == Rejected && !l.Due.IsZero(),
+		later: l.Result == Rejected && !l.Due.IsZero(), ofKey: l.Result == Invalid && bytes.Contains(bytes.ToLower(l.Body), []byte("idempoten")),
 	}
 	switch l.Result {
 	case Held, Rejected, Unknown, Mismatch:
@@ -239,6 +242,9 @@ func (g Group) Text() string {
 func (t *Tally) NextSteps(journal string, generation int) []string {
 	var steps, said []string
 	many := map[string]int{}
+	if t.Restored {
+		generation = 0 // none is advised
+	}
 	for _, g := range t.sorted() {
 		if step := g.nextStep(journal, generation); step != "" {
 			text := ""
@@ -319,6 +325,8 @@ func (g Group) nextStep(journal string, generation int) string {
 		return "the server still works on them: ask it later what came of them"
 	case Invalid:
 		switch {
+		case g.ofKey:
+			return "the answers speak of the key: another request under it may have taken effect; find that out before any is sent under another key, and say what such an answer means in a profile file (mismatch: oncehttp profile new)"
 		case anew == "":
 		case g.Status == 404 || g.Status == 405:
 			return "check --url; then, with the right one or corrected rows, " + anew

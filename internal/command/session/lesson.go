@@ -37,6 +37,8 @@ func Lesson(p *profile.Profile, err error) string {
 		facts, why = "in_progress, business_conflict, already_done or mismatch", "a 409 that comes again may be a refusal of the business, or say that it was done before"
 	case status >= 400 && status < 500 && e.Outcome == oncehttp.OutcomeUnknown && !slices.Contains(passes, status):
 		facts, why = "mismatch, stored.client or already_done", fmt.Sprintf("a %d after a lost answer settles nothing, since nobody says that it is about this key", status)
+	case status < 300:
+		return "a 2xx that refuses after a lost answer settles nothing, since nobody says that it is about the first send: ask the API, and say what happened (oncehttp journal settle KEY)"
 	default:
 		return ""
 	}

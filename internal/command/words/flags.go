@@ -91,9 +91,9 @@ func naturalWords(text string) string {
 	case !unknown || !natural && !done:
 		return text
 	case natural && done:
-		return before + "it was begun with --already-done and --done; say these again, with --lookup, --same, --declined and --unknown" + after
+		return before + "it was begun with --already-done and --done; say these again, with --lookup, --same, --declined and --unknown, to batch, send or journal resume" + after
 	case done:
-		return before + "it was begun with --done; say that, --declined and --unknown again" + after
+		return before + "it was begun with --done; say that, --declined and --unknown again, to batch, send or journal resume" + after
 	}
-	return before + "it was begun with --already-done; say that, --lookup and --same again" + after
+	return before + "it was begun with --already-done; say that, --lookup and --same again, to batch, send or journal resume" + after
 }
