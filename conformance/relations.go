@@ -72,9 +72,9 @@ func (rel *relation) asCase() Case {
 // fix returns the advice for a server that breaks the relation.
 func (rel *relation) fix() string {
 	switch rel.bearing {
-	case other:
+	case other: // another request under the same key
 		return "Store a hash of the whole request with the key, and compare it on each repeat: the sequence shows what is not compared now."
-	case apart:
+	case apart: // the same key of another caller, method or path
 		return "Find a record by caller, method, path and the key as it was sent, or compare them with what is stored: the sequence shows what is left out now."
 	}
 	return "The sequence in the report is the shortest that fails: follow the record of its key through it."

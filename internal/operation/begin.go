@@ -111,7 +111,7 @@ func (o *Op) InTheWay(l Lookalike) InTheWay {
 	return Unresolved
 }
 
-// GlanceOf returns the glance at a record. (Invariant 19.)
+// GlanceOf returns what a call sees at a record that stands under one of its keys: an operation that has ended, or an open one. (Invariant 19.)
 func GlanceOf(rec *persist.Record) Glance {
 	if rec.State.Final() {
 		return SeesEnded

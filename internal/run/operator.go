@@ -64,7 +64,7 @@ func SeenIn(rec *persist.Record) *persist.Record {
 	}
 }
 
-// is reports whether the options mean this record.
+// is reports whether a record with the key of the call is in the account that the options name, or in that of the record seen before. Without either it is.
 func (c *Chosen) is(rec *persist.Record) bool {
 	switch {
 	case c.Account != nil:

@@ -71,6 +71,7 @@ func SQLDB(t *testing.T, driver, source string) *sql.DB {
 	return db
 }
 
+// postgresSchema returns the URL of at with a schema of the test's own in place of its parameters. The journal makes the schema, and the end of the test drops it.
 func postgresSchema(t *testing.T, at *url.URL) string {
 	t.Helper()
 	db, name, own := SQLDB(t, "pgx", at.String()), OwnName(), *at

@@ -216,6 +216,8 @@ func isSuccess(rec *persist.Record) bool {
 	return rec.State == persist.StateConfirmed && rec.FinalEffect() == persist.EffectHappened
 }
 
+// endOne ends one record by an act. It makes a client for the account of the record, on the journal of the session, which stays open. An act that names no
+// origins sends nothing.
 func (f *actFlags) endOne(ses *session.Session, rec *persist.Record, a act) error {
 	var cfg oncehttp.Config
 	var err error
@@ -224,7 +226,7 @@ func (f *actFlags) endOne(ses *session.Session, rec *persist.Record, a act) erro
 			return err
 		}
 	}
-	if cfg.Origins == nil { // it asks no server
+	if cfg.Origins == nil { // nil would be all of them
 		cfg.Origins = []string{}
 	}
 	cfg.Journal, cfg.Account = ses.Journal, words.AccountName(rec.Account)
