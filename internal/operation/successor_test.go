@@ -33,7 +33,8 @@ func TestStopsSuccessor(t *testing.T) {
 		"open, and a person has begun it": {person, Successor{}, true}, "done, and a person has begun it": {personDone, Successor{}, true}, "refused, and a person has begun it": {personRefused, Successor{}, false},
 		"happened after the other one was begun": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{Early: true}, true}, "refused after the other one was begun": {refused, Successor{Early: true}, false},
 		"happened before the other one was begun": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{}, false}, "abandoned after the other one was begun": {Op{State: persist.StateAbandoned, Standing: Abandoned}, Successor{Early: true}, false},
-		"happened": {happened, Successor{Begun: true}, true}, "happened, and it is a caller's": {happened, Successor{}, false}, "happened, and another": {happened, Successor{Another: true}, true},
+		"abandoned, and an event proves it": {Op{State: persist.StateAbandoned, Standing: Abandoned, Witnessed: true}, Successor{}, true},
+		"happened":                          {happened, Successor{Begun: true}, true}, "happened, and it is a caller's": {happened, Successor{}, false}, "happened, and another": {happened, Successor{Another: true}, true},
 	} {
 		if got := c.op.StopsSuccessor(c.s); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
