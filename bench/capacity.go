@@ -123,7 +123,7 @@ func (c *capacity) fill(url string, n int64) error {
 	for i, name := range values {
 		switch name {
 		case "id":
-			values[i] = "sha256(convert_to('ended ' || n, 'UTF8'))"
+			values[i] = "substr(sha256(convert_to('ended ' || n, 'UTF8')), 1, 23)"
 		case "seq":
 			values[i] = "nextval('" + fleetSchema + ".record_seq')"
 		case "token":

@@ -347,7 +347,7 @@ func fillRecords(ctx context.Context, db *pgxpool.Pool, client *oncehttp.Client,
 	for i, c := range values {
 		switch c {
 		case "id":
-			values[i] = "substr(sha256(k), 1, 20) || substr(id, 21)"
+			values[i] = "substr(sha256(k), 1, 14) || substr(id, 15)"
 		case "seq":
 			values[i] = "nextval('" + fleetSchema + ".record_seq')"
 		case "op_key":
