@@ -111,7 +111,7 @@ func (o *Op) InTheWay(l Lookalike) InTheWay {
 	return Unresolved
 }
 
-// GlanceOf returns what a call sees at a record that stands under one of its keys: an operation that has ended, or an open one. (Invariant 19.)
+// GlanceOf returns the state of a record under one of the keys of a call, as the call sees it: ended, or open. (Invariant 19.)
 func GlanceOf(rec *persist.Record) Glance {
 	if rec.State.Final() {
 		return SeesEnded

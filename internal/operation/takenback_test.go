@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// TestSettledAs: a settlement that is taken back leaves an act that says what it was, and whether a caller was told. The latest one counts.
+// TestSettledAs: a settlement, once taken back, leaves an act with its effect, and with the word that a caller was told. The latest one counts.
 func TestSettledAs(t *testing.T) {
 	t.Parallel()
 	for did, rec := range map[string]persist.Record{
@@ -43,7 +43,7 @@ func TestIsReplacedBy(t *testing.T) {
 	}
 }
 
-// TestRecallOfWhatWasReplaced: nobody has the answer of what was replaced without a call.
+// TestRecallOfWhatWasReplaced: nobody gets the answer of a replaced operation without a call.
 func TestRecallOfWhatWasReplaced(t *testing.T) {
 	t.Parallel()
 	rec := persist.Record{State: persist.StateConfirmed, Effect: persist.EffectRefused, Told: true, Answer: &persist.Answer{Status: 402}}

@@ -231,7 +231,7 @@ func (c challenged) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(req)
 }
 
-// TestSendAgainElsewhere: so it is where the transport sends to another address than that of the request.
+// TestSendAgainElsewhere: a transport with another address than the request leaves the same doubt.
 func TestSendAgainElsewhere(t *testing.T) {
 	t.Parallel()
 	url, transport, arrived := serveH2(t, func(n int, s stream) {

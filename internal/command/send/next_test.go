@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// TestNextStep: an end that is no answer says what helps, and a success with words against it says so.
+// TestNextStep: an end without an answer names the next step, and a success with words against it names these.
 func TestNextStep(t *testing.T) {
 	t.Parallel()
 	const again = "; next: run the same command again"
