@@ -21,6 +21,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/run"
 )
@@ -120,15 +121,16 @@ func TimeBucket(t time.Time, d time.Duration) string {
 
 // Generation returns the key of the n-th try after a final refusal, spelled out
 // ("idemp:order:o1:gen=2"). While an earlier one has not ended, a call with it is
-// ErrKeyReused. The first try is generation 1: below 2 the key is k. No Scope
+// ErrKeyReused; 64 generations back are looked at, and beside more than 64 records of one
+// intent nothing is begun. The first try is generation 1: below 2 the key is k. No Scope
 // makes such a key by itself ('=' is encoded).
-func (k Key) Generation(n int) Key { return Key(request.Generation(string(k), n)) }
+func (k Key) Generation(n int) Key { return Key(operation.Generation(string(k), n)) }
 
 // FirstGeneration returns the key of the first try, and the number of this one: k and 1 for a key
 // that Generation or [Client.Redrive] has not made. A row that follows the results of an intent is
 // found by the key of the first try, see [Config.OnResult].
 func (k Key) FirstGeneration() (first Key, n int) {
-	text, n := request.Generations(string(k))
+	text, n := operation.Generations(string(k))
 	return Key(text), n
 }
 

@@ -26,7 +26,7 @@ func importRules() []rule {
 	return []rule{
 		{".", false, []string{
 			"github.com/google/uuid", module + "/profile", module + "/persist",
-			module + "/internal/run", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/inflight",
+			module + "/internal/run", module + "/internal/operation", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/inflight",
 		}},
 		{"internal/run", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +8,11 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // eraseName is the call in errors.
 const eraseName = "erase"
-
-// familyMax bounds the operations of one intent that an Erase looks at. Nobody begins so many in each other's place.
-const familyMax = 64
 
 // Erase is oncehttp.Client.Erase.
 func (c *Client) Erase(ctx context.Context, key string, chosen Chosen) error {
@@ -165,24 +160,24 @@ func keptUntil(family []persist.Record, now time.Time) error {
 // generations of their keys, before and after. unbegun is the key of a named successor without a record; "" if there is none. Errors: the journal's.
 func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun string, err error) {
 	seen := map[string]bool{rec.Key: true}
-	for at := []persist.Record{*rec}; len(at) > 0 && len(seen) <= familyMax; at = at[1:] {
-		for _, key := range kin(&at[0]) {
-			if seen[key] {
+	for at := []persist.Record{*rec}; len(at) > 0; at = at[1:] {
+		for _, other := range operation.Family(&at[0]) {
+			if seen[other.Key] {
 				continue
 			}
-			seen[key] = true
-			found, err := e.places.Before(e.ctx, &at[0], key)
-			if errors.Is(err, persist.ErrNotFound) && (key == at[0].Replaces || key == at[0].ReplacedBy) {
-				found, err = e.assigned(&at[0], key)
-			}
+			seen[other.Key] = true
+			found, err := e.relative(&at[0], other)
 			switch {
 			case errors.Is(err, persist.ErrNotFound):
-				if key == at[0].ReplacedBy {
-					unbegun = key
+				if other.Key == at[0].ReplacedBy {
+					unbegun = other.Key
 				}
 				continue
 			case err == nil:
 				err = found.Sealed()
+			}
+			if err == nil && len(others) == operation.IntentMax {
+				err = fmt.Errorf("more than %d operations are of the same intent", operation.IntentMax)
 			}
 			if err != nil {
 				return nil, "", err
@@ -193,31 +188,14 @@ func (e erasure) family(rec *persist.Record) (others []persist.Record, unbegun s
 	return others, unbegun, nil
 }
 
-// assigned returns the record of an operation of a record's intent, which an Assign of one of the two has parted from it; persist.ErrNotFound if there is none.
-func (e erasure) assigned(rec *persist.Record, key string) (persist.Record, error) {
-	return e.places.Anywhere(e.ctx, key, func(other *persist.Record) bool {
-		linked := other.Replaces == rec.Key || other.ReplacedBy == rec.Key
-		return linked && bytes.Equal(other.Fingerprint, rec.Fingerprint) && !operation.OtherScope(rec.Scopes, other)
-	})
-}
-
-// kin returns the keys under which an operation of the same intent may stand.
-func kin(rec *persist.Record) (keys []string) {
-	for _, key := range []string{rec.ReplacedBy, rec.Replaces} {
-		if key != "" && !rec.Erased { // else it is a digest, and an Erase of this one has looked there
-			keys = append(keys, key)
-		}
+// relative returns the record of another operation of a record's intent; persist.ErrNotFound if there is none. An Assign of one of the two may have parted
+// those that name each other.
+func (e erasure) relative(rec *persist.Record, other operation.Relative) (persist.Record, error) {
+	found, err := e.places.Before(e.ctx, rec, other.Key)
+	if errors.Is(err, persist.ErrNotFound) && other.Named {
+		return e.places.Anywhere(e.ctx, other.Key, func(there *persist.Record) bool { return operation.IsLinked(rec, there) })
 	}
-	if rec.KeyOfOneCall() {
-		return keys
-	}
-	first, n := request.Generations(rec.Key)
-	for g := max(1, n-generationsAhead); g <= n+generationsAhead; g++ {
-		if g != n {
-			keys = append(keys, request.Generation(first, g))
-		}
-	}
-	return keys
+	return found, err
 }
 
 // errErased is the cause of an error for a call under the key of an erased operation.

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -48,8 +47,7 @@ func (b *admission) checkPredecessors(ctx context.Context, name string, op *prep
 
 // older is an operation that may stand before another one.
 type older struct {
-	key   string
-	named bool            // the other one names it (Record.Replaces); else it is a generation before the other's key
+	operation.Relative
 	after *persist.Record // the other one
 	path  []string        // the keys from the operation that is asked about to the other one
 	begun time.Time       // when the operation that is asked about was begun
@@ -58,19 +56,22 @@ type older struct {
 // stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. rec need not be in the journal yet.
 // An operation without a generation in its key, and in nobody's place, costs nothing. Errors: the journal's.
 func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (cause, err error) {
-	seen := map[string]bool{rec.Key: true}
-	for next := before(rec, nil); len(next) > 0 && len(seen) <= familyMax; next = next[1:] {
+	seen, found := map[string]bool{rec.Key: true}, 0
+	for next := before(rec, nil); len(next) > 0; next = next[1:] {
 		o := next[0]
-		if seen[o.key] {
+		if seen[o.Key] {
 			continue
 		}
-		seen[o.key] = true
+		seen[o.Key] = true
 		old, err := b.find(ctx, &o)
 		switch {
 		case errors.Is(err, persist.ErrNotFound): // or it is forgotten: no event finds it
 			continue
 		case err != nil:
 			return nil, err
+		}
+		if found++; found > operation.IntentMax {
+			return fmt.Errorf("more than %d operations stand before %q; use a new key", operation.IntentMax, rec.Key), nil
 		}
 		b.awaitEnd(ctx, &old)
 		o.begun = rec.Created
@@ -115,13 +116,8 @@ const (
 // before returns the operations that may stand before a record. path are the keys from the operation that is asked about, up to the one after the record.
 func before(rec *persist.Record, path []string) (all []older) {
 	path = append(slices.Clone(path), rec.Key)
-	if rec.Replaces != "" && !rec.Erased { // else it is a digest
-		all = append(all, older{key: rec.Replaces, named: true, after: rec, path: path})
-	}
-	for back := 1; back <= generationsAhead; back++ {
-		if key := generationBefore(rec, back); key != "" {
-			all = append(all, older{key: key, after: rec, path: path})
-		}
+	for _, r := range operation.Elders(rec) {
+		all = append(all, older{Relative: r, after: rec, path: path})
 	}
 	return all
 }
@@ -129,32 +125,21 @@ func before(rec *persist.Record, path []string) (all []older) {
 // find returns the record of an older operation; persist.ErrNotFound if there is none. One that is named may have been assigned to an account since, or left
 // behind by an Assign of the other; a generation of an account may stand under none, from before the program named one.
 func (b *admission) find(ctx context.Context, o *older) (persist.Record, error) {
-	old, err := b.places.Before(ctx, o.after, o.key)
+	old, err := b.places.Before(ctx, o.after, o.Key)
 	switch {
 	case !errors.Is(err, persist.ErrNotFound):
 		return old, err
-	case o.named:
-		return b.places.Anywhere(ctx, o.key, func(rec *persist.Record) bool {
-			return bytes.Equal(rec.Fingerprint, o.after.Fingerprint) && !operation.OtherScope(o.after.Scopes, rec)
-		})
+	case o.Named:
+		return b.places.Anywhere(ctx, o.Key, func(rec *persist.Record) bool { return operation.SameBytes(o.after, rec) })
 	}
 	for _, none := range request.Unassigned(request.Base(o.after.Account)) {
 		unassigned := *o.after
 		unassigned.Account = none
-		if old, err = b.places.Before(ctx, &unassigned, o.key); !errors.Is(err, persist.ErrNotFound) {
+		if old, err = b.places.Before(ctx, &unassigned, o.Key); !errors.Is(err, persist.ErrNotFound) {
 			break
 		}
 	}
 	return old, err
-}
-
-// generationBefore returns the key of a generation so many before that of a record; "" if there is none, or if the key is not the program's.
-func generationBefore(rec *persist.Record, back int) string {
-	first, n := request.Generations(rec.Key)
-	if n <= back || rec.KeyOfOneCall() {
-		return ""
-	}
-	return request.Generation(first, n-back)
 }
 
 // stoppedBy returns the reason against a send by the record of one operation before it; nil if there is none. Errors: the journal's.
@@ -165,7 +150,7 @@ func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older
 	switch {
 	case err != nil:
 		return nil, err
-	case !op.StopsSuccessor(operation.Successor{Begun: o.named, Early: early, Another: another}):
+	case !op.StopsSuccessor(operation.Successor{Begun: o.Named, Early: early, Another: another}):
 		return nil, nil
 	case another && old.Erased:
 		return fmt.Errorf("another key stands in the place of %q, whose record was erased; go on with that one, or under a new key", old.Key), nil
@@ -194,13 +179,13 @@ func whyStopped(op *operation.Op, key string) error {
 // digest stands for that operation's key. Errors: the journal's.
 func (b *admission) ledTo(ctx context.Context, old *persist.Record, keys []string) (bool, error) {
 	if !old.Erased || old.ReplacedBy == "" {
-		return slices.ContainsFunc(keys, func(key string) bool { return request.LedTo(old.ReplacedBy, key) }), nil
+		return slices.ContainsFunc(keys, func(key string) bool { return operation.LedTo(old.ReplacedBy, key) }), nil
 	}
 	secret, err := b.journal.Secret(ctx)
 	for _, key := range keys {
-		first, n := request.Generations(key)
-		for g := n; err == nil && g > max(0, n-familyMax); g-- {
-			if persist.ErasedKey(secret, request.Generation(first, g)) == old.ReplacedBy {
+		first, n := operation.Generations(key)
+		for g := n; err == nil && g >= max(1, n-operation.GenerationsMax); g-- {
+			if persist.ErasedKey(secret, operation.Generation(first, g)) == old.ReplacedBy {
 				return true, nil
 			}
 		}

@@ -30,7 +30,7 @@ func (c *Client) Redrive(ctx context.Context, key string, chosen Chosen) (next s
 		return "", c.wrong(ctx, redriveName, key, chosen, err)
 	}
 	err = c.inPlace(ctx, redriveName, key, chosen, func(call callers, id persist.ID) error {
-		r := redrive{successor{c.engine, call.Values(), redriveName, operation.Redrives}, call, &chosen}
+		r := redrive{successor{c.engine, call.Values(), redriveName, operation.Redrives, chosen.Untold}, call, &chosen}
 		next, err = r.do(id)
 		return err
 	})
@@ -59,7 +59,7 @@ func (r redrive) do(id persist.ID) (string, error) {
 	if moved := r.chosen.moved(&old, operation.End); moved != nil {
 		return "", r.refusals.stale(r.ctx, redriveName, &old, moved)
 	}
-	key := request.NextGeneration(old.Key)
+	key := operation.NextGeneration(old.Key)
 	for tries := 1; ; tries++ {
 		err := r.once(&old, key)
 		switch {
@@ -119,7 +119,7 @@ func (r redrive) begin(old, next *persist.Record, found standing) error {
 	if err := r.recorded(r.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
 		return r.failed(old, err)
 	}
-	if err := r.link(old, *next, found, r.chosen.Untold); err != nil {
+	if err := r.link(old, *next, found); err != nil {
 		return err
 	}
 	rec, created, err := r.writer.begin(r.ctx, *next)

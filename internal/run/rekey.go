@@ -65,7 +65,7 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	if err != nil {
 		return err
 	}
-	replaces := successor{k.engine, k.ctx, rekeyName, operation.Rekeys}
+	replaces := successor{k.engine, k.ctx, rekeyName, operation.Rekeys, false}
 	if err := k.mark(replaces, &old, &next); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 		return k.failed(newKey, err)
 	case rec.Sealed() != nil:
 		return k.failed(newKey, rec.Sealed())
-	case rec.Replaces != old.Key:
+	case !operation.IsSuccessor(&old, &rec):
 		return replaces.taken(old, &rec)
 	case !begun.Waits(): // a Rekey has let it go already
 		return k.begun(rec, next)
@@ -115,7 +115,7 @@ func (k rekey) mark(replaces successor, old, next *persist.Record) error {
 	if err != nil {
 		return k.failed(next.Key, err)
 	}
-	err = replaces.link(old, *next, found, false)
+	err = replaces.link(old, *next, found)
 	switch {
 	case errors.Is(err, errElsewherePlace):
 		return k.failed(next.Key, err)

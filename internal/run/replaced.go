@@ -15,19 +15,19 @@ import (
 type replacement struct {
 	key  string
 	rec  persist.Record
-	gone bool // the journal has none under the key: the act was broken off, or it is forgotten
+	gone bool // the journal has none under the key: the act was broken off, or the operation is forgotten or erased
 }
 
 // replacement returns what was begun in the place of an operation; is is false if nothing was, or if nothing came of it. Errors: the journal's.
 func (b *admission) replacement(ctx context.Context, rec *persist.Record) (r replacement, is bool, err error) {
 	op, at := operation.OpOf(rec, 0), rec
-	for range familyMax {
-		if at.ReplacedBy == "" || at.Erased || at.Sealed() != nil {
-			break
+	for links := 0; at.ReplacedBy != "" && !at.Erased && at.Sealed() == nil; links++ {
+		if links == operation.IntentMax { // a call with the key of that one is told of those after it
+			return r, op.IsReplacedBy(&operation.Op{}), nil
 		}
-		next, err := b.find(ctx, &older{key: at.ReplacedBy, named: true, after: at})
+		next, err := b.find(ctx, &older{Relative: operation.Relative{Key: at.ReplacedBy, Named: true}, after: at})
 		switch {
-		case errors.Is(err, persist.ErrNotFound) || err == nil && next.Replaces != at.Key:
+		case errors.Is(err, persist.ErrNotFound) || err == nil && !operation.IsSuccessor(at, &next):
 			return replacement{key: at.ReplacedBy, gone: true}, op.IsReplacedBy(&operation.Op{}), nil
 		case err != nil:
 			return r, false, err
@@ -47,7 +47,7 @@ func (f *refusals) refuseReplaced(ctx context.Context, name string, rec *persist
 	if by.gone {
 		about := unclear(rec.Key)
 		about.state = rec.State
-		return &result{err: newError(name, about, fmt.Errorf("the key %q stands in its place, and the journal does not have it", by.key), ErrKeyReused)}
+		return &result{err: newError(name, about, fmt.Errorf("the key %q stands in its place, and the journal tells nothing of it", by.key), ErrKeyReused)}
 	}
 	cause := fmt.Errorf("a person began it in the place of %q; go on with its key", rec.Key)
 	why := []error{ErrKeyReused}

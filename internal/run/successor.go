@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +15,6 @@ import (
 // This file holds the look for what stands in the place of an operation, and the mark in its record. The mark is a compare-and-set: of a
 // Redrive, a Rekey and an Unsettle of one operation, in whatever processes, one at most succeeds.
 
-// generationsAhead is how many generations above that of an operation are looked for. A business that counts one up with each try
-// leaves few of them out. Each is a look into the journal.
-const generationsAhead = 5
-
 // amendTries bounds the looks at a record that others amend meanwhile. Each of them gets on with it.
 const amendTries = 20
 
@@ -29,6 +24,8 @@ type successor struct {
 	ctx  context.Context
 	name string // of the call
 	act  operation.Anew
+	// untold: the act goes on only while nobody was told of the end, see operation.IsUntold
+	untold bool
 }
 
 // standing is what stands in the place of an operation.
@@ -50,15 +47,11 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 	if old.ReplacedBy != "" && old.ReplacedBy != own {
 		found.Replaced, found.named = true, old.ReplacedBy
 	}
-	first, n := request.Generations(old.Key)
-	keys := make([]string, 0, generationsAhead+1)
-	for g := n + 1; g <= n+generationsAhead; g++ {
-		if key := request.Generation(first, g); key != own {
-			keys = append(keys, key)
+	for _, key := range operation.GenerationsAbove(old.Key, s.untold) {
+		if key == own {
+			continue
 		}
-	}
-	for _, key := range keys {
-		exists, err := s.stands(old, key, key == request.NextGeneration(old.Key))
+		exists, err := s.stands(old, key, key == operation.NextGeneration(old.Key))
 		if err != nil {
 			return found, err
 		}
@@ -106,14 +99,9 @@ func (s successor) underAccount(key string) (bool, error) {
 	return err == nil, err
 }
 
-// isOwn reports whether a record was begun in the place of old, with its bytes.
+// isOwn reports whether a record was begun in the place of old, and stands in the same account.
 func (s successor) isOwn(old, rec *persist.Record) bool {
-	return request.Base(rec.Account) == request.Base(old.Account) && s.isOwnElsewhere(old, rec)
-}
-
-// isOwnElsewhere is isOwn for a record that may have been assigned to another account since.
-func (s successor) isOwnElsewhere(old, rec *persist.Record) bool {
-	return rec.Replaces == old.Key && bytes.Equal(rec.Fingerprint, old.Fingerprint) && !operation.OtherScope(old.Scopes, rec)
+	return request.Base(rec.Account) == request.Base(old.Account) && operation.IsSuccessor(old, rec)
 }
 
 // stands reports whether an operation of the scope of old stands under a key, at any place of its account, or may appear there, or stands under no account. anywhere: for
@@ -229,9 +217,8 @@ func (s successor) wanted() string {
 	return "settled"
 }
 
-// link names next in the record of old, unless it is there. found is the result of a look at old. untold: not after a caller was told of
-// the end. On return it is durable that old has ended, and that next replaces it.
-func (s successor) link(old *persist.Record, next persist.Record, found standing, untold bool) error {
+// link names next in the record of old, unless it is there. found is the result of a look at old. On return it is durable that old has ended, and that next replaces it.
+func (s successor) link(old *persist.Record, next persist.Record, found standing) error {
 	for tries := 1; ; tries++ {
 		if err := s.may(old, &found); err != nil {
 			return err
@@ -239,7 +226,7 @@ func (s successor) link(old *persist.Record, next persist.Record, found standing
 		switch {
 		case old.ReplacedBy == next.Key:
 			return nil
-		case untold && !operation.IsUntold(old):
+		case s.untold && !operation.IsUntold(old):
 			return s.told(old)
 		}
 		linked := *old
@@ -307,7 +294,7 @@ func (s successor) stillAlone(old, next *persist.Record) error {
 func (s successor) unassignedKey(old, next *persist.Record) error {
 	if old.ReplacedBy == next.Key {
 		own, err := s.places.Anywhere(s.ctx, next.Key, func(rec *persist.Record) bool {
-			return request.Base(rec.Account) != request.Base(next.Account) && s.isOwnElsewhere(old, rec)
+			return request.Base(rec.Account) != request.Base(next.Account) && operation.IsSuccessor(old, rec)
 		})
 		switch {
 		case err == nil:

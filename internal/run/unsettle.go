@@ -25,7 +25,7 @@ func (c *Client) Unsettle(ctx context.Context, key, reason string, chosen Chosen
 		return was, c.wrong(ctx, unsettleName, key, chosen, cause)
 	}
 	err = c.inPlace(ctx, unsettleName, key, chosen, func(call callers, id persist.ID) error {
-		u := unsettle{successor{c.engine, call.Values(), unsettleName, operation.Unsettles}, reason}
+		u := unsettle{successor{c.engine, call.Values(), unsettleName, operation.Unsettles, false}, reason}
 		was, err = u.do(id, &chosen)
 		return err
 	})

@@ -20,7 +20,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/internal/operation"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -188,10 +187,10 @@ func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) er
 // fateOf returns what becomes of an operation. One whose successor was named and not begun, since a run was broken off, is taken.
 func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
 	named := *rec
-	named.ReplacedBy = cmp.Or(rec.ReplacedBy, request.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
+	named.ReplacedBy = cmp.Or(rec.ReplacedBy, operation.NextGeneration(rec.Key)) // a batch or a program begins that without naming it
 	next, err := successorOf(ctx, r.ses.Journal, &named)
 	switch {
-	case errors.Is(err, persist.ErrNotFound) && named.ReplacedBy == request.NextGeneration(rec.Key):
+	case errors.Is(err, persist.ErrNotFound) && named.ReplacedBy == operation.NextGeneration(rec.Key):
 	case errors.Is(err, persist.ErrNotFound):
 		return fateReplaced, nil
 	case err != nil:

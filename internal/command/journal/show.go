@@ -20,7 +20,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
-	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -131,7 +131,7 @@ func nextGenerationOf(ctx context.Context, ses *session.Session, rec *persist.Re
 		return nil, nil
 	}
 	link := *rec
-	link.ReplacedBy = request.NextGeneration(rec.Key)
+	link.ReplacedBy = operation.NextGeneration(rec.Key)
 	next, err := successorOf(ctx, ses.Journal, &link)
 	switch {
 	case errors.Is(err, persist.ErrNotFound), persist.OfOneRecord(err):

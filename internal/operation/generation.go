@@ -1,0 +1,79 @@
+package operation
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds the spelling of a generation in a key: KEY, KEY:gen=2, KEY:gen=3. The generations of one key are tries of one intent.
+
+const generationMark = ":gen="
+
+// Generation returns the key of the n-th try of key; below 2 key itself. (Invariant 54.)
+func Generation(key string, n int) string {
+	if key == "" || n < 2 {
+		return key
+	}
+	return key + generationMark + strconv.Itoa(n)
+}
+
+// Generations returns the key of the first try, and the number of this one. (Invariant 54.)
+func Generations(key string) (first string, n int) {
+	if at := strings.LastIndex(key, generationMark); at > 0 {
+		if n, err := strconv.Atoi(key[at+len(generationMark):]); err == nil && n >= 2 && key == Generation(key[:at], n) {
+			return key[:at], n
+		}
+	}
+	return key, 1
+}
+
+// NextGeneration returns the key of the try after key.
+func NextGeneration(key string) string {
+	first, n := Generations(key)
+	return Generation(first, n+1)
+}
+
+// Numbers of generations that are looked for, each with a look into the journal.
+const (
+	// GenerationsMax bounds the generations below and above a key that are looked for. Whoever tries anew more often gets an error. (Invariant 54.)
+	GenerationsMax = 64
+	// generationsUntold is GenerationsMax above a key of whose end nobody was told: no program counts on from there.
+	generationsUntold = 5
+)
+
+// GenerationsBelow returns the keys of the tries before that of a record, the nearest first, at most GenerationsMax. A key that was generated for one call
+// has none. (Invariant 54.)
+func GenerationsBelow(rec *persist.Record) (keys []string) {
+	first, n := Generations(rec.Key)
+	if rec.KeyOfOneCall() {
+		return nil
+	}
+	for g := n - 1; g >= max(1, n-GenerationsMax); g-- {
+		keys = append(keys, Generation(first, g))
+	}
+	return keys
+}
+
+// GenerationsAbove returns the keys of the tries after key, the nearest first, at most GenerationsMax. untold: fewer, since nobody was told of the end of key's
+// operation. (Invariant 54.)
+func GenerationsAbove(key string, untold bool) (keys []string) {
+	first, n := Generations(key)
+	last := n + GenerationsMax
+	if untold {
+		last = n + generationsUntold
+	}
+	for g := n + 1; g <= last; g++ {
+		keys = append(keys, Generation(first, g))
+	}
+	return keys
+}
+
+// LedTo reports whether an operation in whose place replacedBy was begun may have led to key: replacedBy is a generation of the same first key, and none
+// above key. (Invariant 54.)
+func LedTo(replacedBy, key string) bool {
+	first, n := Generations(key)
+	other, m := Generations(replacedBy)
+	return other == first && m <= n
+}
