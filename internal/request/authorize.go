@@ -64,6 +64,17 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 	case rec.Carrier == string(profile.Header) && !isOnly(lines(shown.Header, rec.CarrierName), rec.KeyOnWire()):
 		return errors.New("the key")
 	}
+	if err := unchangedHeader(req, shown, rec, p); err != nil {
+		return err
+	}
+	if name := otherAccount(shown.Header, rec); name != "" {
+		return fmt.Errorf("the header %s, which selects the account", name)
+	}
+	return checkHeader(shown.Header)
+}
+
+// unchangedHeader returns an error with the name of a header of the recorded request that Authorize has changed, or of another key's that it has added.
+func unchangedHeader(req, shown *http.Request, rec *persist.Record, p *profile.Profile) error {
 	carrier := &profile.Profile{Carrier: profile.Carrier{Place: profile.Place(rec.Carrier), Name: rec.CarrierName}}
 	for _, name := range strangeKeyHeaders(shown.Header, carrier) {
 		if len(lines(req.Header, name)) == 0 {
@@ -79,10 +90,7 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 			return fmt.Errorf("the header %s", name)
 		}
 	}
-	if name := otherAccount(shown.Header, rec); name != "" {
-		return fmt.Errorf("the header %s, which selects the account", name)
-	}
-	return checkHeader(shown.Header)
+	return nil
 }
 
 // otherAccount returns the name of a header selecting another account than the record's; "" if there is none. If a header is a

@@ -86,21 +86,15 @@ func hasMutation(document string) bool {
 	for i := 0; i < len(document); i++ {
 		c := document[i]
 		switch {
-		case c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9':
+		case isNameByte(c):
 			word.WriteByte(c)
 			continue
 		case depth == 0 && word.String() == "mutation":
 			return true
 		case c == '#':
-			for i < len(document) && document[i] != '\n' && document[i] != '\r' {
-				i++
-			}
+			i = endOfComment(document, i)
 		case c == '"':
-			for i++; i < len(document) && document[i] != '"'; i++ {
-				if document[i] == '\\' {
-					i++
-				}
-			}
+			i = endOfText(document, i)
 		case c == '{' || c == '(':
 			depth++
 		case c == '}' || c == ')':
@@ -109,4 +103,27 @@ func hasMutation(document string) bool {
 		word.Reset()
 	}
 	return false
+}
+
+// isNameByte reports whether a byte may stand in a name of GraphQL.
+func isNameByte(c byte) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+// endOfComment returns the index of the end of the line with the comment at i.
+func endOfComment(document string, i int) int {
+	for i < len(document) && document[i] != '\n' && document[i] != '\r' {
+		i++
+	}
+	return i
+}
+
+// endOfText returns the index of the closing quote of the text whose opening quote is at i.
+func endOfText(document string, i int) int {
+	for i++; i < len(document) && document[i] != '"'; i++ {
+		if document[i] == '\\' {
+			i++
+		}
+	}
+	return i
 }

@@ -48,13 +48,10 @@ func (o *Origins) add(entry string) error {
 		return fmt.Errorf(`the scheme %q; want "https", or "http"`, u.Scheme)
 	}
 	name, wild := strings.CutPrefix(hostOf(u), everyLabel)
-	switch bare := strings.Trim(name, "[]"); {
-	case bare == "" || !plainHost(u) || !plainName(bare):
-		return errNoOrigin
-	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(entry, "#"):
-		return fmt.Errorf("an origin has no userinfo, path, query or fragment; want %q", strings.ToLower(u.Scheme)+"://"+strings.ToLower(u.Host))
-	case !plainPort(u.Port()) || strings.HasSuffix(u.Host, ":"):
-		return errors.New("the port; want one from 1 to 65535, or none for that of the scheme")
+	if err := checkOrigin(entry, u); err != nil {
+		return err
+	}
+	switch {
 	case ports && (wild || !loopback(name) || u.Port() != ""):
 		return errors.New(`all ports are for tests on this machine only: want "http://127.0.0.1:*", "http://localhost:*" or "http://[::1]:*", or the port`)
 	case wild && !strings.EqualFold(u.Scheme, "https"):
@@ -70,6 +67,20 @@ func (o *Origins) add(entry string) error {
 		o.label = append(o.label, [2]string{scheme, "." + name + ":" + portOf(u)})
 	default:
 		o.exact[Origin(u)] = true
+	}
+	return nil
+}
+
+// checkOrigin returns an error for an entry whose URL is more than a scheme, a host and a port.
+func checkOrigin(entry string, u *url.URL) error {
+	name, _ := strings.CutPrefix(hostOf(u), everyLabel)
+	switch bare := strings.Trim(name, "[]"); {
+	case bare == "" || !plainHost(u) || !plainName(bare):
+		return errNoOrigin
+	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(entry, "#"):
+		return fmt.Errorf("an origin has no userinfo, path, query or fragment; want %q", strings.ToLower(u.Scheme)+"://"+strings.ToLower(u.Host))
+	case !plainPort(u.Port()) || strings.HasSuffix(u.Host, ":"):
+		return errors.New("the port; want one from 1 to 65535, or none for that of the scheme")
 	}
 	return nil
 }

@@ -108,7 +108,22 @@ func (c *Client) lookup(ctx context.Context, name string, key string, chosen Cho
 	if err != nil {
 		return failed(err)
 	}
-	var found []persist.Record
+	found, err := c.listed(ctx, name, &match, &chosen)
+	if err != nil {
+		return failed(err)
+	}
+	switch len(found) {
+	case 0:
+		return failed(persist.ErrNotFound)
+	case 1:
+		c.engine.looking(ctx)(&found[0])
+		return found[0], nil
+	}
+	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
+}
+
+// listed returns the records that a lookup of the call name may mean. Errors: the journal's, and a record that this client cannot read.
+func (c *Client) listed(ctx context.Context, name string, match *keyMatch, chosen *Chosen) (found []persist.Record, err error) {
 	for rec, err := range c.engine.journal.List(ctx, match.query) {
 		if err == nil {
 			err = rec.Sealed()
@@ -119,20 +134,13 @@ func (c *Client) lookup(ctx context.Context, name string, key string, chosen Cho
 			}
 		}
 		if err != nil {
-			return failed(err)
+			return nil, err
 		}
 		if match.is(&rec) && chosen.is(&rec) {
 			found = append(found, rec)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return failed(persist.ErrNotFound)
-	case 1:
-		c.engine.looking(ctx)(&found[0])
-		return found[0], nil
-	}
-	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
+	return found, nil
 }
 
 // Settle is oncehttp.Client.Settle.

@@ -85,19 +85,13 @@ func (c *Config) profiles() (fields []string, profiles []*profile.Profile) {
 // checkProfile returns an error for a profile this client cannot use: without a name or a usable carrier, with too
 // short a window, or with a misspelled method. The error names the profile. c.drives must be set.
 func (c *Config) checkProfile(p *profile.Profile) error {
-	switch {
-	case p.Name == "":
+	if p.Name == "" {
 		return errors.New("a profile without a name")
-	case p.Carrier == profile.Carrier{Place: profile.Nowhere}:
-	case p.Carrier.Name == "":
-		return fmt.Errorf("profile %q has no carrier: where its keys travel is not known", p.Name)
-	case !slices.Contains([]profile.Place{profile.Header, profile.Body, profile.Form, profile.Query}, p.Carrier.Place):
-		return fmt.Errorf("profile %q: an unknown carrier %q", p.Name, p.Carrier.Place)
-	case p.Carrier.Place == profile.Header && !request.UsableHeader(p.Carrier.Name):
-		return fmt.Errorf("profile %q: no key can travel in a header %q", p.Name, p.Carrier.Name)
-	case p.Carrier.Place == profile.Body && p.Carrier.Name[0] != '/':
-		return fmt.Errorf("profile %q: the carrier %q is no JSON pointer", p.Name, p.Carrier.Name)
-	case p.Window.Floor <= c.drives.Margin(p.Window.Floor):
+	}
+	if err := checkCarrier(p); err != nil {
+		return err
+	}
+	if p.Window.Floor <= c.drives.Margin(p.Window.Floor) && p.Carrier.Place != profile.Nowhere {
 		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
 			p.Name, p.Window.Floor, c.drives.Margin(p.Window.Floor))
 	}
@@ -115,6 +109,22 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 		if meant := request.Misspelled(m); meant != "" {
 			return fmt.Errorf("profile %q: methods: %q is no method; want %s", p.Name, m, meant)
 		}
+	}
+	return nil
+}
+
+// checkCarrier returns an error for a profile whose keys have no place in a request.
+func checkCarrier(p *profile.Profile) error {
+	switch {
+	case p.Carrier == profile.Carrier{Place: profile.Nowhere}:
+	case p.Carrier.Name == "":
+		return fmt.Errorf("profile %q has no carrier: where its keys travel is not known", p.Name)
+	case !slices.Contains([]profile.Place{profile.Header, profile.Body, profile.Form, profile.Query}, p.Carrier.Place):
+		return fmt.Errorf("profile %q: an unknown carrier %q", p.Name, p.Carrier.Place)
+	case p.Carrier.Place == profile.Header && !request.UsableHeader(p.Carrier.Name):
+		return fmt.Errorf("profile %q: no key can travel in a header %q", p.Name, p.Carrier.Name)
+	case p.Carrier.Place == profile.Body && p.Carrier.Name[0] != '/':
+		return fmt.Errorf("profile %q: the carrier %q is no JSON pointer", p.Name, p.Carrier.Name)
 	}
 	return nil
 }

@@ -81,22 +81,6 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 		}
 	}
 	switch says {
-	case operation.SaysUnreadable:
-		return &result{err: journalError(x.name, rec, rec.Sealed())}
-	case operation.SaysElsewhere:
-		return &result{err: newError(x.name, unclear(rec.Key), errElsewherePlace, ErrConfig), notShared: true, elsewhere: true}
-	case operation.SaysErased:
-		return x.refusals.refuse(x.call.Values(), x.name, rec, operation.Other, errErased)
-	case operation.SaysStranger:
-		return x.refusals.refuseStranger(x.call.Values(), x.name, rec.ID)
-	case operation.SaysIncomparable, operation.SaysOther:
-		return x.refusals.notSame(x.call.Values(), x.name, rec, op)
-	case operation.SaysReplaced:
-		return x.refusals.refuseReplaced(x.call.Values(), x.name, rec, &by)
-	case operation.SaysInFlight:
-		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
-	case operation.SaysHeld:
-		return x.refuseHeld()
 	case operation.ReadsAgain:
 		if res := x.endUnread(); res != nil {
 			return res
@@ -108,6 +92,30 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 		return x.askAgain()
 	case operation.Adopts:
 		return x.adopt()
+	}
+	return x.refuseOpening(op, says, &by)
+}
+
+// refuseOpening ends a call by an error that says what the record is. by is what stands in its place, for SaysReplaced.
+func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by *replacement) *result {
+	rec := &x.rec
+	switch says {
+	case operation.SaysUnreadable:
+		return &result{err: journalError(x.name, rec, rec.Sealed())}
+	case operation.SaysElsewhere:
+		return &result{err: newError(x.name, unclear(rec.Key), errElsewherePlace, ErrConfig), notShared: true, elsewhere: true}
+	case operation.SaysErased:
+		return x.refusals.refuse(x.call.Values(), x.name, rec, operation.Other, errErased)
+	case operation.SaysStranger:
+		return x.refusals.refuseStranger(x.call.Values(), x.name, rec.ID)
+	case operation.SaysIncomparable, operation.SaysOther:
+		return x.refusals.notSame(x.call.Values(), x.name, rec, op)
+	case operation.SaysReplaced:
+		return x.refusals.refuseReplaced(x.call.Values(), x.name, rec, by)
+	case operation.SaysInFlight:
+		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
+	case operation.SaysHeld:
+		return x.refuseHeld()
 	case operation.SaysGone:
 		return x.refuseSame(nil, ErrAnswerGone)
 	case operation.SaysHappened:

@@ -12,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Rekey is oncehttp.Client.Rekey.
@@ -87,9 +88,14 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	if err := k.cut(&rec); err != nil {
 		return err
 	}
+	return k.letGo(rec)
+}
+
+// letGo lets the new operation, held so far, be sent by Resume or Run.
+func (k rekey) letGo(rec persist.Record) error {
 	op := operation.OpOf(&rec, 0)
 	if err := k.writer.promise(k.ctx, rec, op.Promised(k.now().Round(0).Add(k.cfg.EnqueueMaxAge))); err != nil {
-		return k.failed(newKey, err)
+		return k.failed(rec.Key, err)
 	}
 	k.wakeAll()
 	return nil
@@ -194,23 +200,11 @@ func (k rekey) successor(old *persist.Record, newKey string, reason string) (per
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
 	prof := k.profileOf(k.call, &old)
 	get, target := request.ByReference(&old, prof)
-	missing := k.lacks(k.call, &old, prof, false).Err()
-	op := operation.OpOf(&old, 0)
-	switch op.MayLookBefore(k.holder.leasedElsewhere(&old), target != nil && prof.Reference.FoundWithin != 0) {
-	case operation.IsLeased:
-		return old, k.refusals.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
-	case operation.IsWitnessed:
-		return old, k.refusals.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, provenBy(&old), ErrStale).err
-	case operation.NotAbsent:
-		return old, k.refusals.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, fmt.Errorf("it is %v; settle it as absent first", old.State)).err
-	}
-	if missing != nil {
-		return old, k.refusals.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, missing, ErrConfig).err
-	}
-	if err := k.cut(&old); err != nil {
+	if err := k.mayLook(&old, prof, target != nil && prof.Reference.FoundWithin != 0); err != nil {
 		return old, err
 	}
 	held := old
+	op := operation.OpOf(&old, 0)
 	at := op.SentBy(k.now().Round(0), k.writer.sendUntil()).Add(prof.Reference.FoundWithin) // when the lookup may be asked
 	if next, changes := op.HeldToRekey(at); changes {
 		write(&held, next)
@@ -245,6 +239,24 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 		return old, k.found(&old, &held, finding, sent.Err)
 	}
 	return k.journalAbsent(held, reason)
+}
+
+// mayLook returns an error if an unfinished operation must not be held for a lookup. proves: the lookup of its profile proves an absence.
+func (k rekey) mayLook(old *persist.Record, prof *profile.Profile, proves bool) error {
+	missing := k.lacks(k.call, old, prof, false).Err()
+	op := operation.OpOf(old, 0)
+	switch op.MayLookBefore(k.holder.leasedElsewhere(old), proves) {
+	case operation.IsLeased:
+		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+	case operation.IsWitnessed:
+		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, provenBy(old), ErrStale).err
+	case operation.NotAbsent:
+		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v; settle it as absent first", old.State)).err
+	}
+	if missing != nil {
+		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, missing, ErrConfig).err
+	}
+	return k.cut(old)
 }
 
 // found puts the record back as it was, and returns an error with the finding of the lookup.

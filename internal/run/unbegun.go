@@ -98,8 +98,13 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 			}
 		}
 	}()
+	return u.subjectOfKeys(ctx, &named, first, inFlight)
+}
+
+// subjectOfKeys is subjectOfCall for keys that are watched. first is the key that is named where none has an operation.
+func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, first string, inFlight bool) (about subject, busy error) {
 	for id := range named.IDs() {
-		at, rec := u.lookAtKey(ctx, &named, id, inFlight)
+		at, rec := u.lookAtKey(ctx, named, id, inFlight)
 		switch at.Says() {
 		case operation.SaysAnothers:
 			return u.refusals.stranger(ctx, id), ErrAccount
@@ -108,17 +113,12 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 		case operation.SaysBusyElsewhere:
 			return unclear(""), ErrInFlight
 		case operation.SaysRecord:
-			u.notes.Shown(id)
-			if u.marks.note(context.WithoutCancel(ctx), &rec) != nil { // then nothing is told
-				return unclear(id.Key), nil
-			}
-			about, _ := u.refusals.durable(context.WithoutCancel(ctx), &rec, operation.Unread)
-			return about, nil
+			return u.subjectOfRecord(context.WithoutCancel(ctx), id, &rec), nil
 		case operation.SaysUnclear:
 			return unclear(id.Key), nil
 		}
 	}
-	id, found, err := u.standsUnassigned(ctx, &named)
+	id, found, err := u.standsUnassigned(ctx, named)
 	switch {
 	case err != nil:
 		return unclear(first), nil
@@ -126,6 +126,16 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 		return u.refusals.stranger(ctx, id), ErrAccount
 	}
 	return nothing(first), nil
+}
+
+// subjectOfRecord returns the standing of an operation that a call has found. It is unclear if the journal does not take the note that a caller is told.
+func (u *unbegun) subjectOfRecord(ctx context.Context, id persist.ID, rec *persist.Record) subject {
+	u.notes.Shown(id)
+	if u.marks.note(ctx, rec) != nil {
+		return unclear(id.Key)
+	}
+	about, _ := u.refusals.durable(ctx, rec, operation.Unread)
+	return about
 }
 
 // lookAtKey looks for an operation under one key of a call, and returns its record if it finds one. inFlight as in errorAfterRead.
