@@ -213,7 +213,7 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 //
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
 // operation, or a process that lost its lease may be sending it; ErrKeyReused if another
-// operation stands in its place: one begun by Rekey, or one of the next generations, of
+// operation has replaced it: one begun by Rekey, or one of the next generations, of
 // which the nearest 64 are looked for. The error names it. ErrKeyReused, too, if a Rekey has
 // begun another key in the place of an operation before it (an earlier generation, or what a
 // Redrive or a Rekey has named), or if an event of the API proves one of those. For an
@@ -241,7 +241,7 @@ func (c *Client) Redrive(ctx context.Context, key Key, options ...LookupOption) 
 // (persist.Record.Evidence) is not taken back: that is ErrFinal.
 //
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
-// operation; ErrKeyReused if another operation stands in its place, as in Redrive;
+// operation; ErrKeyReused if another operation has replaced it, as in Redrive;
 // ErrConfig for a reason that is empty or over persist.NoteBytesMax, and if the journal no
 // longer has the request. For an operation that is not settled the verdict is as of its
 // state. ErrOutcomeUnknown after a failure of the journal: look at the operation, and call

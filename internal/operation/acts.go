@@ -21,7 +21,7 @@ const (
 	IsLeased                    // another process has it
 	NotAbsent                   // it is not settled as absent, and no lookup can do so
 	IsSending                   // a send of it may be on its way
-	IsReplaced                  // another operation stands in its place
+	IsReplaced                  // another operation has replaced it
 	IsWitnessed                 // an event of the API proves that it happened
 	IsErased                    // its request was erased
 	NotEnded                    // it is pending or held

@@ -30,7 +30,7 @@ type Successors struct {
 	Taken    bool // the key that the act would begin has another operation
 }
 
-// any reports whether anything stands in its place. (Invariant 54.)
+// any reports whether anything has replaced the operation. (Invariant 54.)
 func (s Successors) any() bool { return s.Replaced || s.Higher || s.Taken }
 
 // MayAnew returns the reason against an act on an operation that ended. What was mismatched, abandoned or succeeded is never begun

@@ -103,7 +103,7 @@ func (c *Client) lookupUnassigned(ctx context.Context, name string, key string, 
 	}
 	switch len(found) {
 	case 0:
-		return failed(fmt.Errorf("nothing of this key stands under no account: %w", persist.ErrNotFound))
+		return failed(fmt.Errorf("no operation of this key is without an account: %w", persist.ErrNotFound))
 	case 1:
 		return found[0], nil
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file looks at the operations in whose place another one stands, or is about to begin: those that a Redrive or a Rekey has named, and the
-// generations before its key, and those before these. An event of the API may prove one of them meanwhile, and a Rekey may have begun another one in its place.
+// This file looks at the operations before another one: those that it replaces by a Redrive or a Rekey, the generations below its key, and those before
+// these. An event of the API may prove one of them meanwhile, and a Rekey may have begun another operation to replace it.
 
-// oldStops reports whether an operation in whose place this one stands forbids to send it, with the reason as the error. It is asked before each
-// attempt, when the run's own record stands. So of a Rekey and a Do of a next generation, begun at once, one at most is sent. An event
-// that comes after that read, while the attempt is on its way, is told (EventContradicted). An error alone: the journal does not tell.
+// oldStops reports whether an operation before this one forbids to send it, with the reason as the error. It is asked before each attempt, when the run's own
+// record is in the journal. So of a Rekey and a Do of a next generation, begun at once, one at most is sent. An event that comes after that read, during the
+// attempt, is reported (EventContradicted). stops is false, beside an error: the journal failed.
 func (r *run) oldStops(ctx context.Context) (stops bool, err error) {
 	if r.given.AskedAgain {
 		return false, nil
@@ -29,8 +29,8 @@ func (r *run) oldStops(ctx context.Context) (stops bool, err error) {
 	return false, err
 }
 
-// checkPredecessors stops a call before it begins a next generation, while a Rekey has begun another key in the place of an operation before it, or
-// an event of the API contradicts how one of them has ended. Nothing is said of an effect.
+// checkPredecessors returns an error for a call that would begin a next generation, if one of the operations before it forbids that. The error says nothing of an
+// effect.
 func (b *admission) checkPredecessors(ctx context.Context, name string, op *preparedRequest) error {
 	cause, err := b.stoppedByOlder(ctx, op.rec)
 	switch {
@@ -153,9 +153,9 @@ func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older
 	case !op.StopsSuccessor(operation.Successor{Begun: o.Named, Early: early, Another: another}):
 		return nil, nil
 	case another && old.Erased:
-		return fmt.Errorf("another key stands in the place of %q, whose record was erased; go on with that one, or under a new key", old.Key), nil
+		return fmt.Errorf("another operation was begun to replace %q, whose record was erased; go on with that one, or under a new key", old.Key), nil
 	case another:
-		return fmt.Errorf("the key %q stands in the place of %q; go on with that one", old.ReplacedBy, old.Key), nil
+		return fmt.Errorf("%q was begun to replace %q; go on with that one", old.ReplacedBy, old.Key), nil
 	}
 	return whyStopped(&op, old.Key), nil
 }
@@ -164,19 +164,19 @@ func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older
 func whyStopped(op *operation.Op, key string) error {
 	switch {
 	case op.Witnessed:
-		return fmt.Errorf("the operation %q, in whose place it stands, took effect: an event of the API says so; settle or abandon this one", key)
+		return fmt.Errorf("the earlier operation %q took effect: an event of the API says so; settle or abandon this one", key)
 	case op.TakenBack && !op.State.Final():
-		return fmt.Errorf("the operation %q, in whose place it stands, was settled as absent, and a person took that back; settle it first", key)
+		return fmt.Errorf("the earlier operation %q was settled as absent, and a person took that back; settle it first", key)
 	case op.TakenBack:
-		return fmt.Errorf("the operation %q, in whose place it stands, was settled as absent, and a person took that back: it may have taken effect; use a new key", key)
+		return fmt.Errorf("the earlier operation %q was settled as absent, and a person took that back: it may have taken effect; use a new key", key)
 	case !op.State.Final():
-		return fmt.Errorf("the operation %q, in whose place it stands, has not ended; go on with that one, or settle it", key)
+		return fmt.Errorf("the earlier operation %q has not ended; go on with that one, or settle it", key)
 	}
-	return fmt.Errorf("the operation %q, in whose place it stands, took effect, or may have; use a new key for another one", key)
+	return fmt.Errorf("the earlier operation %q took effect, or may have; use a new key for another one", key)
 }
 
 // ledTo reports whether the operation that a record names in its place has one of these keys, or one of the generations before them. In an erased record a
-// digest stands for that operation's key. Errors: the journal's.
+// digest takes the place of that operation's key. Errors: the journal's.
 func (b *admission) ledTo(ctx context.Context, old *persist.Record, keys []string) (bool, error) {
 	if !old.Erased || old.ReplacedBy == "" {
 		return slices.ContainsFunc(keys, func(key string) bool { return operation.LedTo(old.ReplacedBy, key) }), nil

@@ -47,9 +47,9 @@ func (f *refusals) refuseReplaced(ctx context.Context, name string, rec *persist
 	if by.gone {
 		about := unclear(rec.Key)
 		about.state = rec.State
-		return &result{err: newError(name, about, fmt.Errorf("the key %q stands in its place, and the journal tells nothing of it", by.key), ErrKeyReused)}
+		return &result{err: newError(name, about, fmt.Errorf("%q was begun to replace it, and the journal has no record of that one", by.key), ErrKeyReused)}
 	}
-	cause := fmt.Errorf("a person began it in the place of %q; go on with its key", rec.Key)
+	cause := fmt.Errorf("a person began it to replace %q; go on with its key", rec.Key)
 	why := []error{ErrKeyReused}
 	if by.rec.State.Final() {
 		why = append(why, whyFinal(&by.rec))

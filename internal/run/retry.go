@@ -97,7 +97,7 @@ var stopErrors = map[operation.Stop]error{
 	operation.DeadlineNear:   errors.New("the next wait would overrun the deadline"),
 	operation.LongRetryAfter: errors.New("the server asks for a longer wait than Retry.MaxRetryAfter"),
 	operation.WindowNear:     errors.New("the next wait would overrun the server's retention window"),
-	operation.ClockBack:      errors.New("the clock stands before the first send"),
+	operation.ClockBack:      errors.New("the clock is before the first send"),
 	operation.OriginDown:     errors.New("the origin takes no connections"),
 	operation.TooOld:         errMaxAge,
 	operation.WindowHere: errors.New("the retention window leaves no time for this client's AttemptTimeout and ClockSkew; " +

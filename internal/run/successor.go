@@ -12,8 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds the look for what stands in the place of an operation, and the mark in its record. The mark is a compare-and-set: of a
-// Redrive, a Rekey and an Unsettle of one operation, in whatever processes, one at most succeeds.
+// This file looks for what has replaced an operation, and writes the key of the replacing one into its record: the mark (Record.ReplacedBy). That write is
+// a compare-and-set: of a Redrive, a Rekey and an Unsettle of one operation, in whatever processes, one at most succeeds.
 
 // amendTries bounds the looks at a record that others amend meanwhile. Each of them gets on with it.
 const amendTries = 20
@@ -28,7 +28,7 @@ type successor struct {
 	untold bool
 }
 
-// standing is what stands in the place of an operation.
+// standing is the result of a look for what has replaced an operation.
 type standing struct {
 	operation.Successors
 	named string          // one of them
@@ -36,7 +36,7 @@ type standing struct {
 	taken *persist.Record // of another operation under the key that the act would begin; nil: none
 }
 
-// look looks for what stands in the place of old. next is the record that the act would begin; nil: none. errElsewherePlace: another scope has taken
+// look looks for what has replaced old. next is the record that the act would begin; nil: none. errElsewherePlace: another scope has taken
 // its place since.
 func (s successor) look(old *persist.Record, next *persist.Record) (standing, error) {
 	var found standing
@@ -78,7 +78,7 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 	return found, nil
 }
 
-// lookAssigned looks for an operation of the key that the act would begin under any account, if the old one stands under none: it may be the same payment.
+// lookAssigned looks for an operation of the key that the act would begin under any account, if the old one has none: it may be the same payment.
 func (s successor) lookAssigned(old *persist.Record, key string, found *standing) error {
 	if request.Base(old.Account) != "" || old.ReplacedBy == key { // the act's own is found by unassignedKey
 		return nil
@@ -90,7 +90,7 @@ func (s successor) lookAssigned(old *persist.Record, key string, found *standing
 	return err
 }
 
-// underAccount reports whether an operation of a key stands under any account.
+// underAccount reports whether an operation of a key exists under any account.
 func (s successor) underAccount(key string) (bool, error) {
 	_, err := s.places.Anywhere(s.ctx, key, func(rec *persist.Record) bool { return request.Base(rec.Account) != "" })
 	if errors.Is(err, persist.ErrNotFound) {
@@ -99,12 +99,12 @@ func (s successor) underAccount(key string) (bool, error) {
 	return err == nil, err
 }
 
-// isOwn reports whether a record was begun in the place of old, and stands in the same account.
+// isOwn reports whether a record was begun to replace old, in the same account.
 func (s successor) isOwn(old, rec *persist.Record) bool {
 	return request.Base(rec.Account) == request.Base(old.Account) && operation.IsSuccessor(old, rec)
 }
 
-// stands reports whether an operation of the scope of old stands under a key, at any place of its account, or may appear there, or stands under no account. anywhere: for
+// stands reports whether an operation of the scope of old exists under a key, at any place of its account, or may appear there, or exists under no account. anywhere: for
 // an operation under no account, under any account, too.
 func (s successor) stands(old *persist.Record, key string, anywhere bool) (bool, error) {
 	id := persist.ID{Account: request.Base(old.Account), Key: key}
@@ -165,7 +165,7 @@ func (s successor) placed(old, next *persist.Record) error {
 	return nil
 }
 
-// may returns an error if the act is refused. It is about the operation, and names what stands in its place.
+// may returns an error if the act is refused. It is about the operation, and names what has replaced it.
 func (s successor) may(old *persist.Record, found *standing) error {
 	op := operation.OpOf(old, 0)
 	switch op.MayAnew(s.act, found.Successors, s.clock.Earliest()) {
@@ -185,7 +185,7 @@ func (s successor) may(old *persist.Record, found *standing) error {
 		}
 		about := unclear(old.Key)
 		about.state = old.State
-		return newError(s.name, about, fmt.Errorf("the key %q stands in its place; if nothing is there, the call that began it was broken off: make that call again", found.named), ErrKeyReused)
+		return newError(s.name, about, fmt.Errorf("it is replaced by %q; if the journal has no such operation, the call that began it was cut off: make that call again", found.named), ErrKeyReused)
 	}
 	return nil
 }
@@ -267,13 +267,13 @@ func (s successor) told(old *persist.Record) error {
 func (s successor) taken(old persist.Record, by *persist.Record) error {
 	if old.ReplacedBy == by.Key {
 		old.ReplacedBy = ""
-		_, _ = s.journal.Amend(s.ctx, old) // else it names the operation that stands in its place
+		_, _ = s.journal.Amend(s.ctx, old) // else it names an operation that is another one's
 	}
 	found := standing{Successors: operation.Successors{Taken: true}, taken: by}
 	return s.may(&old, &found)
 }
 
-// stillAlone looks once more, when the mark stands, for a next generation that a call has begun meanwhile, and takes the mark back if there is one. A call that
+// stillAlone looks once more, when the mark is written, for a next generation that a call has begun meanwhile, and takes the mark back if there is one. A call that
 // begins it later finds the mark.
 func (s successor) stillAlone(old, next *persist.Record) error {
 	found, err := s.look(old, next)
@@ -289,7 +289,7 @@ func (s successor) stillAlone(old, next *persist.Record) error {
 	return refused
 }
 
-// unassignedKey returns an error if an operation of the new key stands under no account, and none under the account: the act would begin
+// unassignedKey returns an error if an operation of the new key exists under no account, and none under the account: the act would begin
 // one. The same holds for the act's own operation from an earlier call, wherever it was assigned to since.
 func (s successor) unassignedKey(old, next *persist.Record) error {
 	if old.ReplacedBy == next.Key {
@@ -320,8 +320,8 @@ func (s successor) unassignedKey(old, next *persist.Record) error {
 	return nil
 }
 
-// unstopped returns an error if an operation before old forbids to begin another one in its place: an event of the API proves that one, or another key
-// stands in its place. next is the record of the new operation, with the name of old.
+// unstopped returns an error if an operation before old forbids to replace old: an event of the API proves that one, or another key has replaced it.
+// next is the record of the new operation, with the name of old.
 func (s successor) unstopped(old, next *persist.Record) error {
 	cause, err := s.admission.stoppedByOlder(s.ctx, next)
 	switch {

@@ -36,7 +36,7 @@ func TestAskedOfWhatWasReplaced(t *testing.T) {
 				}
 				pending := ask(f)
 				f.refused(pending)
-				if e := (*oncehttp.Error)(nil); !errors.As(pending, &e) || e.Key != next || !strings.Contains(pending.Error(), `in the place of "k"`) {
+				if e := (*oncehttp.Error)(nil); !errors.As(pending, &e) || e.Key != next || !strings.Contains(pending.Error(), `to replace "k"`) {
 					t.Errorf("%s, rekeyed %t: %v", name, rekeyed, pending)
 				}
 				clienttest.Resume(t, f.Client) // refused, too

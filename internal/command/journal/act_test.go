@@ -35,7 +35,7 @@ func TestJournalRekey(t *testing.T) {
 			t.Errorf("stdout %q", got.Out)
 		}
 	}
-	commandtest.Run(t, rekey(commandtest.SeenAs(t, j, "idemp:o:a"), "idemp:o:a:gen=3", "--reason", "r")...).WantErr(t, `the operation "idemp:o:a:gen=2", in whose place it stands, has not ended; go on with that one, or settle it`)
+	commandtest.Run(t, rekey(commandtest.SeenAs(t, j, "idemp:o:a"), "idemp:o:a:gen=3", "--reason", "r")...).WantErr(t, `the earlier operation "idemp:o:a:gen=2" has not ended; go on with that one, or settle it`)
 	if out := commandtest.Run(t, "journal", "show", "idemp:o:a:gen=2", "--journal", j).Want(t, terminal.ExitOK).Out; !strings.Contains(out, "replaces  idemp:o:a\n") || !strings.Contains(out, "the bank has none") {
 		t.Error(out)
 	}

@@ -61,7 +61,7 @@ What cannot be assigned is named, a line each: one that a worker is sending now 
 			return a.run(cmd.Context(), args, s)
 		},
 	}
-	cmd.Flags().BoolVar(&a.all, "all", false, "all that stands under no account")
+	cmd.Flags().BoolVar(&a.all, "all", false, "all operations without an account")
 	cmd.Flags().StringVar(&a.inside, "inside", "", "the account inside --account")
 	cmd.Flags().BoolVar(&a.yes, "yes", false, "do not ask")
 	return cmd
@@ -295,7 +295,7 @@ func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, erro
 		}
 	}
 	if errors.Is(err, errNoSuchKey) {
-		err = fmt.Errorf("journal %s: nothing with the key %q stands under no account", a.Path, words.Clip(text))
+		err = fmt.Errorf("journal %s: no operation with the key %q is without an account", a.Path, words.Clip(text))
 	}
 	return seenRecord{Record: rec}, err
 }

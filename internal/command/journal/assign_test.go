@@ -88,8 +88,8 @@ func TestAssignInput(t *testing.T) {
 		{"--account shop", "oncehttp: KEY or --all is missing; see oncehttp journal assign --help"},
 		{"two --all --account shop", "oncehttp: say KEY or --all, not both"},
 		{"- --account shop", "oncehttp: no key on stdin"},
-		{"nobody --account shop", "oncehttp: journal " + j + `: nothing with the key "nobody" stands under no account`},
-		{"bobs --account shop", "oncehttp: journal " + j + `: nothing with the key "bobs" stands under no account`},
+		{"nobody --account shop", "oncehttp: journal " + j + `: no operation with the key "nobody" is without an account`},
+		{"bobs --account shop", "oncehttp: journal " + j + `: no operation with the key "bobs" is without an account`},
 		{"--all --account shop", `oncehttp: 2 operations under no account would be given to "shop" for good: one that is another account's would be sent again there; to go ahead all the same: --yes`},
 	} {
 		commandtest.Run(t, append(append([]string{"journal", "assign"}, strings.Split(call.args, " ")...), "--journal", j)...).Usage(t, call.want)

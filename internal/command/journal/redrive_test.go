@@ -272,5 +272,5 @@ func TestUnsettle(t *testing.T) {
 
 	commandtest.Run(t, "journal", "settle", commandtest.SeenAs(t, at, "idemp:o:3"), "--absent", "--yes", "--journal", at).Want(t, terminal.ExitOK)
 	commandtest.Run(t, "journal", "redrive", "idemp:o:3", "--told", "--reason", "again", "--journal", at).Want(t, terminal.ExitOK)
-	unsettle("idemp:o:3", "--reason", "r").WantErr(t, `the key "idemp:o:3:gen=2" stands in its place`)
+	unsettle("idemp:o:3", "--reason", "r").WantErr(t, `it is replaced by "idemp:o:3:gen=2"`)
 }
