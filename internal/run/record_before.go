@@ -94,7 +94,7 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	case operation.SaysReplaced:
 		return x.refusals.refuseReplaced(x.call.Values(), x.name, rec, &by)
 	case operation.SaysInFlight:
-		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
+		return &result{err: newError(x.name, unclear(op.keyInFlight()), errSending, ErrInFlight)}
 	case operation.SaysHeld:
 		return x.refuseHeld()
 	case operation.ReadsAgain:
