@@ -8,32 +8,50 @@ import "github.com/oncehttp/oncehttp/persist"
 type FailedBegin struct {
 	Uncertain bool // the journal may have the record, or may get it
 	NotAsked  bool // the journal was not asked to write
-	Keyless   bool // the call named no key
-	Random    bool // its key was made at random for it: no other call has begun it
 	Shared    bool // other processes use the journal
+	Key       CallKey
 }
 
 // Looks reports whether the call looks at the records of its keys, and judges by them. Otherwise the outcome is unknown: the record may be there, or
 // a lagging server of a shared journal may answer the look. (Invariant 19.)
 func (f FailedBegin) Looks() bool {
-	return !f.Uncertain && (f.Random || f.NotAsked || !f.Shared)
+	return !f.Uncertain && (f.Key.Random || f.NotAsked || !f.Shared)
 }
 
-// NamesKey reports whether the error of an unknown outcome names the key. A call with the named key goes on with the operation. A key of an ended
-// operation is not named: it may be forgotten with the answer. (Invariant 17.)
-func (f FailedBegin) NamesKey(at Glance) bool {
-	return !f.Keyless || f.Random || at == SeesNone || at == SeesOpen
+// CallKey is the key of a call, as far as its errors depend on it.
+type CallKey struct {
+	Keyless bool // the call named no key: the key was made for it, or belongs to an operation of the same request
+	Random  bool // it was made at random for this call: no other call has begun it
 }
+
+// Named reports whether the error of a call with an unknown outcome names the key. A call with the named key goes on with the operation. The key of
+// an ended operation is not named: it may be forgotten with the answer, like that of an operation that another call runs, and may end. Before the
+// look for the same request, another operation of it may stand: under the named key a second one would be begun. (Invariants 17 and 19.)
+func (c CallKey) Named(at Glance) bool {
+	switch {
+	case !c.Keyless, at == SeesNone, at == SeesOpen:
+		return true
+	case at == SeesRunning, at == HasNotLooked:
+		return false
+	}
+	return c.Random
+}
+
+// NamesNext reports whether an error may name the next generation of the operation's key, for a new try: a key made for one call, or by the server, has
+// none. (Invariants 17 and 54.)
+func (o *Op) NamesNext() bool { return (!o.Generated || o.Business) && !o.ServerToken }
 
 // Glance is a look at one key.
 type Glance uint8
 
 // The glances. The zero value is the cautious one.
 const (
-	SeesNothing Glance = iota // the journal did not say
-	SeesNone                  // there is no record
-	SeesOpen                  // there is one, not ended
-	SeesEnded                 // there is one, ended
+	SeesNothing  Glance = iota // the journal did not say
+	SeesNone                   // there is no record
+	SeesOpen                   // there is one, not ended
+	SeesEnded                  // there is one, ended
+	SeesRunning                // another call, or process, runs its operation
+	HasNotLooked               // nobody has looked yet for operations of the same request
 )
 
 // AtKey holds the findings of such a call at one of its keys.

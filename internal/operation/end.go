@@ -68,7 +68,8 @@ const (
 type Meanwhile struct {
 	GivenUp     bool      // the call was given up, or is draining
 	Shown       bool      // a caller of Transport waits, or has waited, for this call
-	KeyTold     bool      // an error may have told the key to a caller
+	Left        bool      // a caller has left before, with an error
+	Broken      bool      // its lease has ended meanwhile: another process may have taken the operation for an abandoned one
 	Taken       bool      // a caller with OnResult has the answer already: the end is not owed
 	LatestFirst time.Time // the latest first send of an operation begun to be sent at once (Client.LatestFirstSend)
 	// Delivers is the time in which a pass hands the state to its own OnResult; zero: whoever finds it does.
@@ -168,7 +169,7 @@ func (d *Drive) change(m Meanwhile, now time.Time) Change {
 	}
 	c.Final = true
 	c.Unreported, c.Told = d.unreported(), !d.given.Pass
-	c.KeyTold = d.op.Generated && (d.op.Business || m.KeyTold)
+	c.KeyTold = d.op.EndsKeyTold(m.Left || m.Broken || !d.given.Created)
 	return c
 }
 
@@ -213,6 +214,10 @@ func (d *Drive) unreported() bool {
 // EndsUnreported reports whether an end of the operation counts as unreported: no caller is told of it, and one without a key might send the same request
 // again. Only an end with an answer or with an effect counts. (Invariant 17.)
 func (o *Op) EndsUnreported(told bool) bool { return o.Generated && !told }
+
+// EndsKeyTold reports whether the key of an ended operation is kept as if a caller had chosen it. told: an error may have named the key to a caller, who
+// may come back with it. A key of the business comes back with its request. (Invariant 17.)
+func (o *Op) EndsKeyTold(told bool) bool { return o.Generated && (o.Business || told) }
 
 // isLocal reports whether the drive has sent nothing: it has reached no server, or its limiter, its Authorize or its time limits stopped it. Such
 // a failure is no fact about the operation: another client may send it. A clock set back is not local: it may be the journal's. (Invariant 43.)

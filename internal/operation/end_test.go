@@ -76,21 +76,24 @@ func TestChangeTells(t *testing.T) {
 	for name, c := range map[string]struct {
 		write               Writing
 		op                  Op
-		pass, told          bool
+		given               Given
+		while               Meanwhile
 		unreported, keyTold bool
 	}{
-		"a call's":            {EndConfirmed, Op{Generated: true}, false, false, false, false},
-		"a call's, told":      {EndConfirmed, Op{Generated: true}, false, true, false, true},
-		"a pass's":            {EndConfirmed, Op{Generated: true}, true, false, true, false},
-		"a pass's, mismatch":  {EndMismatched, Op{Generated: true}, true, false, false, false},
-		"a caller's key":      {EndConfirmed, Op{}, true, true, false, false},
-		"of Config.NewKey":    {EndConfirmed, Op{Generated: true, Business: true}, false, false, false, true},
-		"settled as absent":   {EndAbsent, Op{Generated: true}, false, true, false, true},
-		"named after a field": {EndConfirmed, Op{Business: true}, false, false, false, false},
+		"a call's":            {EndConfirmed, Op{Generated: true}, Given{Created: true}, Meanwhile{}, false, false},
+		"a call's, left":      {EndConfirmed, Op{Generated: true}, Given{Created: true}, Meanwhile{Left: true}, false, true},
+		"without its lease":   {EndConfirmed, Op{Generated: true}, Given{Created: true}, Meanwhile{Broken: true}, false, true},
+		"another call's":      {EndConfirmed, Op{Generated: true}, Given{}, Meanwhile{}, false, true},
+		"a pass's":            {EndConfirmed, Op{Generated: true}, Given{Pass: true}, Meanwhile{}, true, true},
+		"a pass's, mismatch":  {EndMismatched, Op{Generated: true}, Given{Pass: true}, Meanwhile{}, false, true},
+		"a caller's key":      {EndConfirmed, Op{}, Given{Pass: true}, Meanwhile{Left: true, Broken: true}, false, false},
+		"of Config.NewKey":    {EndConfirmed, Op{Generated: true, Business: true}, Given{Created: true}, Meanwhile{}, false, true},
+		"settled as absent":   {EndAbsent, Op{Generated: true}, Given{Created: true}, Meanwhile{Left: true}, false, true},
+		"named after a field": {EndConfirmed, Op{Business: true}, Given{}, Meanwhile{Left: true}, false, false},
 	} {
-		d := Drive{write: c.write, op: c.op, given: Given{Pass: c.pass}}
-		got := d.Change(Meanwhile{KeyTold: c.told}, noon)
-		if !got.Final || got.Unreported != c.unreported || got.KeyTold != c.keyTold || got.Told == c.pass {
+		d := Drive{write: c.write, op: c.op, given: c.given}
+		got := d.Change(c.while, noon)
+		if !got.Final || got.Unreported != c.unreported || got.KeyTold != c.keyTold || got.Told == c.given.Pass {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

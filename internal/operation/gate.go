@@ -18,6 +18,33 @@ type Has struct {
 	OthersAuthorize string
 	Unknown         string // a frozen fact of the record, unreadable here, as a sentence without a subject; empty: it reads all
 	Omitted         string // the names of the credentials left out of the journal, for the sentence; it may be empty
+
+	TellsOrigin  bool // Config.OriginAllowed is to be asked
+	TellsProfile bool // Config.ProfileOf is to be asked
+	Producer     bool // it sends nothing to anywhere
+}
+
+// Asking is the act behind a question to the gate. The zero value is a send, a lookup or an undo.
+type Asking struct {
+	Enqueues bool // a Begin for whoever sends it
+	Replaces bool // a Begin of another operation in its place
+	Brought  bool // an act with credentials of its own: of its call, or of Config.Reconcile
+	Early    bool // a look before a claim, without the functions of the Config
+}
+
+// AskingOfPass returns the act of a pass on an operation in this state: Config.Reconcile is asked about a held one. (Invariant 35.)
+func AskingOfPass(state persist.State) Asking { return Asking{Brought: state == persist.StateHeld} }
+
+// For returns the means of a client for an act: those it has, and those that the act does without. Who enqueues sends nothing, and leaves the origin to
+// the sender. Of a replaced operation nothing is sent, so that a producer may replace it, too. (Invariants 35, 36 and 44.)
+func (h Has) For(a Asking) Has {
+	h.Authorize = h.Authorize || a.Brought || a.Replaces
+	h.OriginAllowed = h.OriginAllowed || a.Enqueues || a.Replaces && h.Producer || a.Early && h.TellsOrigin
+	h.Profile = h.Profile || a.Early && h.TellsProfile
+	if a.Enqueues {
+		h.OthersAuthorize = ""
+	}
+	return h
 }
 
 // Need names an unmet need of an operation. The zero value is none.

@@ -70,3 +70,51 @@ func TestMayGoTo(t *testing.T) {
 		t.Error("an origin is judged wrongly")
 	}
 }
+
+// TestExceptionsOfTheGate goes through all acts and all clients: a need does not stop an act exactly if the client meets it, or an exception of the table
+// stands for both. A send has no exception.
+func TestExceptionsOfTheGate(t *testing.T) {
+	t.Parallel()
+	lacking := map[Need]func(*Has){
+		Origin: func(h *Has) { h.OriginAllowed = false }, Authorize: func(h *Has) { h.Authorize = false },
+		Several: func(h *Has) { h.Authorize, h.OthersAuthorize = false, "https://x:443" }, // Authorize, since others send with it
+		Profile: func(h *Has) { h.Profile = false }, Region: func(h *Has) { h.Region = "us" }, Credential: func(h *Has) { h.Credential = "" },
+	}
+	excepted := func(need Need, h Has, a Asking) bool {
+		switch need {
+		case Origin:
+			return a.Enqueues || a.Replaces && h.Producer || a.Early && h.TellsOrigin
+		case Authorize:
+			return a.Brought || a.Replaces
+		case Several:
+			return a.Brought || a.Replaces || a.Enqueues
+		case Profile:
+			return a.Early && h.TellsProfile
+		}
+		return false
+	}
+	rec := persist.Record{Profile: "own", ProfileVersion: "2", Region: "eu", Credential: "sha256:" + strings.Repeat("ab", 32)}
+	for bits := range 1 << 7 {
+		is := func(n int) bool { return bits>>n&1 == 1 }
+		act := Asking{Enqueues: is(0), Replaces: is(1), Brought: is(2), Early: is(3)}
+		for need, lacks := range lacking {
+			has, of := everything(&rec), rec
+			has.TellsOrigin, has.TellsProfile, has.Producer = is(4), is(5), is(6)
+			if of.Omitted = []string{"Authorization"}; need == Several {
+				of.Omitted = nil
+			}
+			if got := Gate(of.Needs(), of.Origin, has.For(act)); got.Need != Nothing {
+				t.Fatalf("a client that has everything lacks %+v for %+v", got, act)
+			}
+			lacks(&has)
+			if got, want := Gate(of.Needs(), of.Origin, has.For(act)).Need == Nothing, excepted(need, has, act); got != want {
+				t.Errorf("the need %d, %+v, %+v: the act may be done: %t, want %t", need, act, has, got, want)
+			}
+		}
+	}
+	for _, state := range []persist.State{persist.StatePending, persist.StateHeld, persist.StateConfirmed} {
+		if got := AskingOfPass(state); got != (Asking{Brought: state == persist.StateHeld}) {
+			t.Errorf("a pass on an operation that is %v: %+v", state, got)
+		}
+	}
+}

@@ -202,12 +202,12 @@ func (l *life) rekeyFound(has func(string) bool) string {
 
 func beginFailed(has func(string) bool) string {
 	f := operation.FailedBegin{
-		Uncertain: has("uncertain"), NotAsked: has("not-asked"), Keyless: has("keyless"), Random: has("random"), Shared: has("shared"),
+		Uncertain: has("uncertain"), NotAsked: has("not-asked"), Shared: has("shared"), Key: operation.CallKey{Keyless: has("keyless"), Random: has("random")},
 	}
 	switch {
 	case f.Looks():
 		return "look at the keys"
-	case f.NamesKey(glance(has)):
+	case f.Key.Named(glance(has)):
 		return "unknown; the key is named"
 	}
 	return "unknown; no key is named"

@@ -130,7 +130,7 @@ func (l *life) play(t *testing.T, words []string) string {
 		l.setClient(t, has, args, duration)
 		return ""
 	case "while": // what happens while it drives
-		l.while = operation.Meanwhile{GivenUp: has("given-up"), Shown: has("shown"), KeyTold: has("told")}
+		l.while = operation.Meanwhile{GivenUp: has("given-up"), Shown: has("shown"), Left: has("told")}
 		return ""
 	case "again": // the call goes on with the operation that it has left, as it was written
 		l.again()

@@ -220,6 +220,22 @@ func nothing(key string) subject {
 // unclear is the subject if the standing of the operation under key is not known.
 func unclear(key string) subject { return subject{key: key, sent: true} }
 
+// unclearTo is unclear for the error of a call: it has the key only if operation.CallKey names it.
+func unclearTo(call operation.CallKey, at operation.Glance, key string) subject {
+	return unclear(namedTo(call, at, key))
+}
+
+// namedTo returns the key if operation.CallKey names it, else "".
+func namedTo(call operation.CallKey, at operation.Glance, key string) string {
+	if call.Named(at) {
+		return key
+	}
+	return ""
+}
+
+// unnamed is the key in the errors of a call that names none itself, about another operation of the same request.
+var unnamed = operation.CallKey{Keyless: true}
+
 // subjectOf is the subject of a record. The record must be durable if it is final.
 func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
 	op := operation.OpOf(rec, 0)

@@ -9,34 +9,44 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// has returns the means of this client for the operations of an origin, without their profiles.
-func (c *Config) has(origin string) operation.Has {
-	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: c.originAllowed(origin), OthersAuthorize: c.authorized.Entry(origin)}
+// has returns the means of this client for an act on operations of an origin. Functions of the Config are asked only if the act needs them. Has.Profile
+// is for the caller.
+func (c *Config) has(origin string, act operation.Asking) operation.Has {
+	has := operation.Has{
+		Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OthersAuthorize: c.authorized.Entry(origin),
+		TellsOrigin: c.OriginAllowed != nil, TellsProfile: c.ProfileOf != nil, Producer: c.producer(),
+	}.For(act)
+	has.OriginAllowed = has.OriginAllowed || c.originAllowed(origin)
+	return has
 }
 
 // lacks returns the lack of this client for acts on a record, or the zero value. prof is the profile known by the client for the record; nil
 // if it knows none. brought: the credentials are the call's own.
 func (c *Config) lacks(rec *persist.Record, prof *profile.Profile, brought bool) operation.Lack {
-	has := c.has(rec.Origin)
-	has.Authorize = has.Authorize || brought
-	return lacksWith(rec, prof, has)
+	return c.lacksFor(rec, prof != nil, operation.Asking{Brought: brought})
 }
 
-// lacksToBegin is lacks of a record to be enqueued: its sender is to allow its origin.
+// lacksToBegin is lacks of a record to be enqueued.
 func (c *Config) lacksToBegin(rec *persist.Record, prof *profile.Profile) operation.Lack {
-	return lacksWith(rec, prof, operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: true})
+	return c.lacksFor(rec, prof != nil, operation.Asking{Enqueues: true})
 }
 
-// lacksToRekey is lacks of an operation about to be replaced by another. Nothing of the old operation is sent. A client sending nothing to
-// anywhere may replace it, too.
+// lacksToRekey is lacks of an operation about to be replaced by another.
 func (c *Config) lacksToRekey(old *persist.Record, prof *profile.Profile) operation.Lack {
-	has := operation.Has{Credential: c.Credential, Region: c.Region, Authorize: true, OriginAllowed: c.producer() || c.originAllowed(old.Origin)}
-	return lacksWith(old, prof, has)
+	return c.lacksFor(old, prof != nil, operation.Asking{Replaces: true})
 }
 
-// lacksWith asks the gate about a record.
-func lacksWith(rec *persist.Record, prof *profile.Profile, has operation.Has) operation.Lack {
-	has.Profile, has.Omitted = prof != nil, strings.Join(rec.Omitted, ", ")
+// lacksClaimed is lacks of a record met by a pass, before its functions of the Config are asked.
+func (c *Config) lacksClaimed(rec *persist.Record) operation.Lack {
+	act := operation.AskingOfPass(rec.State)
+	act.Early = true
+	return c.lacksFor(rec, c.knowsProfile(rec.Needs()), act)
+}
+
+// lacksFor asks the gate about a record. known: the client knows its profile.
+func (c *Config) lacksFor(rec *persist.Record, known bool, act operation.Asking) operation.Lack {
+	has := c.has(rec.Origin, act)
+	has.Profile, has.Omitted = has.Profile || known, strings.Join(rec.Omitted, ", ")
 	if rec.Carrier != persist.CarrierSealed {
 		if err := request.Newer(rec); err != nil {
 			has.Unknown = err.Error()
@@ -45,27 +55,10 @@ func lacksWith(rec *persist.Record, prof *profile.Profile, has operation.Has) op
 	return operation.Gate(rec.Needs(), rec.Origin, has)
 }
 
-// lacksClaimed is lacks of a record met by a pass. A profile counts as known if Config.ProfileOf is to be asked for it.
-func (c *Config) lacksClaimed(rec *persist.Record) operation.Lack {
-	prof, brought := c.Profile, rec.State == persist.StateHeld // any profile; Config.Reconcile asks with credentials of its own
-	if c.ProfileOf == nil && !c.knowsProfile(rec.Needs()) {
-		prof = nil
-	}
-	has := c.perhaps(rec.Origin)
-	has.Authorize = has.Authorize || brought
-	return lacksWith(rec, prof, has)
-}
-
-// perhaps is has for a pass before it begins an operation: an origin counts as allowed if Config.OriginAllowed is to be asked for it.
-func (c *Config) perhaps(origin string) operation.Has {
-	allowed := c.OriginAllowed != nil || c.originAllowed(origin)
-	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: allowed, OthersAuthorize: c.authorized.Entry(origin)}
-}
-
-// lacksFor is lacks if only the text of the needs is known: a profile counts as known if Config.ProfileOf is to be asked for it.
-func (c *Config) lacksFor(origin, text string) operation.Lack {
-	needs, has := persist.ParseNeeds(text), c.perhaps(origin)
-	has.Profile = c.ProfileOf != nil || c.knowsProfile(needs)
+// lacksOfGroup is lacksClaimed if only the text of the needs is known.
+func (c *Config) lacksOfGroup(origin, text string) operation.Lack {
+	needs, has := persist.ParseNeeds(text), c.has(origin, operation.Asking{Early: true})
+	has.Profile = has.Profile || c.knowsProfile(needs)
 	return operation.Gate(needs, origin, has)
 }
 

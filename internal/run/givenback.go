@@ -24,7 +24,7 @@ func (p *pass) lacksFor(g group) bool {
 	if g.needs == "" {
 		return false // each of its records is checked by itself
 	}
-	lack := p.c.cfg.lacksFor(g.origin, g.needs)
+	lack := p.c.cfg.lacksOfGroup(g.origin, g.needs)
 	p.c.engine.lacking.meet(lack)
 	return lack.Need != operation.Nothing
 }

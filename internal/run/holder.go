@@ -40,8 +40,7 @@ func (h *holder) leasedElsewhere(rec *persist.Record) bool {
 	return rec.Leased(h.owner, h.clock.Earliest())
 }
 
-// sentElsewhere reports whether another process runs an operation. Its call may end it, and then a generated key is forgotten with the
-// answer. No error names such a key to a call without a key (invariant 17).
+// sentElsewhere reports whether another process runs an operation. See operation.SeesRunning for the key in an error.
 func (h *holder) sentElsewhere(rec *persist.Record) bool {
 	return !rec.State.Final() && h.journalShared && h.leasedElsewhere(rec)
 }

@@ -29,8 +29,8 @@ var (
 func (b *admission) checkUnresolved(ctx context.Context, name string, op *preparedRequest) error {
 	look := context.WithoutCancel(ctx)
 	standing, err := b.alike.Of(look, op.lookalike())
-	if err != nil { // it names no key made by NewKey: with such a key, a caller would begin a second operation beside one possibly there
-		return newError(name, unclear(""), err)
+	if err != nil {
+		return newError(name, unclearTo(unnamed, operation.HasNotLooked, op.rec.Key), err)
 	}
 	if standing == nil {
 		return nil
@@ -53,7 +53,7 @@ func (b *admission) checkUnresolved(ctx context.Context, name string, op *prepar
 	case operation.Unreported:
 		cause = errUnreported
 	case operation.SentElsewhere:
-		return newError(name, unclear(""), errSending, ErrInFlight)
+		return newError(name, unclearTo(unnamed, operation.SeesRunning, standing.Key), errSending, ErrInFlight)
 	}
 	failed := newError(name, subjectOf(standing, operation.Keyless), cause)
 	failed.Attempts, failed.Sends = standing.Attempts, standing.Sends

@@ -296,13 +296,13 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 
 // finishNow is Finish, durable on return, since its success is told to a person. before is the record as it was
 // read; rec is the same with its end. A delivery of its hold since then does not stand in the way; any other
-// change is persist.ErrStale. KeyTold is set, since a generated key may have been told to the caller helped by
-// this person.
+// change is persist.ErrStale. The key may have been told to the caller helped by this person.
 func finishNow(ctx context.Context, cfg *Config, before, rec persist.Record) error {
-	rec.KeyTold = rec.Generated
+	op := operation.OpOf(&before, 0)
+	rec.KeyTold = op.EndsKeyTold(true)
 	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey, cfg.KeepText)
 	for tries := 0; ; tries++ {
-		op := operation.OpOf(&before, 0)
+		op = operation.OpOf(&before, 0)
 		rec.Revision, rec.OwedFrom = before.Revision, op.OwedAs(rec.State, rec.HoldReason, 0, rec.Finished)
 		err := cfg.Journal.Finish(ctx, withoutRequest(rec))
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 )
 
@@ -24,7 +25,7 @@ func (c *Client) passes(req *http.Request) (same *http.Request, err error) {
 	switch may, err := c.engine.alike.MayStand(ctx, named); {
 	case err != nil:
 		closeBody(req)
-		return nil, newError(name, unclear(""), err)
+		return nil, newError(name, unclearTo(unnamed, operation.HasNotLooked, firstKey(&named)), err)
 	case !may:
 		return req, nil
 	}

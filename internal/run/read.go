@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
@@ -46,13 +47,9 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRe
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
-// keyInFlight returns the key for an error while another call with it is under way; "" if this call names none. The other call may end the
-// operation, and a generated key is forgotten with the answer then (invariant 17).
+// keyInFlight returns the key for an error while another call with it is under way.
 func (op *preparedRequest) keyInFlight() string {
-	if op.named.Keyless {
-		return ""
-	}
-	return op.rec.Key
+	return namedTo(operation.CallKey{Keyless: op.named.Keyless}, operation.SeesRunning, op.rec.Key)
 }
 
 // keyOnLeaving returns the key for the error of a caller leaving a call: its own call, or a call joined by it.
@@ -60,7 +57,7 @@ func (op *preparedRequest) keyOnLeaving(joined bool) string {
 	if joined {
 		return op.keyInFlight()
 	}
-	return op.rec.Key
+	return namedTo(operation.CallKey{Keyless: op.named.Keyless}, operation.SeesOpen, op.rec.Key)
 }
 
 // journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been

@@ -106,7 +106,9 @@ func (d ending) flush(ctx context.Context) error {
 // finish writes the record as ended, and returns the written record.
 func (d ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
 	m := d.meanwhile()
-	m.KeyTold = d.rec.KeyOfOneCall() && d.keyTold()
+	if d.rec.KeyOfOneCall() { // its caller, who alone can know the key, stays from now on
+		m.Left, m.Broken = d.call.Recording(), !d.leases.Unbroken(d.rec.ID)
+	}
 	c := d.drive.Change(m, now)
 	rec := d.changed(&c, now)
 	rec.Finished = now.Round(0)
@@ -214,12 +216,6 @@ func (r *run) leave(over bool) {
 		r.call.SetInDoubt(true)
 		r.alike.Doubted(&r.rec)
 	}
-}
-
-// keyTold reports whether an error may have told the operation's key to a caller. It is true if another call created the operation, or the
-// caller has left before, or another process could take the operation for one left by its run.
-func (d ending) keyTold() bool {
-	return d.call.Recording() || !d.given.Created || !d.leases.Unbroken(d.rec.ID)
 }
 
 // holdNote names the holder of the operation and the reason of the hold, for anyone settling it.

@@ -96,7 +96,7 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	return x.refuseOpening(op, says, &by)
 }
 
-// refuseOpening ends a call by an error that says what the record is. by is what stands in its place, for SaysReplaced.
+// refuseOpening ends a call by an error that says what the record is. by is what has replaced it, for SaysReplaced.
 func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by *replacement) *result {
 	rec := &x.rec
 	switch says {
@@ -113,7 +113,7 @@ func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by 
 	case operation.SaysReplaced:
 		return x.refusals.refuseReplaced(x.call.Values(), x.name, rec, by)
 	case operation.SaysInFlight:
-		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
+		return &result{err: newError(x.name, unclear(op.keyInFlight()), errSending, ErrInFlight)}
 	case operation.SaysHeld:
 		return x.refuseHeld()
 	case operation.SaysGone:

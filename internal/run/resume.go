@@ -177,8 +177,7 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 		return &result{err: journalError(name, listed, err)}, true, false
 	}
 	r.prof = e.profileOf(call, rec)
-	brought := rec.State == persist.StateHeld // Config.Reconcile asks with credentials of its own
-	if lack := e.lacks(call, rec, r.prof, brought); lack.Need != operation.Nothing {
+	if lack := e.lacks(call, rec, r.prof, operation.AskingOfPass(rec.State).Brought); lack.Need != operation.Nothing {
 		return p.unserved(r, lack), !p.silent, false
 	}
 	e.alone.served(rec)

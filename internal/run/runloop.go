@@ -202,7 +202,7 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 	if times, knows := persist.As[persist.DueTimes](r.cfg.Journal); knows {
 		all, err := times.DueTimes(ctx, persist.Query{Account: r.account(ctx), DueBy: tried})
 		for _, t := range all {
-			if t.Needs != "" && r.cfg.lacksFor(t.Origin, t.Needs).Need != operation.Nothing {
+			if t.Needs != "" && r.cfg.lacksOfGroup(t.Origin, t.Needs).Need != operation.Nothing {
 				continue
 			}
 			if see(t.Origin, t.At); !t.Next.IsZero() {

@@ -53,8 +53,8 @@ func (u *unbegun) noRequest(name string, key string) *Error {
 func (u *unbegun) errorBeforeRead(ctx context.Context, name string, named request.Named, cause, why error) *Error {
 	about, busy := u.subjectOfCall(ctx, named, false, cause)
 	switch {
-	case named.Keyless && about.standing == operation.Unclear:
-		about.key = "" // as in checkUnresolved
+	case about.standing == operation.Unclear:
+		about.key = namedTo(u.callKey(&named), operation.HasNotLooked, about.key)
 	case named.Unnamed && about.standing == operation.None && named.Origin != "":
 		about, busy = u.lookForSimilar(ctx, named, about)
 	}
@@ -65,8 +65,8 @@ func (u *unbegun) errorBeforeRead(ctx context.Context, name string, named reques
 // checkUnresolved must have looked before. inFlight: this very call is in the table of calls in flight.
 func (u *unbegun) errorAfterRead(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
 	about, busy := u.subjectOfCall(ctx, named, inFlight, cause)
-	if named.Keyless && !u.cfg.randomKeys && about.standing == operation.Unclear {
-		about.key = "" // as in errorOfBegin
+	if about.standing == operation.Unclear {
+		about.key = namedTo(u.callKey(&named), operation.SeesNothing, about.key)
 	}
 	return newError(name, about, cause, why, busy)
 }
@@ -76,10 +76,7 @@ func (u *unbegun) errorAfterRead(ctx context.Context, name string, named request
 // else nil. All keys are watched during the look: if one is begun anew meanwhile, the standing is unclear. A
 // failed look is unclear, too.
 func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlight bool, cause error) (about subject, busy error) {
-	first := ""
-	if len(named.Keys) > 0 {
-		first = named.Keys[0]
-	}
+	first := firstKey(&named)
 	unread := named.Unread && len(named.Keys) == 0 // the key could not be read, so an operation may exist under it
 	switch {
 	case unread || errors.Is(cause, persist.ErrUncertain):
@@ -98,11 +95,12 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 			}
 		}
 	}()
-	return u.subjectOfKeys(ctx, &named, first, inFlight)
+	return u.subjectOfKeys(ctx, &named, inFlight)
 }
 
-// subjectOfKeys is subjectOfCall for keys that are watched. first is the key that is named where none has an operation.
-func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, first string, inFlight bool) (about subject, busy error) {
+// subjectOfKeys is subjectOfCall for keys that are watched.
+func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, inFlight bool) (about subject, busy error) {
+	first := firstKey(named)
 	for id := range named.IDs() {
 		at, rec := u.lookAtKey(ctx, named, id, inFlight)
 		switch at.Says() {
@@ -111,7 +109,7 @@ func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, first
 		case operation.SaysBusy:
 			return unclear(id.Key), ErrInFlight
 		case operation.SaysBusyElsewhere:
-			return unclear(""), ErrInFlight
+			return unclearTo(u.callKey(named), operation.SeesRunning, id.Key), ErrInFlight
 		case operation.SaysRecord:
 			return u.subjectOfRecord(context.WithoutCancel(ctx), id, &rec), nil
 		case operation.SaysUnclear:
@@ -136,6 +134,19 @@ func (u *unbegun) subjectOfRecord(ctx context.Context, id persist.ID, rec *persi
 	}
 	about, _ := u.refusals.durable(ctx, rec, operation.Unread)
 	return about
+}
+
+// firstKey returns the first key of a call; "" if it has none so far.
+func firstKey(named *request.Named) string {
+	if len(named.Keys) == 0 {
+		return ""
+	}
+	return named.Keys[0]
+}
+
+// callKey returns the facts behind the naming of the call's key in an error.
+func (u *unbegun) callKey(named *request.Named) operation.CallKey {
+	return operation.CallKey{Keyless: named.Keyless, Random: named.Keyless && u.cfg.randomKeys}
 }
 
 // lookAtKey looks for an operation under one key of a call, and returns its record if it finds one. inFlight as in errorAfterRead.
@@ -174,11 +185,11 @@ func (u *unbegun) probe(ctx context.Context, id persist.ID) (persist.Record, err
 }
 
 // errorOfBegin makes the error of a call if the journal did not begin its operation, because of err.
-// operation.FailedBegin decides whether the error may deny an effect, and whether it names the key. Nothing was
+// operation.FailedBegin decides whether the error may deny an effect, and operation.CallKey whether it names the key. Nothing was
 // sent. inFlight as in errorAfterRead.
 func (u *unbegun) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
 	begin := operation.FailedBegin{
-		Uncertain: errors.Is(err, persist.ErrUncertain), Keyless: op.named.Keyless, Random: op.named.Keyless && u.cfg.randomKeys, Shared: u.holder.journalShared,
+		Uncertain: errors.Is(err, persist.ErrUncertain), Shared: u.holder.journalShared, Key: u.callKey(&op.named),
 		NotAsked: errors.Is(err, persist.ErrInvalid) || errors.Is(err, errTooManyNotes) || ctx.Err() != nil && errors.Is(err, ctx.Err()),
 	}
 	if begin.Looks() {
@@ -188,33 +199,28 @@ func (u *unbegun) errorOfBegin(ctx context.Context, name string, op *preparedReq
 		}
 		return u.errorAfterRead(ctx, name, op.named, inFlight, err, why)
 	}
-	about := unclear(op.rec.Key)
-	if !begin.NamesKey(operation.SeesNothing) { // it depends on the record there
-		stands, err := u.journal.Get(context.WithoutCancel(ctx), op.rec.ID)
-		at := operation.SeesNothing
-		switch {
+	at := operation.SeesNothing
+	if !begin.Key.Named(at) { // it depends on the record there
+		switch stands, err := u.journal.Get(context.WithoutCancel(ctx), op.rec.ID); {
 		case err == nil:
 			at = operation.GlanceOf(&stands)
 		case errors.Is(err, persist.ErrNotFound):
 			at = operation.SeesNone
 		}
-		if !begin.NamesKey(at) {
-			about.key = ""
-		}
 	}
-	return newError(name, about, err)
+	return newError(name, unclearTo(begin.Key, at, op.rec.Key), err)
 }
 
 // lookForSimilar returns an unresolved or unreported operation under a key made by NewKey, possibly of the same request; fallback if there is
 // none. The request's body or key is not known. The look includes operations under no account. busy is ErrAccount if the operation may be
-// another's, and ErrInFlight if another process sends it: the key is not told then, see checkUnresolved.
+// another's, and ErrInFlight if another process sends it.
 func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallback subject) (about subject, busy error) {
 	unassigned := named.Unassigned()
 	for _, account := range append([]string{named.Account}, unassigned...) {
 		rec, err := u.alike.Similar(ctx, named, account)
 		switch {
 		case err != nil:
-			return unclear(""), nil // as in checkUnresolved
+			return unclearTo(unnamed, operation.HasNotLooked, fallback.key), nil
 		case rec == nil:
 			continue
 		case slices.Contains(unassigned, account) || u.owners.IsStrange(ctx, &named.Owner, rec):
@@ -222,7 +228,7 @@ func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallb
 		case rec.Revision == 0: // only noted
 			return unclear(rec.Key), nil
 		case u.holder.sentElsewhere(rec):
-			return unclear(""), ErrInFlight
+			return unclearTo(unnamed, operation.SeesRunning, rec.Key), ErrInFlight
 		}
 		return subjectOf(rec, operation.Keyless), nil
 	}
@@ -246,8 +252,7 @@ func (u *unbegun) standsUnassigned(ctx context.Context, named *request.Named) (i
 }
 
 // errorOfPlace returns the error of a call without a place for its operation, because the journal failed with err. For a call without a
-// named key nobody has looked yet for unresolved operations of the same request. So the error names no key either: a caller going on with
-// a key made by NewKey would begin a second operation.
+// named key nobody has looked yet for unresolved operations of the same request.
 func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
 	switch {
 	case op.named.Unnamed:
@@ -255,7 +260,7 @@ func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedReq
 		if errors.Is(err, errForgottenBefore) {
 			why = ErrConfig
 		}
-		return newError(name, unclear(""), err, why)
+		return newError(name, unclearTo(unnamed, operation.HasNotLooked, op.rec.Key), err, why)
 	case errors.Is(err, errForgottenBefore):
 		return newError(name, nothing(op.rec.Key), err, ErrConfig)
 	}

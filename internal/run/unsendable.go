@@ -88,7 +88,7 @@ func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 		if g.Needs == "" { // of all needs together
 			return c.addUnserved(ctx, nil, query)
 		}
-		if lack := c.cfg.lacksFor(g.Origin, g.Needs); lack.Need != operation.Nothing {
+		if lack := c.cfg.lacksOfGroup(g.Origin, g.Needs); lack.Need != operation.Nothing {
 			query.Origin, query.Needs = g.Origin, g.Needs
 			if all, err = c.addUnserved(ctx, all, query); err != nil {
 				return nil, err
@@ -114,7 +114,7 @@ func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.
 		switch {
 		case errors.As(err, &unread):
 			rec = unread.Record
-			lack = c.cfg.lacksFor(rec.Origin, unread.Needs)
+			lack = c.cfg.lacksOfGroup(rec.Origin, unread.Needs)
 		case persist.OfOneRecord(err):
 			continue
 		case err != nil:

@@ -159,7 +159,7 @@ func (m *moves) beginFails(w *World, to World, p, t int, uncertain bool, did Did
 	if uncertain {
 		to.Ops[t].Noted[s.process(p)], to.Ops[t].NotedAt[s.process(p)] = true, w.Time
 	}
-	f := operation.FailedBegin{Uncertain: uncertain, Keyless: s.Keyless, Random: s.Generated || s.Keyless, Shared: s.Shared}
+	f := operation.FailedBegin{Uncertain: uncertain, Shared: s.Shared, Key: operation.CallKey{Keyless: s.Keyless, Random: s.Generated || s.Keyless}}
 	told := operation.Unknown
 	if f.Looks() {
 		at := operation.AtKey{Glance: operation.SeesNone, MayAppear: s.noted(&to, t, s.process(p))}
