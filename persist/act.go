@@ -55,19 +55,21 @@ const (
 	ActReopened     = "reopened"
 )
 
-// Acted adds an act. Of more than ActsMax the oldest are left out.
+// Acted adds an act of a person, such as a settlement, to the record's Acts. At most ActsMax are kept: the oldest are left out.
 func (r *Record) Acted(a Act) {
 	kept := r.Acts[max(len(r.Acts)+1-ActsMax, 0):]
 	r.Acts = append(slices.Clone(kept), a)
 }
 
-// TookAbsenceBack reports whether a settlement as absent was taken back by one of these acts: a caller may have been told of it meanwhile.
+// TookAbsenceBack reports whether these acts, oldest first, settle the operation as absent (it had no effect) and later reopen it. A caller may have
+// been told in between that there was no effect.
 func TookAbsenceBack(acts []Act) bool {
 	absent := slices.IndexFunc(acts, func(a Act) bool { return a.Did == ActAbsent || a.Did == ActAbsentTold })
 	return absent >= 0 && slices.ContainsFunc(acts[absent:], func(a Act) bool { return a.Did == ActReopened })
 }
 
-// validateActs checks the acts. The acts of a sealed record are in one note, with its standing.
+// validateActs checks the number of acts and the lengths of their texts. It returns ErrInvalid past a bound. In a sealed record (see package
+// persist/seal) one encrypted note holds all acts, with what is needed to compare them, so its bound is larger.
 func (r *Record) validateActs() error {
 	if len(r.Acts) > ActsMax {
 		return fmt.Errorf("%w: %d acts, want at most %d", ErrInvalid, len(r.Acts), ActsMax)

@@ -39,7 +39,8 @@ const (
 	AnswerDroppedBytesMax = 6144
 )
 
-// validate checks the bounds; a may be nil.
+// validate returns ErrInvalid if the list of the members left out of the answer's body (Dropped) is too long. a may be nil: a record without an
+// answer is valid.
 func (a *Answer) validate() error {
 	if a == nil {
 		return nil
@@ -55,7 +56,8 @@ func (a *Answer) validate() error {
 	return nil
 }
 
-// Effect returns the effect stated by the final answer: EffectRefused for a 4xx without AlreadyDone, else EffectHappened.
+// Effect returns the effect that the server states with its final answer. A 4xx is EffectRefused: the server decided against the request. The
+// exception is a 4xx with AlreadyDone set: it says that the request took effect before. This and every other answer is EffectHappened.
 func (a *Answer) Effect() Effect {
 	if a.Status >= 400 && a.Status < 500 && !a.AlreadyDone {
 		return EffectRefused

@@ -2,7 +2,7 @@ package persist
 
 import "slices"
 
-// Clone returns a deep copy.
+// Clone returns a deep copy: no slice, map or pointer is shared with r.
 func (r *Record) Clone() Record {
 	c := *r
 	c.Header = r.Header.Clone()

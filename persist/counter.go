@@ -31,7 +31,8 @@ type Counts struct {
 	Owed int
 }
 
-// AllHeld returns the number of held records.
+// AllHeld returns the number of held records, whatever the reason of their hold. A held record is unfinished, and nothing is sent for it until
+// somebody settles it.
 func (c *Counts) AllHeld() (n int) {
 	for _, some := range c.Held {
 		n += some

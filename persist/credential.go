@@ -28,7 +28,9 @@ const (
 	OtherOwner
 )
 
-// CompareOwners compares the credentials of two requests.
+// CompareOwners tells by the credentials of two requests whether one owner made both. Credentials are compared by name, and only if their digests
+// were made with the same key. One difference is enough for OtherOwner. Without a difference, one equal pair is enough for SameOwner, as is a pair of
+// requests without any credential. OwnersUnclear: there was nothing to compare.
 func CompareOwners(a, b []Credential) Owners {
 	owners := OwnersUnclear
 	if len(a)+len(b) == 0 {
@@ -48,7 +50,8 @@ func CompareOwners(a, b []Credential) Owners {
 	return owners
 }
 
-// key returns the name of the digest's key.
+// key returns the name of the key under which the digest was made: the part of Digest before its colon. Digests under different keys cannot be
+// compared.
 func (c *Credential) key() string {
 	key, _, _ := strings.Cut(c.Digest, ":")
 	return key
@@ -64,6 +67,8 @@ const (
 	CredentialDigestBytesMax = 128
 )
 
+// validateCredentials returns ErrInvalid if the record has too many credentials, one without a name or a digest, one past its bounds, or two of one
+// name.
 func (r *Record) validateCredentials() error {
 	if len(r.Credentials) > CredentialsMax {
 		return fmt.Errorf("%w: %d credentials, want at most %d", ErrInvalid, len(r.Credentials), CredentialsMax)

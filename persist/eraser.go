@@ -74,7 +74,8 @@ func ErasedID(secret []byte, id ID) ID {
 	return ID{Account: erasedAccount(secret, id.Account), Key: ErasedKey(secret, id.Key)}
 }
 
-// Erased returns the query that selects the erased records among those that q selected when they had their account and their key.
+// Erased returns a copy of q with account and key replaced by their digests under the journal's secret. An erased record has these digests in place
+// of its account and key. So the result finds the erased records that q found before the erasure.
 func (q *Query) Erased(secret []byte) Query {
 	erased := *q
 	erased.Account, erased.Key = erasedAccount(secret, q.Account), ErasedKey(secret, q.Key)
@@ -87,7 +88,8 @@ func (r *Record) IsOf(id ID, secret []byte) bool {
 	return r.ID == id || r.Erased && r.ID == ErasedID(secret, id)
 }
 
-// erasedDigest returns the HMAC-SHA-256 of a text of a kind, in hexadecimal digits.
+// erasedDigest returns the HMAC-SHA-256 of a text under the journal's secret, in hexadecimal digits. The kind, "key" or "account", keeps equal texts
+// of two kinds apart.
 func erasedDigest(secret []byte, kind, text string) string {
 	mac := hmac.New(sha256.New, secret)
 	_, _ = mac.Write([]byte("oncehttp erased " + kind + "\x00" + text)) // never fails
@@ -126,7 +128,8 @@ func (r *Record) Erase(secret []byte) {
 	r.Swept, r.Erased = true, true
 }
 
-// ReadyToErase checks a record given to Eraser.Erase.
+// ReadyToErase checks the record that a caller gives to Eraser.Erase, in its erased form. It returns ErrInvalid unless the record is final and
+// Record.Erase has been called on it. A record whose end somebody still has to be told (Unreported, Owed) cannot be erased.
 func (r *Record) ReadyToErase() error {
 	if !r.Erased || !r.State.Final() || r.Unreported || r.Owed() {
 		return fmt.Errorf("%w: Erase of a record that is not final or not erased, or whose end is owed to somebody", ErrInvalid)
@@ -134,7 +137,8 @@ func (r *Record) ReadyToErase() error {
 	return r.Validate()
 }
 
-// validateErased checks a record with Erased. A copy of a journal begins it as pending, and ends it then.
+// validateErased returns ErrInvalid for an erased record that is not Swept: an erasure takes the answer and the request, too. It does not ask for a
+// final state. The copy of a journal begins each record as pending, erased ones too, and ends it afterwards.
 func (r *Record) validateErased() error {
 	if r.Erased && !r.Swept {
 		return fmt.Errorf("%w: erased, and not swept", ErrInvalid)

@@ -24,6 +24,8 @@ type Evidence struct {
 // EvidenceTextMax is how long each text of an Evidence may be.
 const EvidenceTextMax = 255
 
+// validateEvidence returns ErrInvalid if the record's Evidence, an event of the API that proves the effect, lacks a required field or has a text past
+// its bound. The texts of a sealed record are encrypted, and so longer. A record without evidence is valid.
 func (r *Record) validateEvidence() error {
 	e := r.Evidence
 	if e == nil {

@@ -32,7 +32,8 @@ const FactRestored = "restored"
 // FactNames returns the names of the facts written by oncehttp, for a copy of a journal.
 func FactNames() []string { return []string{FactSeal, FactOrigins, FactDeclined, FactRestored} }
 
-// CheckFact returns ErrInvalid for a name, or a value that is not nil, past the bounds of facts.
+// CheckFact checks the arguments of Journal.Fact. It returns ErrInvalid for a name that is not made of 1 to FactNameMax lower-case letters and
+// hyphens, and for a value that is empty or longer than FactMax bytes. A nil value, for reading alone, is valid.
 func CheckFact(name string, value []byte) error {
 	odd := func(r rune) bool { return (r < 'a' || r > 'z') && r != '-' }
 	switch {

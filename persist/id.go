@@ -35,8 +35,8 @@ func Account(name string, scopes ...[2]string) string {
 	return b.String()
 }
 
-// SplitAccount is the inverse of [Account]. In a text not built by Account, parts
-// with a wrong percent-encoding stay as they are.
+// SplitAccount is the inverse of [Account]: it returns the name of an account and its scopes, as pairs of a header's name and value. A scope without
+// a name has an empty first part. In a text not built by Account, parts with a wrong percent-encoding stay as they are.
 func SplitAccount(account string) (name string, scopes [][2]string) {
 	name, rest, scoped := strings.Cut(account, "|")
 	for scoped {

@@ -28,7 +28,8 @@ type Limits struct {
 	Max int
 }
 
-// ExtendKeeping lengthens KeepAnswer, KeepKey and KeepText to these, if they are longer. Zero leaves each as it is.
+// ExtendKeeping lengthens the times for which an ended record keeps its answer, its key and its text (KeepAnswer, KeepKey, KeepText), where the given
+// ones are longer. It shortens none. A KeepKey or KeepText of zero is the longest already, and stays.
 func (r *Record) ExtendKeeping(answer, key, text time.Duration) {
 	if answer > max(cmp.Or(r.KeepAnswer, r.Window), 0) {
 		r.KeepAnswer = answer
@@ -41,7 +42,9 @@ func (r *Record) ExtendKeeping(answer, key, text time.Duration) {
 	}
 }
 
-// keeping returns how long after its end r keeps its answer and its key. Negative: not at all; for the key, zero: for ever.
+// keeping returns how long after its end r keeps its answer and its key, by the record's own times and those of the sweep. With Prune, the sweep's
+// times go first, and may be shorter. Without it, they count for the answer alone, if the record has no time of its own. Negative: not at all. For
+// the key, zero is for ever.
 func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 	if l.Prune {
 		return cmp.Or(l.KeepAnswer, r.KeepAnswer, r.Window), cmp.Or(l.KeepKey, r.KeepKey)
@@ -49,7 +52,8 @@ func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 	return cmp.Or(r.KeepAnswer, max(l.KeepAnswer, r.Window)), r.KeepKey
 }
 
-// keepingText returns how long after its end r keeps its text. Negative: no longer than the answer. Zero: as long as the key.
+// keepingText returns how long after its end r keeps its text: the account, key and request data that name it. With Prune, the sweep's time goes
+// before the record's. Negative: no longer than the answer. Zero: as long as the key.
 func (l *Limits) keepingText(r *Record) time.Duration {
 	if l.Prune {
 		return cmp.Or(l.KeepText, r.KeepText)
@@ -108,7 +112,8 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 	return r.Finished.Add(max(kept, 0)), true
 }
 
-// tombstoneUntil is SweepAt for the tombstone of a chosen key: the time at which it loses its text, or goes.
+// tombstoneUntil is SweepAt for a tombstone: a record without its answer and request, left to remember a key that a caller chose. It returns the
+// earlier of two times, that at which the tombstone loses its text, and that at which it is removed. ever is false if neither comes.
 func (r *Record) tombstoneUntil() (at time.Time, ever bool) {
 	at, ever = r.textUntil(r.KeepText)
 	if r.KeepKey == 0 {
@@ -143,7 +148,7 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited || l.textOver(r, now))
 }
 
-// textOver reports whether the tombstone of a chosen key loses its text at now.
+// textOver reports whether a tombstone (Swept: answer and request are gone) loses its text at now, under these limits. See Record.Erase.
 func (l *Limits) textOver(r *Record, now time.Time) bool {
 	at, ever := r.textUntil(l.keepingText(r))
 	return ever && r.Swept && !now.Before(at)

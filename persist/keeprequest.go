@@ -24,7 +24,7 @@ const (
 
 var requestKeepingNames = [requestKeepingCount]string{"with the answer", "until success", "until its end"}
 
-// String returns the choice in words.
+// String returns the choice in words, such as "until success".
 func (k RequestKeeping) String() string {
 	if k >= requestKeepingCount {
 		return fmt.Sprintf("keeping(%d)", uint8(k))
@@ -59,8 +59,8 @@ func (r *Record) succeeded() bool {
 // RequestGone reports whether the record has lost the body of its request: by a sweep, or by its end.
 func (r *Record) RequestGone() bool { return r.Swept || r.RequestDropped }
 
-// DropRequest drops the body of an ended record if its time is over at now, and reports whether it did. The write that ends a record
-// calls it first.
+// DropRequest drops the body of an ended record if the time to keep it (KeepRequest) is over at now. It reports whether it did. The write that ends a
+// record calls it first, so that such a body is not written once more.
 func (r *Record) DropRequest(now time.Time) bool {
 	at, ever := r.requestUntil()
 	if !ever || now.Before(at) {
@@ -70,6 +70,7 @@ func (r *Record) DropRequest(now time.Time) bool {
 	return true
 }
 
+// validateRequest returns ErrInvalid for an unknown KeepRequest, and for a record with a body although RequestDropped says that the body is gone.
 func (r *Record) validateRequest() error {
 	switch {
 	case r.KeepRequest >= requestKeepingCount:

@@ -29,6 +29,7 @@ const (
 	DropAnswerBytesMax = 2048
 )
 
+// validateDropAnswer returns ErrInvalid if DropAnswer, the pointers of the members that are left out of recorded answers, is past its bounds.
 func (r *Record) validateDropAnswer() error {
 	size := 0
 	for _, pointer := range r.DropAnswer {
@@ -40,6 +41,8 @@ func (r *Record) validateDropAnswer() error {
 	return nil
 }
 
+// validateKeptFields returns ErrInvalid if one of KeptFields, the values of the body kept longer than the body, has no pointer, or has a value
+// although it says that its value was left out. It checks the bounds, too.
 func (r *Record) validateKeptFields() error {
 	size := 0
 	for _, f := range r.KeptFields {

@@ -52,7 +52,8 @@ func (r *Record) Needs() Needs {
 // needMost is how long a value may be in a text, once it is escaped.
 const needMost = 48
 
-// needOf returns a value as Needs have it: itself, or '~' and a part of its SHA-256 if it is long.
+// needOf returns a value in the form that Needs have it in: the value itself if it is short, else '~' and the first 8 bytes of its SHA-256 in
+// hexadecimal digits. So the text of Needs is bounded. A short value that begins with '~' is digested, too, so that no value looks like a digest.
 func needOf(value string) string {
 	if len(value) <= needMost && !strings.HasPrefix(value, "~") && len(escapeNeed(value)) <= needMost {
 		return value
@@ -136,7 +137,8 @@ func ParseNeeds(text string) Needs {
 	return n
 }
 
-// read sets the need in a word. An unknown word sets nothing.
+// read sets the field of n that a word such as "region=eu" names. An unknown or damaged word sets nothing: ParseNeeds finds then that the text of n
+// is another one.
 func (n *Needs) read(word string) {
 	name, value, _ := strings.Cut(word, "=")
 	plain, err := url.QueryUnescape(value)
@@ -181,7 +183,7 @@ type UnreadError struct {
 	Err    error  // the reason
 }
 
-// Error implements error.
+// Error returns the text of the reason, or a general one without a reason.
 func (e *UnreadError) Error() string {
 	if e.Err == nil {
 		return "persist: a record cannot be read here"
@@ -192,7 +194,8 @@ func (e *UnreadError) Error() string {
 // Unwrap returns the reason.
 func (e *UnreadError) Unwrap() error { return e.Err }
 
-// MatchUnread reports whether q selects a record that cannot be read here, by its fields in clear.
+// MatchUnread reports whether q selects a record that cannot be read here, by its fields in clear. Its needs are compared as texts, since those of a
+// later version cannot be parsed.
 func (q *Query) MatchUnread(e *UnreadError) bool {
 	rest := *q
 	rest.Needs = ""
@@ -203,8 +206,8 @@ func (q *Query) MatchUnread(e *UnreadError) bool {
 // behind this record.
 func OfOneRecord(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) }
 
-// Sealed returns nil for a record usable as it is. For a sealed record it returns an error that matches ErrSealed and names the
-// key.
+// Sealed returns nil for a record that is not sealed. For a sealed record (encrypted by package persist/seal, and read without its keys) it returns
+// an error that matches ErrSealed and names the key.
 func (r *Record) Sealed() error {
 	if r.Carrier != CarrierSealed {
 		return nil

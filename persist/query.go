@@ -40,7 +40,7 @@ type Query struct {
 	After uint64
 }
 
-// Match reports whether q selects r.
+// Match reports whether q selects r: each condition set in q must hold. A journal without an index for a condition calls it for each record.
 func (q *Query) Match(r *Record) bool {
 	switch {
 	case r.Seq <= q.After:
@@ -63,6 +63,8 @@ func (q *Query) Match(r *Record) bool {
 	return q.matchUnresolved(r)
 }
 
+// matchUnresolved reports whether r meets the conditions Unresolved and AnyUnresolved, as far as q sets them. They select the operations with a
+// generated key whose end a caller without a key may still have to hear.
 func (q *Query) matchUnresolved(r *Record) bool {
 	switch {
 	case q.Unresolved != nil:
@@ -82,6 +84,8 @@ func (r *Record) unresolved() bool {
 // Owed reports whether the record's state, an end or a hold, is owed to oncehttp.Config.OnResult.
 func (r *Record) Owed() bool { return !r.OwedFrom.IsZero() && r.State != StatePending }
 
+// matchAccount reports whether q selects an account: all accounts, its own, or one of the scoped accounts of its own. A scoped account is the
+// account, a '|', and the scope.
 func (q *Query) matchAccount(account string) bool {
 	if q.AllAccounts || account == q.Account {
 		return true

@@ -36,7 +36,8 @@ var stateNames = [stateCount]string{"pending", "held", "confirmed", "mismatched"
 // Final reports whether the state never changes again but by Sweep.
 func (s State) Final() bool { return s >= StateConfirmed }
 
-// mayHave reports whether a record in this state may have this effect.
+// mayHave reports whether a record in state s may have effect e. A settled record has a stated effect, happened or absent. A confirmed one has the
+// effect of its answer, or none if that is not known. A record in any other state has EffectUnknown.
 func (s State) mayHave(e Effect) bool {
 	switch s {
 	case StateSettled:
@@ -47,7 +48,7 @@ func (s State) mayHave(e Effect) bool {
 	return e == EffectUnknown
 }
 
-// String returns the state's name in lower case.
+// String returns the state's name in lower case, or "state(N)" for a number that is no state.
 func (s State) String() string {
 	if s >= stateCount {
 		return fmt.Sprintf("state(%d)", uint8(s))

@@ -47,7 +47,9 @@ func (r *Record) CheckRepeat(rec *Record) error {
 	return fmt.Errorf("%w: %w %s: account %q, key %q", verdict, ErrTaken, why, r.Account, r.Key)
 }
 
-// repeated returns the verdict of CheckRepeat on a record of the same owner, and the reason. An empty reason is no error.
+// repeated is CheckRepeat for a record of the same owner: r stands in the journal, and rec is the one that was to be begun. An empty why means that
+// the repeat is harmless. Otherwise why says in words who has used the key, and verdict is the error to report: ErrOutcomeUnknown, ErrFinal if r has
+// ended, or ErrNoEffect.
 func (r *Record) repeated(rec *Record) (why string, verdict error) {
 	same, differ := r.scopesOf(rec)
 	switch {
@@ -72,7 +74,8 @@ func (r *Record) repeated(rec *Record) (why string, verdict error) {
 	return why, verdict
 }
 
-// sameAgain is repeated for the same request. verdict is the verdict by the state alone.
+// sameAgain is repeated for a rec of the same request. verdict is the error that the state of r alone gives, ErrOutcomeUnknown or ErrFinal. An empty
+// why means that rec need not begin anything: r happened, or goes on by itself.
 func (r *Record) sameAgain(rec *Record, verdict error) (why string, _ error) {
 	switch effect := r.FinalEffect(); {
 	case effect == EffectHappened:

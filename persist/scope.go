@@ -38,6 +38,8 @@ func digestOfScope(value string) string {
 	return scopeDigest + hex.EncodeToString(sum[:])
 }
 
+// validateScopes returns ErrInvalid if Scopes, the request headers that name the owner of the keys, have no name, the same name twice, or a length
+// past its bound. It checks the length of Content, too.
 func (r *Record) validateScopes() error {
 	switch {
 	case len(r.Scopes) > ScopesMax:

@@ -11,6 +11,9 @@ func (r *Record) Validate() error {
 	return cmp.Or(r.validateIdentity(), r.validateState(), r.validateBounds())
 }
 
+// validateIdentity returns ErrInvalid if the record lacks a part of its identity: key, fingerprint, method, origin, and a key for the wire. The key
+// for the wire is either WireKey or, with ServerToken, a Token handed out by the server. Such a record cannot have been sent before it has the Token.
+// Pauses are all zero, or all set.
 func (r *Record) validateIdentity() error {
 	switch {
 	case r.Key == "":
@@ -29,6 +32,8 @@ func (r *Record) validateIdentity() error {
 	return nil
 }
 
+// validateState returns ErrInvalid if fields contradict the record's state: a hold needs its reason, a final state its time, and a possible send the
+// time of the first one. Unreported and KeyTold are for ended operations with a generated key only. OwedFrom needs Results.
 func (r *Record) validateState() error {
 	switch {
 	case r.State >= stateCount:
@@ -51,6 +56,8 @@ func (r *Record) validateState() error {
 	return nil
 }
 
+// validateBounds returns ErrInvalid if a text or a list of the record is longer than its bound. A sealed record has larger bounds, since its texts
+// are encrypted. The lists with rules of their own are checked by the functions called last.
 func (r *Record) validateBounds() error {
 	note := NoteBytesMax
 	if r.Carrier == CarrierSealed {
@@ -73,7 +80,7 @@ func (r *Record) validateBounds() error {
 	return cmp.Or(r.validateRequest(), r.validateErased(), r.Answer.validate(), r.validateActs(), r.validateKeptFields(), r.validateDropAnswer(), r.validateCredentials(), r.validateScopes(), r.validateEvidence())
 }
 
-// sealedMore returns how much longer a text may be once it is sealed.
+// sealedMore returns the number of bytes by which a text of r may exceed its bound: the growth by encryption in a sealed record, 0 in any other.
 func sealedMore(r *Record) int {
 	if r.Carrier == CarrierSealed {
 		return sealedNoteMax
@@ -81,7 +88,8 @@ func sealedMore(r *Record) int {
 	return 0
 }
 
-// ReadyToAmend checks a record given to Journal.Amend.
+// ReadyToAmend checks a record given to Journal.Amend, which changes a record that has ended. It returns ErrInvalid if the new state is pending, if
+// the record is erased, or if Validate does.
 func (r *Record) ReadyToAmend() error {
 	if r.State == StatePending {
 		return fmt.Errorf("%w: an ended operation cannot be pending again", ErrInvalid)
