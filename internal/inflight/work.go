@@ -217,7 +217,7 @@ type RequestKey struct{}
 // hidden reports whether contexts for functions of the user lack the value of the key.
 func hidden(key any) bool { return key == RequestKey{} }
 
-// WithoutKey returns a context in which no key of an idempotent request is found, so that a request within a call is not taken for the call's own.
+// WithoutKey returns a context without the value of RequestKey, which names the one request made with the context.
 func WithoutKey(ctx context.Context) context.Context {
 	if ctx.Value(RequestKey{}) == nil {
 		return ctx

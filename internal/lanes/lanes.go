@@ -243,7 +243,7 @@ func (l *Lanes) Room(origin string, claimed int) int {
 	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)
 }
 
-// Full reports whether there is no room for more operations of any origin. claimed is the number of those that are claimed and not yet added.
+// Full reports whether no origin may get more operations. claimed is the number of the claimed operations that were not added yet.
 func (l *Lanes) Full(claimed int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 
 // Lent turns: while an operation is in a function of the user, another one has its turn.
 
-// Lend implements Turns: an operation that has its turn to send is about to wait, and lends the turn to others meanwhile. TakeBack must follow,
-// before Leave.
+// Lend implements Turns: an operation that has its turn to send calls a function of the program, which may take long, and lends the turn to others
+// meanwhile. TakeBack must follow, before Leave.
 func (l *Lanes) Lend(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,15 +33,15 @@ func (l *Lanes) TakeBack(origin string) {
 	l.sending++
 }
 
-// Park implements Turns: an operation to this origin waits for long, and the origin may have another worker meanwhile. Unpark must follow once for
-// each Park.
+// Park implements Turns: an operation to this origin waits for the program's limiter, and no more operations of the origin are claimed meanwhile.
+// Unpark must follow once for each Park.
 func (l *Lanes) Park(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.of[origin].parked++
 }
 
-// Unpark implements Turns: the operation goes on after its long wait.
+// Unpark implements Turns: an operation that waited for the limiter goes on, or has ended.
 func (l *Lanes) Unpark(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 
 const generationMark = ":gen="
 
-// Generation returns the key of the n-th new try after key was refused for good; below 2 key itself.
+// Generation returns the key of the n-th try of something whose earlier keys were refused for good; for an n below 2 it is key itself.
 func Generation(key string, n int) string {
 	if key == "" || n < 2 {
 		return key
@@ -15,7 +15,7 @@ func Generation(key string, n int) string {
 	return key + generationMark + strconv.Itoa(n)
 }
 
-// Generations returns the key of the first try, and the number of this one.
+// Generations is the inverse of Generation: it returns the key of the first try, and the number of the try that has this key.
 func Generations(key string) (first string, n int) {
 	if at := strings.LastIndex(key, generationMark); at > 0 {
 		if n, err := strconv.Atoi(key[at+len(generationMark):]); err == nil && n >= 2 && key == Generation(key[:at], n) {
