@@ -137,7 +137,7 @@ func matchesAny(list []profile.Matcher, a *answer) bool {
 	return slices.ContainsFunc(list, func(m profile.Matcher) bool { return matches(&m, a) })
 }
 
-// matches reports whether an answer meets every condition that the matcher states.
+// matches reports whether an answer meets every condition that a matcher of the profile states.
 func matches(m *profile.Matcher, a *answer) bool {
 	if len(m.Status) > 0 && !slices.Contains(m.Status, a.status) {
 		return false

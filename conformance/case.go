@@ -61,8 +61,8 @@ const (
 	NeedAlphabet  Need = "any key format" // a profile that takes more than UUIDs
 )
 
-// missing returns the reason if the target lacks a need, with the flag that supplies it; "" if
-// it has it.
+// missing returns the reason for which a case cannot be run if the target lacks the ability n, with the flag that supplies it; "" if the target has
+// it.
 func (r *runner) missing(n Need) string {
 	o := &r.o
 	owned := r.steering.ownsHandler()
@@ -133,7 +133,7 @@ func (c *Case) Group() string {
 	return group
 }
 
-// missed returns the verdict of a broken rule of this level.
+// missed returns the verdict on a rule of this level that the target breaks.
 func missed(l Level) Verdict {
 	switch l {
 	case LevelShould:
@@ -144,7 +144,7 @@ func missed(l Level) Verdict {
 	return VerdictFail
 }
 
-// IDs lists the ids of all cases in the order of the book.
+// IDs returns the ids of all cases, in the order of a report.
 func IDs() []string {
 	var ids []string
 	for _, c := range Cases() {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// boundCases: keys at the limits, and values that are no keys.
+// boundCases returns the cases about keys at the limits of their length, and about values that are no valid keys.
 func boundCases() []Case {
 	needs := []Need{NeedHeader, NeedAlphabet}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -110,7 +110,7 @@ func oddKeys(base string) []struct{ what, line string } {
 	}
 }
 
-// invalidIs4xx sends each of oddKeys: none may be answered with a server error.
+// invalidIs4xx sends an operation with each of several invalid keys. The target may refuse or take them, but not answer with a server error.
 func invalidIs4xx(x *trial) {
 	for _, odd := range oddKeys(x.newOperation().key) {
 		a := x.do(spelled(x.newOperation(), odd.line), odd.what)

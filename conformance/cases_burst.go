@@ -40,7 +40,8 @@ func (b *round) keptOut() bool {
 			!slices.ContainsFunc(b.answers, func(a *answer) bool { return !a.closed() }))
 }
 
-// bursts plays rounds until one shows a violation, or Options.Rounds are played.
+// bursts sends many duplicates of one new operation at once, in as many rounds as Options.Rounds says, and ends early if a round shows more than one
+// effect or outcome. If each round is slow, several are played beside each other. Rounds that a rate limit kept out do not count.
 func bursts(x *trial) {
 	if _, ok := x.effects(x.newOperation().ref); !ok {
 		return
@@ -75,8 +76,8 @@ func bursts(x *trial) {
 	x.want(true, "", "%d rounds without a find (%d of %d, %d of %d at once); no proof that there is none", clean, clean-narrow, burstWidth, narrow, burstNarrow)
 }
 
-// rounds plays the rounds from+1 to from+lanes at the same time, and returns them when all
-// have ended.
+// rounds plays several rounds of a burst at the same time, with the numbers from+1 to from+lanes, and returns them when all have ended. The first
+// rounds are wider: they have more duplicates.
 func (x *trial) rounds(from, lanes int) []*round {
 	all := make([]*round, lanes)
 	var over sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// conflictCases: another request under a used key.
+// conflictCases returns the cases about another request under a key that is used.
 func conflictCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -121,7 +121,7 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	x.spared(lost, n > 0, "a refusal", "%s for a request that had no effect", answered)
 }
 
-// conflictStatus checks that the refusal has a status that the profile declares.
+// conflictStatus checks that another request under a used key is refused with a status that the profile declares for it.
 func conflictStatus(x *trial, _, _ *operation, _, answered *answer) {
 	p := x.r.o.Profile
 	if answered.kind == done {
@@ -133,7 +133,7 @@ func conflictStatus(x *trial, _, _ *operation, _, answered *answer) {
 	x.want(slices.Contains(strings.Split(expected, " or "), fmt.Sprint(answered.status)), "a refusal with "+expected, "%s", answered)
 }
 
-// expectedStatuses returns the statuses for a mismatch under the profile, joined by " or ".
+// expectedStatuses returns the statuses by which the profile's API refuses another request under a used key, joined by " or ".
 func expectedStatuses(p *profile.Profile) string {
 	var all []string
 	for _, list := range [][]profile.Matcher{p.Mismatch, p.AlreadyDone} {
@@ -183,7 +183,7 @@ func (x *trial) wantShape(a *answer) {
 	x.should(fine, "problem details, or a Link with rel=describedby", "%s of type %q", extent(a.body), kind)
 }
 
-// conflictNoLeak checks that the refusal shows neither reference nor id of the first request.
+// conflictNoLeak checks that the refusal of another request under a used key shows neither the reference nor the id of the first request.
 func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
 	if answered.kind == done || answered.kind == alreadyDone {
 		x.skip("it was not refused: %s", answered)
@@ -222,7 +222,8 @@ func lateDifference(x *trial) {
 	x.wantEffects(op, 1, "both, which differ in one byte")
 }
 
-// equalityCases: bodies that a server may take for the same or not.
+// equalityCases returns the cases about bodies that a server may take for the same request or for another one, such as one with its members in
+// another order.
 func equalityCases() []Case {
 	make := func(id, rule string, vary func(body []byte) (first, second []byte, ok bool)) Case {
 		return Case{

@@ -1,6 +1,7 @@
 package conformance
 
-// faultCases: faults between the client and the key layer.
+// faultCases returns the cases about faults in front of the key layer, the part of the server that handles keys: a wrong credential, a refused body,
+// a store that is down.
 func faultCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// inflightCases: duplicates that arrive during the work on the first request.
+// inflightCases returns the cases about duplicates that arrive while the server works on the first request.
 func inflightCases() []Case {
 	after := []string{"inflight/once"}
 	delay := []Need{NeedDelay}
@@ -86,7 +86,7 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 	}
 }
 
-// converges checks that no follower has another outcome than the leader's, and that a later
+// converges checks the answers to duplicates (followers) of a request at work (the leader): none has another outcome than the leader, and a later
 // repeat gets the leader's.
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
@@ -131,8 +131,7 @@ func statusOrWait(x *trial, v *overlap) {
 	x.want(declared, "to be told to wait with "+inProgressStatuses(p), "%s", a)
 }
 
-// inProgressStatuses returns the profile's statuses for "in progress", in words for the
-// report.
+// inProgressStatuses returns the statuses by which the profile's API says that the first request is in progress, in words for the report.
 func inProgressStatuses(p *profile.Profile) string {
 	text := ""
 	for _, m := range p.InProgress {
@@ -178,8 +177,7 @@ func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
 	return 0, false
 }
 
-// retryAfterSane checks that the wait for a duplicate fits the work: ten times its duration at
-// most, or five seconds.
+// retryAfterSane checks that the wait which a duplicate is told fits the work: it is ten times its duration at most, or five seconds.
 func retryAfterSane(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {
@@ -198,8 +196,7 @@ func retryAfterSane(x *trial, v *overlap) {
 // waitMax is the longest wait that the suite follows.
 const waitMax = 5 * time.Second
 
-// retryAfterHonoured waits as a duplicate was told, and sends it again: it must not be told to
-// wait once more.
+// retryAfterHonoured waits as long as a duplicate was told, and sends it again. Then it must get the outcome, and not be told to wait once more.
 func retryAfterHonoured(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {
@@ -256,8 +253,8 @@ func refusalNotConfirmed(x *trial) {
 	x.skip("a request that fails could not be held for %v (--delay-query with --fail-query)", hold/3)
 }
 
-// refusedInTheEnd is one try of refusalNotConfirmed. proved is false if the duplicate may not
-// have met the first request at work.
+// refusedInTheEnd makes one try of refusalNotConfirmed: a slow request that is refused in the end, with a duplicate while it is at work. proved is
+// false if the duplicate may not have met it at work.
 func (x *trial) refusedInTheEnd(hold time.Duration) (v *overlap, proved bool) {
 	v = &overlap{op: x.newOperation(), hold: hold}
 	gate := x.r.steering.hold(v.op, hold)

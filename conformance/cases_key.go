@@ -12,7 +12,7 @@ import (
 // keyCases: requests without a key, and keys that are nearly the same.
 func keyCases() []Case { return slices.Concat(missingKeyCases(), alikeKeyCases()) }
 
-// missingKeyCases: requests without a key, or with an empty one.
+// missingKeyCases returns the cases about requests without a key, or with an empty one, and about keys that differ in case.
 func missingKeyCases() []Case {
 	header := []Need{NeedHeader}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -48,7 +48,7 @@ func missingKeyCases() []Case {
 	}
 }
 
-// alikeKeyCases: keys that are nearly the same, or unusual.
+// alikeKeyCases returns the cases about keys that are nearly the same, and about unusual ones.
 func alikeKeyCases() []Case {
 	header := []Need{NeedHeader}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -102,8 +102,7 @@ func alikeKeyCases() []Case {
 	}
 }
 
-// keyMissing sends an operation without a key. Both answers are allowed; a refusal should be
-// 400, readable, and without an effect.
+// keyMissing sends an operation without a key. It may be executed or refused; a refusal should be 400, readable by programs, and without an effect.
 func keyMissing(x *trial) {
 	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
 	a := x.do(op, "without a key")
@@ -161,8 +160,7 @@ func (x *trial) strangerServed() bool {
 	return x.do(op, "the second caller, with a key of its own").kind == done
 }
 
-// emptyNotShared sends empty key values, each with two bodies: they must not be one key for
-// everybody.
+// emptyNotShared sends empty and blank keys, each with two different bodies. Such a key must not be one key for all callers.
 func emptyNotShared(x *trial) {
 	known := x.mismatchAnswer()
 	stranger := x.strangerServed()
@@ -287,7 +285,7 @@ func hostileNames(x *trial) {
 	}
 }
 
-// digits returns a key of 20 digits, unique to the run, without zeros.
+// digits returns a new key of 20 digits without zeros, so that a zero can be put in front.
 func (x *trial) digits() string {
 	text := []byte(digestHex("digits\x00" + x.newOperation().key)[:20])
 	for i, b := range text {
@@ -296,8 +294,7 @@ func (x *trial) digits() string {
 	return string(text)
 }
 
-// headerNameCase repeats an operation with the name of the key header in lower case: it is the
-// same key.
+// headerNameCase sends an operation, and repeats it with the name of the key's header in lower case. That is the same key.
 func headerNameCase(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -309,8 +306,7 @@ func headerNameCase(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// hostile sends an operation with an unusual key: it must be refused, or protected like any
-// other.
+// hostile sends an operation with an unusual key. The target must refuse the key, or protect the operation as with any other.
 func (x *trial) hostile(op *operation) {
 	a := x.do(op, "a name that means something")
 	switch a.kind {
@@ -360,7 +356,7 @@ func firstCharacter(x *trial) {
 	x.want(digit == letter, "the same verdict", "with a digit: %s; with a letter: %s", digit, letter)
 }
 
-// describe joins kinds for the report.
+// describe returns kinds of answers, such as "refused", in words for the report.
 func describe(kinds []kind) string {
 	var words []string
 	for _, k := range kinds {

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// netCases: clients that hang up.
+// netCases returns the cases about clients that hang up, and about uploads that break off.
 func netCases() []Case {
 	delay := []Need{NeedDelay}
 	return []Case{
@@ -105,7 +105,7 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 	})
 }
 
-// enteredOr waits until a held operation is at work, or for d if there is no gate to tell.
+// enteredOr waits until a held operation has reached the suite's own handler. Without such a handler (the gate does not tell) it waits for d.
 func (x *trial) enteredOr(g *gate, d time.Duration) {
 	if g.entered == nil {
 		x.pause(d)
@@ -154,8 +154,7 @@ func responseLost(x *trial) {
 	})
 }
 
-// truncated leaves after half of the body, then sends the whole operation: it must succeed
-// with one effect.
+// truncated sends half of a body and leaves, then sends the whole operation. That must succeed, with one effect.
 func truncated(x *trial) {
 	for _, f := range []framing{withLength, chunked} {
 		op := x.newOperation()
@@ -259,7 +258,7 @@ func (x *trial) onceIf(resolved bool, op *operation, what string) {
 	}
 }
 
-// framingCases: the same bytes in another framing.
+// framingCases returns the cases about the same bytes in another HTTP framing: chunked, announced, or on a used connection.
 func framingCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -282,8 +281,7 @@ func framingCases() []Case {
 	}
 }
 
-// expectContinue sends an operation with Expect: 100-continue, and repeats it without: it is
-// the same request.
+// expectContinue sends an operation with Expect: 100-continue, and repeats it without. That is the same request.
 func expectContinue(x *trial) {
 	op := x.newOperation()
 	told := false
@@ -309,8 +307,8 @@ func expectContinue(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// chunkedEquals sends an operation with a length, and repeats it chunked: it is the same
-// request.
+// chunkedEquals sends an operation with a Content-Length, and repeats it chunked. That is the same request. A server that takes no chunked body at
+// all is skipped.
 func chunkedEquals(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -331,8 +329,7 @@ func (x *trial) takesChunked() bool {
 	return x.doFramed(x.newOperation(), chunked, "chunked, under a key of its own").outcome()
 }
 
-// keepAlive sends an operation three times on one connection and once on another: each repeat
-// gets the first outcome.
+// keepAlive sends an operation three times on one connection, and once on another. Each repeat gets the first outcome.
 func keepAlive(x *trial) {
 	op := x.newOperation()
 	l := x.dial("kept")

@@ -4,7 +4,7 @@ import (
 	"net/http"
 )
 
-// otherRouteCases: keys protect more than the operation at Options.URL.
+// otherRouteCases returns the cases about operations elsewhere than at Options.URL, which keys must protect as well: another path, caller or method.
 func otherRouteCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{

@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// outcomeCases: failures of the first request.
+// outcomeCases returns the cases about a first request that fails: whether its answer is stored, and whether its key can be used again.
 func outcomeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	marked := append([]string{"replay/not-marked-when-first"}, after...) // they read the mark
@@ -232,8 +232,8 @@ func transientNotPinned(x *trial) {
 	}
 }
 
-// crashEffect makes the handler crash after its effect, and repeats the operation. The result
-// is an observation.
+// crashEffect makes the handler crash after its effect, and repeats the operation. It records whether the repeat is executed, held or answered,
+// without a judgement.
 func crashEffect(x *trial) {
 	op := x.newOperation()
 	x.r.steering.crash(op, true)

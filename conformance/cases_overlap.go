@@ -12,7 +12,7 @@ const (
 	aroundStep   = 5 * time.Millisecond
 )
 
-// overlapCases: bursts, and callers that leave.
+// overlapCases returns the cases about many duplicates at once, about long work, and about callers that leave during it.
 func overlapCases() []Case {
 	return []Case{
 		{
@@ -63,8 +63,8 @@ func overlapCases() []Case {
 	}
 }
 
-// aroundCompletion sends one duplicate after the other around the end of an operation: there
-// is one effect, and one outcome.
+// aroundCompletion sends one duplicate after the other from shortly before to shortly after the end of a slow operation. There must be one effect and
+// one outcome. The try is made again if the operation was not slow enough to meet any.
 func aroundCompletion(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -103,8 +103,8 @@ func aroundCompletion(x *trial) {
 // is widely taught.
 const longHold = 5 * time.Second
 
-// longWork sends a duplicate shortly before the end of a long operation: it must not be
-// executed.
+// longWork sends a duplicate shortly before the end of an operation that takes long. It must not be executed, although a lock with a short lifetime
+// would be over by then.
 func longWork(x *trial) {
 	hold := min(longHold+longHold/10, x.r.o.AnswerTimeout*3/4)
 	op := x.newOperation()
@@ -129,8 +129,8 @@ func longWork(x *trial) {
 	x.wantEffects(op, 1, "its reference, which took "+hold.String())
 }
 
-// followerLeaves lets duplicates leave while the leader runs: the others still get one
-// outcome, and there is one effect.
+// followerLeaves lets duplicates of a slow operation hang up while it is at work. The operation and the duplicate that stays must get one outcome,
+// with one effect.
 func followerLeaves(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()

@@ -9,7 +9,7 @@ import (
 // replayCases: a repeat after the answer to the first request.
 func replayCases() []Case { return slices.Concat(repeatCases(), sameAnswerCases()) }
 
-// repeatCases: a repeat is answered, and has no second effect.
+// repeatCases returns the basic cases: a repeat is answered with the first outcome, and has no second effect. Most other cases depend on them.
 func repeatCases() []Case {
 	return []Case{
 		{
@@ -49,7 +49,7 @@ func repeatCases() []Case {
 	}
 }
 
-// sameAnswerCases: the answer to a repeat, compared with the first.
+// sameAnswerCases returns the cases that compare the answer to a repeat with the first answer: body, headers, cookies, and the mark of a replay.
 func sameAnswerCases() []Case {
 	return []Case{
 		{
@@ -135,7 +135,7 @@ func (x *trial) otherCarrier() string {
 	return ""
 }
 
-// replayOnce repeats an operation twice: there must be one effect.
+// replayOnce sends an operation and repeats it twice. There must be one effect.
 func replayOnce(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)

@@ -12,8 +12,7 @@ const (
 	padBytesMin = 8 << 10
 )
 
-// replyCases: replays of answers that are hard to keep, and repeats that look different on the
-// wire.
+// replyCases returns the cases about answers that are hard to store and replay, and about repeats that look different on the wire.
 func replyCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -96,7 +95,7 @@ func replayAfterMany(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// several sends n new operations at the same time and returns their answers.
+// several sends n new operations at the same time, and returns their answers.
 func (x *trial) several(n int, note string) []*answer {
 	answers := make([]*answer, n)
 	var all sync.WaitGroup
@@ -116,7 +115,7 @@ func count(yes bool) int {
 	return 0
 }
 
-// replayLarge repeats an operation with a large body: its answer must not be cut.
+// replayLarge repeats an operation with a large body. The replayed answer must not be cut.
 func replayLarge(x *trial) {
 	op, first, ok := x.firstLarge()
 	if !ok {
@@ -156,8 +155,7 @@ func (x *trial) firstLarge() (*operation, *answer, bool) {
 	return nil, nil, false
 }
 
-// replayOtherHeaders repeats an operation with another date, trace, signature and request id,
-// as clients do: it is the same request.
+// replayOtherHeaders repeats an operation with a new date, trace, signature and request id, as clients do. That is the same request.
 func replayOtherHeaders(x *trial) {
 	op := x.newOperation()
 	stamp := func(n string) func(*operation) {
@@ -179,8 +177,8 @@ func replayOtherHeaders(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// replayReply returns a case that makes the suite's handler answer with, and checks the replay
-// of it. It needs NeedOwned.
+// replayReply returns a case that makes the suite's own handler answer with the given reply, and checks that a repeat gets the same. It needs
+// NeedOwned: the suite supplies the handler behind the target.
 func replayReply(with reply) func(*trial) {
 	return func(x *trial) {
 		op := x.newOperation()
@@ -197,7 +195,7 @@ func replayReply(with reply) func(*trial) {
 	}
 }
 
-// replayWithoutBody repeats an action without a body, with its reference in the path.
+// replayWithoutBody repeats an action that has no body: its reference is in the path.
 func replayWithoutBody(x *trial) {
 	op := x.newOperation()
 	op.body = nil
@@ -211,8 +209,7 @@ func replayWithoutBody(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// replayGzip repeats an operation with a compressed answer: the replay must say rightly
-// whether it is compressed.
+// replayGzip repeats an operation whose answer is compressed. The replay must be compressed and say so, or be plain.
 func replayGzip(x *trial) {
 	op := x.newOperation()
 	op.extra = append(op.extra, [2]string{"Accept-Encoding", "gzip"})

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// scopeCases: the parts of a request, beside the body, that belong to a key.
+// scopeCases returns the cases about the parts of a request, beside its body, that belong to its key: path, method, query and caller.
 func scopeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -87,7 +87,8 @@ func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool, c
 	return true, control
 }
 
-// refusedOnly checks that a request refused elsewhere had no effect beside that of the first.
+// refusedOnly checks the effects when a key was used for two requests and the second one was refused: there is at most the effect of the first. a is
+// the refusal, for the report.
 func (x *trial) refusedOnly(op *operation, a *answer) {
 	if !x.counts() {
 		return
@@ -98,7 +99,8 @@ func (x *trial) refusedOnly(op *operation, a *answer) {
 	}
 }
 
-// ownAnswer checks that the success a is not the first request's outcome.
+// ownAnswer checks that a success under a key used elsewhere is not the outcome of the first request. It counts effects if it can: two effects show
+// two executions. Without a count it compares what the answers name.
 func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	const expected = "an answer of its own, or a refusal"
 	same, known := sameOutcome(first, a)
@@ -125,7 +127,8 @@ func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	}
 }
 
-// otherMethod is elsewhere with the method of the options, or with PATCH and then PUT.
+// otherMethod sends a used key with another method, that of Options.OtherMethod, or PATCH and then PUT. It must not get the first outcome. It is
+// skipped if the target serves none of them.
 func otherMethod(x *trial) {
 	methods := []string{http.MethodPatch, http.MethodPut}
 	if x.r.o.OtherMethod != "" {
@@ -200,8 +203,7 @@ func otherResource(x *trial) {
 	}
 }
 
-// otherQuery sends the same key with another query, and records whether that is another
-// request.
+// otherQuery sends a used key with another query, and records whether that is another request, without a judgement.
 func otherQuery(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -221,7 +223,7 @@ func otherQuery(x *trial) {
 	}
 }
 
-// freshKey sends the same body under a fresh key: it must be executed.
+// freshKey sends the body of an earlier operation under a fresh key. That must be executed, with an effect of its own.
 func freshKey(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -255,7 +257,7 @@ func freshKey(x *trial) {
 	}
 }
 
-// methodCases: methods without an effect.
+// methodCases returns the cases about methods without an effect, such as GET, that carry a key.
 func methodCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -275,7 +277,7 @@ func methodCases() []Case {
 	}
 }
 
-// safeMethod sends a GET with a used key: it must get the same as a GET without a key.
+// safeMethod sends a GET with a used key. It must get the same as a GET without a key, and not the stored answer.
 func safeMethod(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -294,8 +296,7 @@ func safeMethod(x *trial) {
 	x.should(stored || with.status == without.status, "what GET gives without a key, "+without.String(), "%s", with)
 }
 
-// headOptions sends HEAD and OPTIONS with a fresh key, then the operation itself: the key must
-// still be free.
+// headOptions sends HEAD and OPTIONS with a fresh key, and then the operation itself. The operation must succeed: the key is not used up.
 func headOptions(x *trial) {
 	for _, method := range []string{"HEAD", "OPTIONS"} {
 		op := x.newOperation()

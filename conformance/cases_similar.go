@@ -12,7 +12,7 @@ import (
 // request.
 func similarCases() []Case { return slices.Concat(similarRequestCases(), otherRepeatCases()) }
 
-// similarRequestCases: requests with a small difference.
+// similarRequestCases returns the cases about another request under a used key that differs from the first one in a detail.
 func similarRequestCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -74,7 +74,7 @@ func similarRequestCases() []Case {
 	}
 }
 
-// otherRepeatCases: repeats in another form: later, plain after compressed, two at once.
+// otherRepeatCases returns the cases about repeats in another form: later, plain after compressed, two in one piece.
 func otherRepeatCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -190,8 +190,7 @@ func (x *trial) wantOther(op *operation, first, a *answer) {
 	}
 }
 
-// largeNumbers sends two numbers under one key that differ by one and are equal as 64-bit
-// floats: they are two requests.
+// largeNumbers sends two requests under one key whose numbers differ by one and are equal as 64-bit floats. They are two requests.
 func largeNumbers(x *trial) {
 	op := x.newOperation()
 	number := func(n string) func(*operation) {
@@ -204,8 +203,7 @@ func largeNumbers(x *trial) {
 	x.wantOther(op, first, x.do(op.with(number("9007199254740993")), "a number that is higher by one"))
 }
 
-// plainAfterGzip repeats an operation with a compressed answer, without Accept-Encoding: the
-// replay must be plain, or say that it is not.
+// plainAfterGzip repeats an operation whose answer was compressed, without Accept-Encoding. The replay must be plain, or say that it is not.
 func plainAfterGzip(x *trial) {
 	op := x.newOperation()
 	zipped := op.with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{"Accept-Encoding", "gzip"}) })
@@ -230,8 +228,7 @@ func plainAfterGzip(x *trial) {
 	x.want(packed == says, "plain bytes, or gzip that says so", "Content-Encoding %q, and the body %s gzip", again.header.Get("Content-Encoding"), yesNo(packed, "is", "is not"))
 }
 
-// pipelined writes the same request twice in one piece: there must be one effect and one
-// outcome.
+// pipelined writes the same request twice in one piece to one connection. There must be one effect and one outcome.
 func pipelined(x *trial) {
 	op := x.newOperation()
 	l := x.dial("both")

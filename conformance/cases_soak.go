@@ -18,7 +18,7 @@ const (
 	soakSteps   = 8
 )
 
-// soakCases: random sequences of sends, for faults that no other case tries.
+// soakCases returns the case of random sequences of sends, for faults that no other case tries.
 func soakCases() []Case {
 	return []Case{{
 		ID: "soak/linearizable", Level: LevelSafety, Needs: []Need{NeedEffects},
@@ -131,7 +131,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 	x.spared(r.harm, r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
 }
 
-// oasisCases: OASIS Repeatable Requests, the one specification that refuses expired keys.
+// oasisCases returns the case about OASIS Repeatable Requests, the one specification that refuses expired keys.
 func oasisCases() []Case {
 	return []Case{{
 		ID: "oasis/repeatable-requests", Level: LevelMust, Needs: []Need{NeedOASIS},

@@ -13,7 +13,7 @@ func (x *trial) drafted() bool {
 	return p.Encoding == profile.SFString || strings.HasPrefix(p.Name, "draft")
 }
 
-// spellingCases: spellings of a key in the header.
+// spellingCases returns the cases about spellings of a key in its header: quoted, with parameters, in two lines.
 func spellingCases() []Case {
 	needs := []Need{NeedHeader, NeedAlphabet}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -81,7 +81,7 @@ func sfAccepted(x *trial) {
 	x.judge(errored, escaped.status < 500 && escaped.kind != noAnswer, VerdictFail, "success, or 400", "%s for a key with escapes", escaped)
 }
 
-// quotedEqualsBare sends a key bare and then quoted, and records whether they are one key.
+// quotedEqualsBare sends a key bare and then in quotes, and records whether they are one key, without a judgement.
 func quotedEqualsBare(x *trial) {
 	op := x.newOperation()
 	first := x.do(spelled(op, op.key), "bare")
@@ -145,7 +145,7 @@ func malformedRejected(x *trial) {
 	}
 }
 
-// keptOnce repeats a request with an odd key that was accepted: it must not be executed again.
+// keptOnce repeats a request whose odd key was accepted. The repeat must not be executed again.
 func (x *trial) keptOnce(op *operation, first *answer) {
 	again := x.again(op, "the repeat")
 	same, known := sameOutcome(first, again)
@@ -157,8 +157,8 @@ func (x *trial) keptOnce(op *operation, first *answer) {
 	}
 }
 
-// parametersIgnored sends one quoted key with two different parameters: under a profile with
-// structured fields they are one key.
+// parametersIgnored sends one quoted key with two different parameters behind it. Under a profile with structured fields they are one key; else the
+// result is only recorded.
 func parametersIgnored(x *trial) {
 	if x.drafted() && x.opaque() {
 		x.seen("keys are taken as they stand, parameters and all")
@@ -182,8 +182,7 @@ func parametersIgnored(x *trial) {
 	x.wantFirst(op, first, again, " with another parameter")
 }
 
-// twoLines sends a request with two different key headers: it must be refused without an
-// effect.
+// twoLines sends a request with two different keys, in two lines of the header. It must be refused, without an effect.
 func twoLines(x *trial) {
 	op, other := x.newOperation(), x.newOperation()
 	both := spelled(op, encode(x.r.o.Profile, op.key), encode(x.r.o.Profile, other.key))

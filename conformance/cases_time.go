@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timeCases: the window in which a key is known.
+// timeCases returns the cases about the window, the time for which the server remembers a key.
 func timeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -45,8 +45,7 @@ func notBefore(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
-// expires repeats an operation after its key's window: it must be executed again, or refused
-// with 412. Other answers are observations.
+// expires repeats an operation after the window of its key. The repeat must be executed anew, or refused with 412. Any other answer is only recorded.
 func expires(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -75,7 +74,7 @@ func expires(x *trial) {
 	}
 }
 
-// restartCases: the target is killed and comes back.
+// restartCases returns the cases in which the target is killed and started again.
 func restartCases() []Case {
 	needs := []Need{NeedRestart}
 	after := []string{"replay/answered", "replay/effects-once"}

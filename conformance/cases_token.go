@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tokenCases: keys that the server hands out before the operation.
+// tokenCases returns the cases about tokens: keys that the server hands out before the operation.
 func tokenCases() []Case {
 	needs := []Need{NeedToken, NeedEffects}
 	after := []string{"replay/answered", "replay/effects-once"}
@@ -54,7 +54,7 @@ func tokenCases() []Case {
 	}
 }
 
-// wantRefused sends an operation and checks that it is refused and has no effect.
+// wantRefused sends an operation, and checks that it is refused without an effect. note describes it in the report.
 func (x *trial) wantRefused(op *operation, note string) {
 	a := x.do(op, note)
 	if a.kind == noAnswer {

@@ -54,7 +54,7 @@ type owners struct {
 	of map[string]string // references by name; nil until the first claim
 }
 
-// claim returns the reference that owns name. A name without an owner goes to ref.
+// claim returns the reference to which the name of an effect (an id or a Location in an answer) belongs. A new name belongs to ref from now on.
 func (o *owners) claim(name, ref string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,8 +73,7 @@ type named struct {
 	own            bool // ref owns both names
 }
 
-// saw adds the names in an answer to an operation with this reference. An answer without a
-// name adds nothing.
+// saw notes the names of an effect, its id and its Location, in an answer to an operation with this reference. An answer without a name adds nothing.
 func (s *names) saw(ref string, a *answer) {
 	if a.id == "" && a.place == "" {
 		return
@@ -84,8 +83,8 @@ func (s *names) saw(ref string, a *answer) {
 	s.all = append(s.all, n)
 }
 
-// count returns the number of distinct effects named for a reference: its ids, and Locations
-// that never came with an id.
+// count returns the number of different effects that answers have named for a reference: its ids, and those Locations that never came with an id.
+// Names that belong to another reference do not count.
 func (s *names) count(ref string) int {
 	ids, places := map[string]bool{}, map[string]bool{}
 	for _, n := range s.all {
@@ -151,8 +150,7 @@ func tooMany(most int) harm {
 	return twice
 }
 
-// counted returns n effects in words. Without a counter the words say that there may have been
-// more.
+// counted returns n effects in words for the report. If nobody counts effects, the words say that there may have been more.
 func (x *trial) counted(n int) string {
 	switch {
 	case x.counts():
@@ -238,7 +236,7 @@ type note struct {
 	n    int
 }
 
-// noteEffects puts a count into the report, in place of an earlier one with the same name.
+// noteEffects puts a number of effects into the report, under a name. It replaces an earlier number with the same name.
 func (x *trial) noteEffects(what string, n int) {
 	if i := slices.IndexFunc(x.notes, func(had note) bool { return had.what == what }); i >= 0 {
 		x.notes[i].n = n
@@ -247,8 +245,7 @@ func (x *trial) noteEffects(what string, n int) {
 	x.notes = append(x.notes, note{what: what, n: n})
 }
 
-// recountNote raises the count with this name in the report. A lower n, or a name without a
-// count, changes nothing.
+// recountNote raises the number with this name in the report. A lower n, or an unknown name, changes nothing.
 func (x *trial) recountNote(what string, n int) {
 	for i := range x.notes {
 		if x.notes[i].what == what {

@@ -125,7 +125,7 @@ func (x *trial) keep(l *link, a *answer) {
 	x.keepLocked(l, a)
 }
 
-// keepLocked is keep for a caller that holds x.mu.
+// keepLocked adds a request and its answer to the evidence of the report. The caller holds x.mu.
 func (x *trial) keepLocked(l *link, a *answer) {
 	e := Exchange{
 		At: max(millis(a.started.Sub(x.begun)), 0), Took: math.Max(millis(a.ended.Sub(a.started)), 0),
@@ -143,7 +143,7 @@ func (x *trial) keepLocked(l *link, a *answer) {
 	x.sent.add(e)
 }
 
-// headerOf returns fields as a map, as reports have them.
+// headerOf returns header fields as a map from names to values, as reports have them.
 func headerOf(fields [][2]string) map[string][]string {
 	h := map[string][]string{}
 	for _, field := range fields {
@@ -173,8 +173,7 @@ func newMessage(header map[string][]string, body []byte, limit int) *Message {
 	return m
 }
 
-// keepBytes adds the values of a field to HeaderBytes, since Header in JSON cannot hold bytes
-// outside UTF-8.
+// keepBytes keeps the values of a header field as bytes, too: Header is text in JSON, which cannot hold bytes that are no valid UTF-8.
 func (m *Message) keepBytes(name string, values []string) {
 	if m.HeaderBytes == nil {
 		m.HeaderBytes = map[string][][]byte{}

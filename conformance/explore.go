@@ -118,7 +118,8 @@ func (s *search) begin(drawn *sequence, salt string, c *Case) *attempt {
 	return &attempt{sequence: drawn, x: s.newTrial(c, salt, nil)}
 }
 
-// playAll plays and judges attempts beside each other, and returns after their late effects.
+// playAll plays several attempts beside each other, and judges each. An attempt is one sequence of requests, sent to the target. It returns after the
+// time in which effects may still come.
 func (s *search) playAll(ctx context.Context, all []*attempt) {
 	var wait sync.WaitGroup
 	tries := make([]*trial, len(all))
@@ -130,7 +131,7 @@ func (s *search) playAll(ctx context.Context, all []*attempt) {
 	s.settleAll(ctx, tries)
 }
 
-// playOne plays and judges one attempt, within a bound of its own.
+// playOne plays and judges one attempt, within a time limit of its own. did says if it was played to its end.
 func (s *search) playOne(ctx context.Context, a *attempt) {
 	limit := 3*s.o.Settle + time.Duration(len(a.acts)+exploreLimit)*s.o.AnswerTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCaseTime)
@@ -233,8 +234,8 @@ func (s *search) report1(a *attempt, failed, tries int) {
 	}
 }
 
-// coverAlso adds the relations with the same cause to the findings, so that no more sequences
-// with them are drawn.
+// coverAlso adds the combinations of relations with the same cause to those found, so that no more sequences with them are drawn. A relation is a
+// kind of difference between requests; one may cover others, since a fault with it explains a fault with them.
 func (s *search) coverAlso(ids []string) {
 	for i, id := range ids {
 		for _, covered := range s.related[id].covers {
@@ -271,8 +272,8 @@ func (s *search) conclude(chosen []Case) {
 	s.extra = s.results
 }
 
-// leaveOutCovered drops findings that another failure explains: one with fewer relations, or
-// with relations that cover theirs.
+// leaveOutCovered drops findings that another failure explains: one with fewer relations (kinds of differences between requests), or with relations
+// that cover theirs.
 func (s *search) leaveOutCovered() {
 	s.results = slices.DeleteFunc(slices.Clone(s.results), func(r Result) bool {
 		return slices.ContainsFunc(s.results, func(more Result) bool {
@@ -293,7 +294,7 @@ func idsOf(r Result) []string {
 	return strings.Split(strings.TrimPrefix(r.ID, exploredIDs), togetherWith)
 }
 
-// notTried returns the reason why no sequence tried a relation; "" if one did.
+// notTried returns the reason for which no sequence tried a relation, a kind of difference between requests; "" if one did.
 func (s *search) notTried(c *Case, id string) string {
 	why := s.unfit(c)
 	switch {

@@ -67,8 +67,7 @@ func (x *trial) playOut(s *sequence) (p *played, ok bool) {
 	return p, x.ctx.Err() == nil && !x.over()
 }
 
-// holds returns the working time of the slow operation; it is longer if a request comes beside
-// it after a pause.
+// holds returns for how long the slow operation of the sequence works. It is longer if another request is to meet it after a pause.
 func (p *played) holds(x *trial) time.Duration {
 	for _, a := range p.acts {
 		if a.beside && a.pause {
@@ -81,8 +80,7 @@ func (p *played) holds(x *trial) time.Duration {
 // pauseLength returns the length of a pause.
 func (x *trial) pauseLength() time.Duration { return min(pauseWait, 2*x.r.o.Settle) }
 
-// makeFail makes the handler of an operation fail or crash as the relation says. Other ids do
-// nothing.
+// makeFail makes the handler of an operation fail or crash, as the relation with this id says. For any other id it does nothing.
 func (x *trial) makeFail(op *operation, id string) {
 	switch id {
 	case "fails-500":
@@ -96,8 +94,8 @@ func (x *trial) makeFail(op *operation, id string) {
 	}
 }
 
-// changes lists the relations in which a request differs from the first, each once, in the
-// order of the acts.
+// changes returns the ids of the relations in which requests of the sequence differ from its first one, each once, in the order of the acts (the
+// steps of the sequence).
 func (s *sequence) changes() []string {
 	var ids []string
 	for _, a := range s.acts {
@@ -108,7 +106,7 @@ func (s *sequence) changes() []string {
 	return ids
 }
 
-// prepare makes the first request, with the members that later requests change. False: nothing
+// prepare makes the first request of the sequence, with the key and the members of its body that later requests change. It returns false if nothing
 // more can be sent.
 func (p *played) prepare(x *trial) bool {
 	p.op = x.newOperation()
@@ -125,8 +123,7 @@ func (p *played) prepare(x *trial) bool {
 	return !x.over()
 }
 
-// keyFrom returns the key of the first request from a fresh key, as the relations of keys need
-// it.
+// keyFrom returns the key of the first request. It is made of a fresh key, in the form that the sequence's relations about keys need.
 func (p *played) keyFrom(r *runner, fresh string) string {
 	for _, id := range p.changes() {
 		if rel := r.related[id]; rel.key != nil {
@@ -136,8 +133,7 @@ func (p *played) keyFrom(r *runner, fresh string) string {
 	return fresh
 }
 
-// differing returns the request that differs from op in a relation; nil if the relation cannot
-// be applied.
+// differing returns a request that differs from op in one relation; nil if the relation cannot be applied to it.
 func (p *played) differing(x *trial, op *operation, change string) *operation {
 	rel, possible := x.r.related[change], true
 	return op.with(func(dup *operation) {
@@ -199,7 +195,7 @@ func (x *trial) failBeside() func() {
 	return func() { <-over }
 }
 
-// sendOthers sends the other operations before an act, one after the other.
+// sendOthers sends the operations with other keys that come before an act of the sequence, one after the other.
 func (p *played) sendOthers(x *trial, at int) {
 	for range p.acts[at].others {
 		op := x.newOperation()

@@ -74,8 +74,8 @@ func (d *drawer) pair(s *sequence, number int, ways, changes []string, random *r
 	}
 }
 
-// batch returns batchMost of the changes at most, the next ones in each round, with one
-// relation of keys at most.
+// batch returns the changes (kinds of differences between requests) of one sequence: the next ones in each round, batchMost at most, with at most one
+// about keys. The order is random and the same in all rounds, so that each change has its turn.
 func (d *drawer) batch(number, round int, changes []string) []string {
 	if len(changes) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func (d *drawer) isWay(id string) bool {
 	return d.known[id].bearing == sameForm || d.known[id].bearing == course || id == failsFirst
 }
 
-// more draws up to two ways of sending and up to three changes.
+// more draws up to two ways of sending and up to three changes (kinds of differences between requests) for a sequence.
 func (d *drawer) more(ways, changes []string, random *rand.Rand) []string {
 	var ids []string
 	for _, from := range []struct {
@@ -166,7 +166,7 @@ func (d *drawer) holdsFound(s *sequence) bool {
 	})
 }
 
-// mix puts a way of sending into s.
+// mix puts a way of sending into a sequence: a form of its requests, a repeat, a pause, an overlap, a client that leaves, or a failure. id names it.
 func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
 	switch {
 	case d.known[id].bearing == sameForm:
@@ -223,8 +223,8 @@ func (d *drawer) meet(s *sequence, random *rand.Rand) {
 	s.acts = slices.Concat(s.acts[:1], beside, others)
 }
 
-// failFirst puts a request that fails in front of s, and repeats that wait for it if
-// operations can be slow.
+// failFirst puts a request that fails in front of the sequence, and a repeat of it behind that. If operations can be slow, the repeats arrive while
+// it is at work.
 func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
 	first := []move{{change: failsFirst}, {}}
 	if s.slow = s.slow || d.delays; s.slow {
@@ -233,7 +233,7 @@ func (d *drawer) failFirst(s *sequence, random *rand.Rand) {
 	s.acts = append(first, s.acts...)
 }
 
-// anyForm returns one random form of a request, or none.
+// anyForm returns a random form of a request, a difference on the wire only, or none.
 func (d *drawer) anyForm(random *rand.Rand) []string {
 	id := d.ids[random.IntN(len(d.ids))]
 	for range 4 {
@@ -256,7 +256,7 @@ func (d *drawer) place(s *sequence, random *rand.Rand) int {
 	return 1 + random.IntN(len(s.acts))
 }
 
-// pause puts a pause before an act, often before one that meets another at work.
+// pause puts a pause before an act of the sequence, often before one that meets another at work.
 func (d *drawer) pause(s *sequence, random *rand.Rand) {
 	at := slices.IndexFunc(s.acts, func(a move) bool { return a.beside })
 	if at > 0 && s.slow && random.IntN(2) == 0 {
@@ -273,7 +273,7 @@ func (d *drawer) pause(s *sequence, random *rand.Rand) {
 // manyOthers is the number of operations between two acts in some sequences.
 const manyOthers = 120
 
-// form gives a form to one act, to all, or to all but the first.
+// form gives a form, a difference on the wire only, to one act of the sequence, to all, or to all but the first.
 func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 	from, to := 0, len(s.acts)
 	switch random.IntN(6) {
@@ -294,7 +294,7 @@ func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
 	}
 }
 
-// leave puts an act into s with a client that leaves: in front of all others, or anywhere.
+// leave puts a request into the sequence whose client leaves before the answer: in front of all others, or anywhere.
 func (d *drawer) leave(s *sequence, id string, random *rand.Rand) {
 	s.slow = s.slow || d.delays && random.IntN(2) == 0
 	at := 0
@@ -305,8 +305,7 @@ func (d *drawer) leave(s *sequence, id string, random *rand.Rand) {
 	s.acts[0].beside = false
 }
 
-// later returns an act of s that is neither the first nor beside another; it changes s to have
-// one.
+// later returns an act of the sequence that is neither the first nor at the same time as another. It changes the sequence to have one.
 func (d *drawer) later(s *sequence, random *rand.Rand) *move {
 	if len(s.acts) == 1 {
 		s.acts = append(s.acts, move{})
@@ -319,8 +318,7 @@ func (d *drawer) later(s *sequence, random *rand.Rand) *move {
 	return a
 }
 
-// differ puts one or two requests with a difference into s, sometimes while the act before is
-// at work.
+// differ puts one or two requests with a difference into the sequence, sometimes while the act before is at work. id names the difference.
 func (d *drawer) differ(s *sequence, id string, random *rand.Rand) {
 	beside := random.IntN(4) == 0
 	s.slow = s.slow || beside && d.delays

@@ -43,7 +43,8 @@ type taken struct {
 // settledAfter is the number of equal observations that settle a choice.
 const settledAfter = 2
 
-// note adds an observation. Once a choice is settled, other observations change nothing.
+// note adds an observation of the server's choice for a kind of difference between requests. Once it was seen often enough, the choice is settled,
+// and other observations change nothing.
 func (f freedoms) note(id string, seen freedom) {
 	had := f[id]
 	switch {
@@ -87,8 +88,8 @@ func (j judgement) observe() []observed {
 	return all
 }
 
-// freedomOf returns the server's choice for a request after the first outcome. Zero: the
-// answer does not show it.
+// freedomOf returns what the server chose to do with a request that it may treat in several ways: as the same one, as one of its own, or refuse it.
+// first is the send with the first outcome. Zero means that the answer does not show it.
 func (p *played) freedomOf(first, s *sent) freedom {
 	same, known := sameOutcome(first.answer, s.answer)
 	switch {
@@ -105,7 +106,7 @@ func (p *played) freedomOf(first, s *sent) freedom {
 // isFree reports whether a correct server has a choice for such relations.
 func (b bearing) isFree() bool { return b == either || b == apart || b == free }
 
-// judgeFreedoms warns if the server's choice in a sequence differs from a settled one.
+// judgeFreedoms warns if the server treats a kind of difference in this sequence otherwise than it did in several others.
 func (j judgement) judgeFreedoms(elsewhere freedoms) {
 	for _, o := range j.observe() {
 		before, settled := elsewhere.settled(o.change)

@@ -65,8 +65,8 @@ func (j judgement) takenFresh(change string, forms []string) bool {
 	return op != nil && j.play.send(j.trial, move{copies: 1, forms: forms}, op, "", "the same under a key of its own").outcome()
 }
 
-// judgeOutcomes checks that the requests with one difference have one outcome. "" means the
-// first request and its repeats.
+// judgeOutcomes checks that all requests of the sequence with one difference have one outcome. An empty change means the first request and its
+// repeats.
 func (j judgement) judgeOutcomes(change string) {
 	var first *sent
 	for _, s := range j.play.sends {
@@ -111,8 +111,8 @@ func (j judgement) judgeAmid() {
 	}
 }
 
-// judgeRepeats checks repeats after the outcome: each gets one. It stops at the first that
-// does not.
+// judgeRepeats checks that each repeat after the outcome gets an outcome. It stops at the first one that does not. A repeat in a form that the target
+// never takes does not count.
 func (j judgement) judgeRepeats() {
 	for _, s := range j.play.sends {
 		if !s.again || s.change != "" || s.outcome() || j.play.endsEarly(s.act) {
@@ -169,8 +169,7 @@ func (j judgement) judgeChange(change string) {
 	}
 }
 
-// oneEffect reports whether a counter shows exactly one effect. Without a counter it returns
-// false.
+// oneEffect reports whether a count shows exactly one effect of the sequence's operation. It returns false if nobody counts.
 func (j judgement) oneEffect() bool {
 	if !j.trial.counts() {
 		return false
@@ -179,8 +178,7 @@ func (j judgement) oneEffect() bool {
 	return ok && n == 1
 }
 
-// outcomeOf returns the first request with that difference that had an outcome; false if none
-// had.
+// outcomeOf returns the first send of a request with that difference that got an outcome; false if none did.
 func (p *played) outcomeOf(change string) (*sent, bool) {
 	at := slices.IndexFunc(p.sends, func(s *sent) bool { return s.change == change && s.outcome() })
 	if at < 0 {
@@ -210,7 +208,7 @@ func (j judgement) judgeEnd() {
 // keep a failure.
 func (p *played) mayFail() bool { return p.fails != "" || slices.Contains(p.changes(), failsFirst) }
 
-// ending returns the last send of the first request, never nil after resolve.
+// ending returns the last send of the sequence's first request, repeats included. It is not nil once the sequence was played.
 func (p *played) ending() *sent {
 	var last *sent
 	for _, s := range p.sends {
@@ -233,7 +231,7 @@ func (p *played) refusedFirst() bool {
 	return len(p.acts) > 0 && (p.acts[0].change != "" || len(p.acts) > 1 && p.acts[1].beside && p.acts[1].change != "")
 }
 
-// judgeOthers checks that operations with other keys had outcomes and effects of their own.
+// judgeOthers checks that the operations with other keys, sent in between, had outcomes and effects of their own.
 func (j judgement) judgeOthers() {
 	for _, s := range j.play.others {
 		if !s.outcome() {
@@ -257,7 +255,7 @@ func (x *trial) isOwn(s *sent) bool {
 	return (s.id == "" || owner("id "+s.id)) && (s.place == "" || owner("place "+s.place))
 }
 
-// judgeCount checks the number of effects of the sequence's operation.
+// judgeCount checks the number of effects of the sequence's operation: not more than allowed, and at least one if a success was answered.
 func (j judgement) judgeCount() {
 	if j.trial.r.blind() != "" {
 		return // no answer names an effect, and nobody counts

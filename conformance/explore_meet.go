@@ -45,8 +45,8 @@ type launched struct {
 	written, over chan struct{} // closed after its last byte; when its answer is there
 }
 
-// launch sends one act in the background and returns at once. again is sent.again; lane labels
-// it in the report.
+// launch sends one act of the sequence in the background, and returns at once. again tells that the outcome was given before; lane labels the request
+// in the report.
 func (p *played) launch(x *trial, at int, lane string, again bool) *launched {
 	a := p.acts[at]
 	f := &launched{sent: &sent{act: at, change: a.change, op: p.as[a.change], again: again}, written: make(chan struct{}), over: make(chan struct{})}
@@ -64,7 +64,7 @@ func (p *played) launch(x *trial, at int, lane string, again bool) *launched {
 	return f
 }
 
-// collect waits for requests in the background, and adds them to p.sends.
+// collect waits for the requests in the background, and adds them to the sends of the sequence.
 func (p *played) collect(all []*launched) {
 	for _, f := range all {
 		<-f.over

@@ -7,7 +7,7 @@ import (
 
 // One request of a sequence on the wire: its connection, its form and its end.
 
-// send sends one request as its act says, and returns its answer.
+// send sends one request of the sequence as its act (a) says, and returns its answer.
 func (p *played) send(x *trial, a move, op *operation, lane, note string) *answer {
 	l := p.open(x, a, lane)
 	p.write(l, a, op, note)
@@ -17,7 +17,7 @@ func (p *played) send(x *trial, a move, op *operation, lane, note string) *answe
 	return p.receive(x, l, a)
 }
 
-// leave ends a request without reading the answer, once the server may be at work.
+// leave closes the connection of a request without reading the answer, once the server may be at work on it.
 func (p *played) leave(x *trial, l *link, a move) *answer {
 	wait := leaveWait
 	if p.slow {
@@ -32,8 +32,7 @@ func (p *played) leave(x *trial, l *link, a move) *answer {
 // leaveWait is the time after which a client leaves.
 const leaveWait = 10 * time.Millisecond
 
-// open returns the kept connection if the act's form needs it, else a fresh one. The caller
-// owes receive or leave.
+// open returns a connection: the one that was kept, if the act asks to reuse it, else a fresh one. The caller must call receive or leave.
 func (p *played) open(x *trial, a move, lane string) *link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +57,7 @@ func (p *played) receive(x *trial, l *link, a move) *answer {
 	return got
 }
 
-// write writes a request in its form: all of it, or a part if its client cuts it off.
+// write writes a request in the form of its act: whole, in two pieces, announced, or only a part of it if the client cuts it off.
 func (p *played) write(l *link, a move, op *operation, note string) {
 	l.load(formed(op, a.forms), framingOf(a.forms))
 	l.note = note
@@ -78,7 +77,7 @@ func (p *played) write(l *link, a move, op *operation, note string) {
 	}
 }
 
-// framingOf returns the framing for the forms of an act.
+// framingOf returns the HTTP framing that the forms of an act ask for.
 func framingOf(forms []string) framing {
 	switch {
 	case slices.Contains(forms, "chunked"):
@@ -89,7 +88,7 @@ func framingOf(forms []string) framing {
 	return withLength
 }
 
-// formed returns a copy of op with the header fields of its forms.
+// formed returns a copy of the operation with the header fields that its forms ask for.
 func formed(op *operation, forms []string) *operation {
 	return op.with(func(dup *operation) {
 		dup.backwards = slices.Contains(forms, "field-order")

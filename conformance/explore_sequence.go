@@ -44,8 +44,8 @@ func (s *sequence) clone() *sequence {
 	return &dup
 }
 
-// relations lists the ids of all relations in the sequence, each once, in the given order of
-// all ids.
+// relations returns the ids of all relations that occur in the sequence, each once, in the order given. A relation is a kind of difference between
+// requests, or a way of sending them.
 func (s *sequence) relations(order []string) []string {
 	if s.only != "" {
 		return []string{s.only}

@@ -75,7 +75,8 @@ func (s *sequence) shorter(amount []string) []*sequence {
 	return all
 }
 
-// plainer lists copies of s with one part of the act at index at taken out.
+// plainer returns copies of the sequence in which one property of the act at an index is taken out or made smaller. The search tries them to find the
+// shortest sequence that still fails.
 func (s *sequence) plainer(at int, amount []string) []*sequence {
 	var all []*sequence
 	less := func(applies bool, change func(*move)) {

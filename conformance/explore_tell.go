@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// words returns a request of the sequence in words, for the report.
+// words describes a request of the sequence in words, for the report.
 func (s *sequence) words(r *runner, a move) string {
 	text := "the request"
 	if a.copies > 1 {
@@ -37,7 +37,7 @@ func (s *sequence) words(r *runner, a move) string {
 	return text
 }
 
-// tell returns the sequence with its answers, in the order of sending, for the report.
+// tell describes the sequence with its answers, in the order of sending, for the report.
 func (p *played) tell(r *runner) string {
 	var lines []string
 	if p.fails != "" {
@@ -61,8 +61,7 @@ func (p *played) tell(r *runner) string {
 	return strings.Join(lines, "; ")
 }
 
-// note returns the number and the words of the act at index at; len(s.acts) means the repeat
-// at the end.
+// note returns the number and the description of the act at an index, for the report. The index behind the last act means the repeat at the end.
 func (s *sequence) note(r *runner, at int) string {
 	text := "the request, at the end"
 	if at < len(s.acts) {
@@ -71,7 +70,7 @@ func (s *sequence) note(r *runner, at int) string {
 	return fmt.Sprintf("(%d) %s", at+1, text)
 }
 
-// answersOf lists the answers to the requests of an act, equal ones once.
+// answersOf returns the answers to the requests of one act in words, equal ones once.
 func (p *played) answersOf(sends []*sent, at int) []string {
 	var answers []string
 	for _, s := range sends {
@@ -100,8 +99,7 @@ func explainedID(ids []string) string {
 	return exploredIDs + strings.Join(ids, togetherWith)
 }
 
-// finding returns the case of a finding, with the rules of all its relations. Without one it
-// is that of "repeat".
+// finding returns a finding of the search as a case: its rule is made of those of all its relations (ids). No relation stands for "repeat".
 func (r *runner) finding(ids []string) Case {
 	if len(ids) == 0 {
 		ids = []string{"repeat"}

@@ -69,7 +69,7 @@ func RunOrigin(ctx context.Context, origin string, o Options) (*Report, error) {
 	return own.run(ctx, o, nil)
 }
 
-// run judges a target with s as its handler. A nil dial means a plain net.Dialer.
+// run judges a target behind which s is the handler: the suite counts effects itself. dial makes the connections; nil is a plain net.Dialer.
 func (s *ownHandler) run(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	setDefault(&o.SecondPath, "/other-operations")
 	setDefault(&o.ActionPath, "/operations/{id}/cancel")
@@ -103,7 +103,7 @@ func serve(address string, handler http.Handler) (served string, end func(), err
 	return listener.Addr().String(), func() { _ = server.Close() }, nil
 }
 
-// openAll releases every held operation, so that no handler is left waiting.
+// openAll lets all operations go on that were held to be slow, so that no handler is left waiting.
 func (s *ownHandler) openAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,8 @@ type consequence struct {
 	impact, fix string
 }
 
-// consequences has a row for each harm but the case's own.
+// consequences returns, for each kind of harm that a finding can show, its level, its impact on a customer, and the advice. The case's own harm has
+// none here.
 func consequences() map[harm]consequence {
 	return map[harm]consequence{
 		twice: {LevelSafety, "What was asked for once has happened more than once: the customer is charged again.",

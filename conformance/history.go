@@ -119,8 +119,7 @@ func shrink(history []event, effects int) []event {
 	return reduce(small)
 }
 
-// tale returns a history in words, with times in milliseconds from its first request. The
-// history must not be empty.
+// tale returns a history of calls and answers in words, with times in milliseconds from its first request. The history must not be empty.
 func tale(history []event) string {
 	var parts []string
 	for _, e := range history {
@@ -271,8 +270,8 @@ func keyModel() porcupine.Model {
 	return model.ToModel()
 }
 
-// nextStates returns the possible states of a key after a step; none if the step is illegal in
-// state s.
+// nextStates returns the states in which a key may be after a step (a request arrives, an answer is given, effects were counted) from state s. There
+// are none if a correct server cannot make the step.
 func nextStates(s keyState, in step) []keyState {
 	idle := s.running < 0 && !s.done
 	switch {

@@ -19,7 +19,8 @@ type lesson struct {
 	pass, fail, seen string
 }
 
-// lessons lists the lessons in the order of Learned.
+// lessons returns the sentences about the target that results of cases teach, in the order of Report.Learned: for each a heading, a case, and the
+// words for its verdicts.
 func lessons() []lesson {
 	return []lesson{
 		{"takes", "key/missing", "", "", "without a key: "},
@@ -83,7 +84,7 @@ func (r *Report) Learned() []Learned {
 	return all
 }
 
-// told returns the text for a result; "" if it teaches nothing.
+// told returns the sentence that a result teaches; "" if it teaches nothing.
 func (l *lesson) told(c *Result) string {
 	switch c.Verdict {
 	case VerdictPass:

@@ -318,8 +318,8 @@ func (op *operation) fields(r *runner) [][2]string {
 	return op.shaped(append(fields, op.extra...))
 }
 
-// shaped applies the operation's order and spelling to fields, in place, and returns them. The
-// first field, Host, keeps its place.
+// shaped gives header fields the order and the spelling that the operation asks for, in place, and returns them. The first field, Host, keeps its
+// place.
 func (op *operation) shaped(fields [][2]string) [][2]string {
 	if op.backwards {
 		slices.Reverse(fields[1:])

@@ -44,8 +44,7 @@ type overlap struct {
 // all returns the answers to leader and followers, the leader's first.
 func (v *overlap) all() []*answer { return append([]*answer{v.leader}, v.followers...) }
 
-// rejected returns the first follower that was answered "in progress" before the leader's
-// answer; nil if there is none.
+// rejected returns the first duplicate (follower) that was told "in progress" before the first request (leader) had its answer; nil if there is none.
 func (v *overlap) rejected() *answer {
 	for _, a := range v.followers {
 		if a.kind == busy && a.ended.Before(v.leader.ended) {
@@ -158,8 +157,8 @@ func (x *trial) awaitEntry(g *gate, lead *sending, hold time.Duration) {
 // followersGrace is the time after which followers without an answer count as waiting.
 const followersGrace = 60 * time.Millisecond
 
-// awaitFollowers waits until all followers are written, then for their answers, for
-// followersGrace at most.
+// awaitFollowers waits until all duplicates are written, and then for their answers, followersGrace at most: a server may let them wait for the first
+// request.
 func (x *trial) awaitFollowers(sendings []*sending) {
 	timer := time.NewTimer(x.r.o.AnswerTimeout)
 	defer timer.Stop()
@@ -184,7 +183,7 @@ func (x *trial) awaitFollowers(sendings []*sending) {
 	}
 }
 
-// same returns a function for overlapped, which sends the leader's own operation n times.
+// same returns a function for overlapped that sends the same operation n times as duplicates.
 func same(n int) func(*operation) []*operation {
 	return func(op *operation) []*operation {
 		all := make([]*operation, n)

@@ -75,8 +75,7 @@ func (s *ownHandler) hold(op *operation, _ time.Duration) *gate {
 	return g
 }
 
-// fail makes the handler answer requests with op's reference with status, times times; 0 means
-// always.
+// fail makes the handler answer requests with op's reference with this status. It does so times times; 0 means always.
 func (s *ownHandler) fail(op *operation, status, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +189,7 @@ func (s *ownHandler) problem(w http.ResponseWriter, status int) {
 	_, _ = io.WriteString(w, body) // the client may have left
 }
 
-// count counts an effect of a reference and returns its number in this run.
+// count counts an effect of a reference, and returns its number within the run.
 func (s *ownHandler) count(ref string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,8 +198,7 @@ func (s *ownHandler) count(ref string) int {
 	return s.made
 }
 
-// effect counts an effect and answers with it, or with the case's own reply if that is not
-// nil.
+// effect counts an effect and answers with it, or with the reply that the case has set if that is not nil.
 func (s *ownHandler) effect(w http.ResponseWriter, ref string, with *reply) {
 	made := s.count(ref)
 	id, visit := "effect_"+strconv.Itoa(made), strconv.Itoa(7919*made)

@@ -67,8 +67,7 @@ func (r *runner) probe(ctx context.Context, chosen []Case) error {
 	return nil
 }
 
-// plainOperation sends new operations, probeTries at most, until one succeeds or is refused.
-// It returns the last one with its answer.
+// plainOperation sends new operations, probeTries at most, until one is answered without a server error. It returns the last one with its answer.
 func (x *trial) plainOperation() (*operation, *answer) {
 	for n := 1; ; n++ {
 		op := x.newOperation()
@@ -124,8 +123,8 @@ func (x *trial) tryWitness(accepted ...*operation) {
 	}
 }
 
-// tryDelay sends a plain operation and a slow one, and sets badDelay if the slow one does not
-// take its time.
+// tryDelay tests whether operations can be made slow: it sends a plain one and a slow one. If the slow one does not take its time, badDelay has the
+// reason, and cases that need it are inconclusive.
 func (x *trial) tryDelay() {
 	if x.r.steering.ownsHandler() || x.r.o.DelayQuery == "" {
 		return
@@ -145,7 +144,7 @@ func (x *trial) tryDelay() {
 	}
 }
 
-// blind returns the reason if effects cannot be seen in this run; "" if they can.
+// blind returns the reason for which effects cannot be seen in this run; "" if they can.
 func (r *runner) blind() string {
 	switch {
 	case r.learnt.badWitness != "":
@@ -165,7 +164,7 @@ func (r *runner) unfounded(c *Case) string {
 	return ""
 }
 
-// headline returns Report.Headline, and sets rep.Witness. It reads rep.Cut, which must be set.
+// headline returns Report.Headline: what limits the verdicts of the run. It sets rep.Witness, and reads rep.Cut, which must be set.
 func (r *runner) headline(rep *Report) string {
 	rep.Witness = r.learnt.witness
 	var parts []string

@@ -35,7 +35,7 @@ func (p *progress) choose(cases []Case) {
 	}
 }
 
-// ready reports whether all cases in c.After have been tried, as far as they are chosen.
+// ready reports whether a case can begin: all cases that it depends on have been tried, as far as they were chosen.
 func (p *progress) ready(c *Case) bool {
 	for _, id := range c.After {
 		if before, chosen := p.chosen[id]; chosen {
@@ -78,7 +78,7 @@ func (p *progress) tried(c *Case, failedAlways bool) {
 	close(p.chosen[c.ID].ended)
 }
 
-// finish stores the first result of a case and calls Options.Done: one call at a time.
+// finish stores the first result of a case, and calls Options.Done with it, one call at a time.
 func (p *progress) finish(c Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

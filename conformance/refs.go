@@ -22,7 +22,7 @@ func rfc(number, section, quote string) Ref {
 // practice returns a habit of real APIs as a source, for points without a specification.
 func practice(quote string) Ref { return Ref{Name: "field practice", Quote: quote} }
 
-// invariant returns one of the suite's own rules, S1 to S5 or L1: without them money is lost.
+// invariant returns one of the suite's own rules, S1 to S5 or L1, as the source of a case. Money is lost where one of them is broken.
 func invariant(name string) Ref {
 	sentences := map[string]string{
 		"S1": "At most one execution per scope, key and payload.",
@@ -35,7 +35,7 @@ func invariant(name string) Ref {
 	return Ref{Name: name, Quote: sentences[name]}
 }
 
-// outline returns an entry, T1 to T24, of the outline from which the case book began.
+// outline returns an entry, T1 to T24, of the outline from which the list of cases began, as the source of a case.
 func outline(id string) Ref {
 	sentences := map[string]string{
 		"T1":  "The first request is processed normally.",
@@ -91,8 +91,7 @@ func draftedSecurity() Ref {
 	return draft07("5", "Validate keys as per the published format before any work; a cache key may be the client's key together with what only the resource knows.")
 }
 
-// Cases returns the case book: every case, in the order of a report. Each call returns a new
-// slice.
+// Cases returns all cases, in the order of a report. Each call returns a new slice.
 func Cases() []Case {
 	all := slices.Concat(replayCases(), replyCases(), otherRouteCases(), conflictCases(), equalityCases(), similarCases(), scopeCases(), methodCases(),
 		inflightCases(), overlapCases(), keyCases(), spellingCases(), boundCases(), outcomeCases(), faultCases(),

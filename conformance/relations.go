@@ -50,7 +50,8 @@ func relations() []relation {
 	return slices.Concat(formRelations(), courseRelations(), bodyRelations(), spellingRelations(), apartRelations())
 }
 
-// Relations lists the relations of the search (Options.Explore) as cases, in the order of a report.
+// Relations returns the relations of the search (Options.Explore) as cases, in the order of a report. A relation is a kind of difference between
+// requests, or a way of sending them.
 func Relations() []Case {
 	var all []Case
 	for _, rel := range relations() {
@@ -59,8 +60,7 @@ func Relations() []Case {
 	return all
 }
 
-// asCase returns the relation as a case for lists and reports. It cannot be run: Case.run is
-// nil.
+// asCase returns the relation as a case, for lists and reports. It cannot be run: Case.run is nil.
 func (rel *relation) asCase() Case {
 	return Case{
 		ID: exploredIDs + rel.id, Level: rel.level, Since: "1.1", Needs: rel.needs, Rule: rel.rule,
@@ -80,7 +80,7 @@ func (rel *relation) fix() string {
 	return "The sequence in the report is the shortest that fails: follow the record of its key through it."
 }
 
-// impact returns the damage to a customer if the relation is broken.
+// impact returns the damage to a customer of a server that breaks the relation's rule.
 func (rel *relation) impact() string {
 	switch rel.bearing {
 	case other, apart:
@@ -91,7 +91,7 @@ func (rel *relation) impact() string {
 	return "A request has a second effect under a key that has had its effect."
 }
 
-// formRelations lists the differences on the wire that may come with another attempt.
+// formRelations returns the differences on the wire only, which another attempt of the same request may have.
 func formRelations() []relation {
 	form := func(id, words string) relation {
 		return relation{
@@ -106,7 +106,7 @@ func formRelations() []relation {
 	}
 }
 
-// courseRelations lists the differences in time and manner of sending.
+// courseRelations returns the differences in time and in the manner of sending: repeats, pauses, overlaps, clients that leave, failures.
 func courseRelations() []relation {
 	step := func(id, words, rule string, needs ...Need) relation {
 		return relation{id: id, words: words, rule: rule, bearing: course, level: LevelSafety, needs: needs}
@@ -130,7 +130,7 @@ func courseRelations() []relation {
 	}
 }
 
-// bodyRelations lists bodies with another meaning. The first, "amount", covers all others.
+// bodyRelations returns the differences that give a body another meaning. A fault with the first, "amount", explains faults with all others.
 func bodyRelations() []relation {
 	nested := func(depth int, leaf string) string {
 		return strings.Repeat(`{"in":`, depth) + leaf + strings.Repeat("}", depth)
@@ -179,7 +179,7 @@ func bodyIDs(all []relation) []string {
 	return ids
 }
 
-// changeNumbers adds one to each number in the body. False: it has none.
+// changeNumbers adds one to each number in the body. It returns false if there is none.
 func changeNumbers(r *runner, op *operation) bool {
 	before := string(op.body)
 	if r.o.ContentType == formType {
@@ -190,7 +190,7 @@ func changeNumbers(r *runner, op *operation) bool {
 	return string(op.body) != before
 }
 
-// spellingRelations lists bodies that differ in a detail, or in their spelling alone.
+// spellingRelations returns the differences in the spelling of a body, which do not change its meaning, and in details of it.
 func spellingRelations() []relation {
 	spelled := func(id, words string, change func(*runner, *operation) bool) relation {
 		return relation{
@@ -210,7 +210,7 @@ func spellingRelations() []relation {
 	)
 }
 
-// detailRelations lists values that servers often treat as equal.
+// detailRelations returns the differences in a body that servers often take for none, such as upper and lower case.
 func detailRelations() []relation {
 	all := []relation{
 		differs("text-case", "a text in another case", "code", `"Blue"`, `"blue"`), differs("text-blank", "a blank at the end of a text", "label", `"blue"`, `"blue "`),

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// apartRelations lists differences beside the body: path, method, caller, and keys that are
-// nearly the same.
+// apartRelations returns the differences beside the body: path, method, caller, and keys that are nearly the same. Such a request is another
+// operation.
 func apartRelations() []relation {
 	apartFrom := func(id, words string, change func(*runner, *operation) bool, needs ...Need) relation {
 		return relation{
@@ -56,7 +56,7 @@ func apartRelations() []relation {
 // failsFirst is the relation of a request that fails, under a key whose others do not.
 const failsFirst = "fails-first"
 
-// changeMethod sets Options.OtherMethod, or PATCH, or PUT. False: it is the usual method.
+// changeMethod gives the operation another method: Options.OtherMethod, or PATCH, or PUT. It returns false if that is the usual method.
 func changeMethod(r *runner, op *operation) bool {
 	op.method = r.o.OtherMethod
 	if op.method == "" {

@@ -14,8 +14,7 @@ func repairs() map[string]string {
 	return all
 }
 
-// replayRepairs returns the advice for the group replay, by id; the functions below do it for
-// the other groups.
+// replayRepairs returns the advice for each failed case of the group replay, by its id.
 func replayRepairs() map[string]string {
 	return map[string]string{
 		"replay/answered": "Look the key up before the handler runs, and answer with what is stored. Usual causes: the middleware reads another header " +
@@ -45,6 +44,7 @@ func replayRepairs() map[string]string {
 	}
 }
 
+// conflictRepairs returns the advice for each failed case of the group conflict, by its id.
 func conflictRepairs() map[string]string {
 	const equality = "Compare what was sent in one way, and say in the documentation which: the bytes, or the decoded JSON. Either way a body that is not taken for the same " +
 		"request is refused under its key, and never executed. Usual cause: the lookup includes the hash, so that a body with another hash finds nothing and runs."
@@ -67,6 +67,7 @@ func conflictRepairs() map[string]string {
 	}
 }
 
+// scopeRepairs returns the advice for each failed case of the group scope, by its id.
 func scopeRepairs() map[string]string {
 	return map[string]string{
 		"scope/other-path-not-answered": "Make method and path a part of what a key is looked up by, or of the hash that is compared. " +
@@ -83,6 +84,7 @@ func scopeRepairs() map[string]string {
 	}
 }
 
+// inflightRepairs returns the advice for each failed case of the group inflight, by its id.
 func inflightRepairs() map[string]string {
 	const wait = "Answer 409 (Conflict) with Retry-After in seconds while the first request is at work. "
 	const hang = "Let the work go on when its caller hangs up, or settle the key in a place that runs in every case (a deferred function, finally), " +
@@ -108,6 +110,7 @@ func inflightRepairs() map[string]string {
 	}
 }
 
+// keyRepairs returns the advice for each failed case of the group key, by its id.
 func keyRepairs() map[string]string {
 	const parse = "Decide whether keys are taken as they are or as structured-field strings, and do it in one function that is used everywhere. "
 	return map[string]string{
@@ -132,6 +135,7 @@ func keyRepairs() map[string]string {
 	}
 }
 
+// outcomeRepairs returns the advice for each failed case of the group outcome, by its id.
 func outcomeRepairs() map[string]string {
 	const policy = "Decide which answers are stored, document it, and settle the key either way: keep the answer, or delete the record so that a repeat runs again. "
 	const release = "Settle the key on every way out of the handler (a deferred function, finally), and give the record a lifetime a little longer than the work may take. "
@@ -150,6 +154,7 @@ func outcomeRepairs() map[string]string {
 	}
 }
 
+// netRepairs returns the advice for each failed case of the group net, by its id.
 func netRepairs() map[string]string {
 	const hang = "Finish the work and store its result whether or not the caller is still there, and settle the key in a place that runs in every case. "
 	return map[string]string{
@@ -165,6 +170,7 @@ func netRepairs() map[string]string {
 	}
 }
 
+// lifeRepairs returns the advice for each failed case of the groups time, restart, soak and oasis, by its id.
 func lifeRepairs() map[string]string {
 	return map[string]string{
 		"time/not-before":                  "Give a record its whole window, counted from the first request, and do not let the store evict it. Usual causes: the lock's short lifetime stays on the finished record, or an eviction policy.",

@@ -28,7 +28,7 @@ func Run(ctx context.Context, o Options) (*Report, error) { return runOver(ctx, 
 // dialFunc opens a connection, as net.Dialer.DialContext does.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// runOver is Run over connections of dial. A nil dial means a plain net.Dialer.
+// runOver is Run over connections that dial makes. nil is a plain net.Dialer.
 func runOver(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ type runner struct {
 	outOfEffects bool            // Options.MaxEffects has stopped an operation
 }
 
-// newRunner returns a run of valid options, with a random id and a seed. The caller sets
-// steering before run.
+// newRunner returns a run for valid options, with a random id and a seed. The caller sets steering, the means to make operations slow or fail, before
+// it starts the run.
 func newRunner(o Options) (*runner, error) {
 	r := &runner{o: o.withDefaults(), dial: new(net.Dialer).DialContext, made: time.Now(), book: map[string]Case{}, operations: map[string]bool{}}
 	r.progress = newProgress(r.o.Done)
@@ -172,7 +172,7 @@ var (
 	errCaseTime = errors.New("the case took longer than its bound")
 )
 
-// why returns the reason for the end of a context, in words for a report.
+// why returns the reason for which a context has ended, in words for a report.
 func (r *runner) why(ctx context.Context) string {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errRunTime), errors.Is(cause, errCaseTime):
@@ -220,8 +220,7 @@ func (r *runner) report(chosen []Case, began time.Time) *Report {
 	return rep
 }
 
-// config returns the options that a reader needs for the verdicts, by name, without empty
-// ones.
+// config returns the options that a reader of the report needs to understand the verdicts, by name. Empty ones are left out.
 func (r *runner) config() map[string]string {
 	o := &r.o
 	all := map[string]string{

@@ -182,7 +182,7 @@ func (r *runner) performEarly(ctx context.Context, c *Case) {
 	r.progress.finish(result)
 }
 
-// parted splits a list by a condition, both parts in the order of the list.
+// parted splits a list of cases by a condition. Both parts keep the order of the list.
 func parted(list []Case, holds func(Case) bool) (yes, no []Case) {
 	for _, c := range list {
 		if holds(c) {
@@ -243,7 +243,8 @@ func (r *runner) play(ctx context.Context, c *Case, salt string, s *slot) *trial
 	return x
 }
 
-// act runs the trial's case within Case.Limit. The trial has ended when act returns.
+// act runs the case of a trial (one run of one case) within its time limit. The trial has ended when act returns. A case whose evidence is missing is
+// inconclusive.
 func (r *runner) act(ctx context.Context, x *trial) {
 	ctx, cancel := context.WithTimeoutCause(ctx, x.c.Limit(r.o), errCaseTime)
 	defer cancel()

@@ -39,8 +39,7 @@ func (o Options) selected() ([]Case, error) {
 	return chosen, nil
 }
 
-// book returns all cases that these options choose from: those of the book, of the search, or
-// of volume.
+// book returns all cases among which these options choose: the usual ones, those of the search, or those of volume.
 func (o Options) book() []Case {
 	switch {
 	case o.Explore:

@@ -85,8 +85,7 @@ func (x *trial) noteLimit(a *answer) {
 	x.limited = max(x.limited, wait)
 }
 
-// takeLimit returns and forgets the longest wait that rate limits have asked for since its
-// last call; zero if none has.
+// takeLimit returns the longest wait that the target's rate limits have asked for since its last call, and forgets it; zero if there was none.
 func (x *trial) takeLimit() time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -95,8 +94,8 @@ func (x *trial) takeLimit() time.Duration {
 	return wait
 }
 
-// once sends one request on a fresh connection, and never again. The connection stays open
-// until the case ends.
+// once sends one request on a fresh connection, and does not repeat it. The connection stays open until the case ends, so that the server does not
+// see a client that leaves.
 func (x *trial) once(op *operation, f framing, note string) *answer {
 	l := x.dial("")
 	defer x.park(l)
@@ -134,8 +133,7 @@ func (x *trial) first(op *operation) (*answer, bool) {
 	return a, x.setup(a)
 }
 
-// setup makes the case inconclusive unless a is a whole success. It returns true for a
-// success.
+// setup makes the case inconclusive unless a is a complete success: the case needs a first request that succeeds. It returns true for a success.
 func (x *trial) setup(a *answer) bool {
 	if a.kind != done || a.err != nil {
 		x.inconclusive("the set-up did not come about: the first request was answered %s", a)

@@ -49,8 +49,8 @@ type trial struct {
 // start gives the trial its context and its start time. Each start needs one end.
 func (x *trial) start(ctx context.Context) { x.ctx, x.begun = ctx, time.Now() }
 
-// end closes all parked connections. It sets took, and cut if the context has ended. The trial
-// sends nothing afterwards.
+// end ends the trial, one run of one case: it closes the connections that were kept open, and notes the duration and whether the time ran out. The
+// trial sends nothing afterwards.
 func (x *trial) end() {
 	x.took = time.Since(x.begun)
 	if x.ctx.Err() != nil {
@@ -179,8 +179,7 @@ func (x *trial) give(v Verdict, format string, args ...any) {
 	x.find(v, text)
 }
 
-// worst returns the verdict of the highest severity so far; VerdictSkip if there is no
-// finding.
+// worst returns the verdict of the highest severity among the findings so far; VerdictSkip if there are none.
 func (x *trial) worst() Verdict {
 	verdicts := make([]Verdict, len(x.findings))
 	for i, f := range x.findings {

@@ -51,7 +51,7 @@ func PlanVolume(o Options) VolumePlan {
 	return p
 }
 
-// Volumes lists the cases of a run with Options.Volume, in the order of a report.
+// Volumes returns the cases of a run with Options.Volume, which sends very many requests, in the order of a report.
 func Volumes() []Case {
 	volume := func(id, rule, impact, fix string, run func(volumeRun), needs ...Need) Case {
 		return Case{

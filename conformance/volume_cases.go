@@ -16,7 +16,7 @@ func volumeKeys(v volumeRun) {
 	}
 }
 
-// volumeBytes sends large operations, and repeats them.
+// volumeBytes begins a few operations and then many with large bodies, and repeats all of them: large requests must not make the server forget keys.
 func volumeBytes(v volumeRun) {
 	p := v.plan
 	large := func(op *operation) { op.body = withMember(op.body, "padding", `"`+strings.Repeat("-", largeBytes)+`"`) }
@@ -29,8 +29,8 @@ func volumeBytes(v volumeRun) {
 	}
 }
 
-// volumeAges repeats operations after a pause without requests, of volumeAge or three quarters
-// of the promised window.
+// volumeAges repeats operations after a long pause without any request. The pause is volumeAge, or three quarters of the window that the server
+// promises.
 func volumeAges(v volumeRun) {
 	all, ok := v.begin(v.fresh(v.plan.aged, func(*operation) {}), "before a pause")
 	age := volumeAge
@@ -89,8 +89,8 @@ func swapped(text string, n int) string {
 	return string(b)
 }
 
-// volumeLocks sends many keys while one operation is at work. Refused ones are a warning,
-// waiting ones an observation.
+// volumeLocks sends many other keys while one operation is at work. Refused ones are a warning: they show a lock for more than one key. Those that
+// wait are only recorded.
 func volumeLocks(v volumeRun) {
 	slow, hold := v.trial.newOperation(), min(volumeHold, v.trial.r.o.AnswerTimeout/2)
 	gate := v.trial.r.steering.hold(slow, hold)
@@ -131,7 +131,7 @@ func volumeLocks(v volumeRun) {
 	}
 }
 
-// volumeConnections sends operations of several kinds on each of many connections.
+// volumeConnections sends operations of several kinds, callers and sizes on each of many connections. Each answer must be about its own request.
 func volumeConnections(v volumeRun) {
 	var rounds [][]*operation
 	for range v.plan.connections {

@@ -71,7 +71,7 @@ func (v volumeRun) showFlooded(f *flooded) *flooded {
 	return f
 }
 
-// fresh returns n new operations, each after change.
+// fresh returns n new operations, each changed by change.
 func (v volumeRun) fresh(n int, change func(op *operation)) []*operation {
 	ops := make([]*operation, n)
 	for i := range ops {

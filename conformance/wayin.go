@@ -26,7 +26,7 @@ type way struct {
 	reads  bool // the server may read the body now, so that a refusal with another body is progress
 }
 
-// ways lists the ways in use by servers, the most frequent first.
+// ways returns the ways in which servers take a key and a body, the most frequent first. They are tried if the first plain operation is refused.
 func ways() []way {
 	all := []way{headerWay("X-Idempotency-Key"), {
 		flags: "--key-quoted", words: []string{"quot", "structured", "sf-string"},
@@ -101,7 +101,7 @@ func asForm(o *Options) bool {
 	return true
 }
 
-// tokenWay returns the way with a key that is fetched from the path first.
+// tokenWay returns the way of servers that hand out keys: a token is fetched from the path first, and sent as the key.
 func tokenWay(method, path string) way {
 	return way{flags: "--token-path " + path + " --token-method " + method, words: []string{"token"}, token: true, change: func(o *Options) bool {
 		if o.handsOutKeys() {
@@ -239,8 +239,7 @@ func (x *trial) pointAtToken(w *way) bool {
 	return a.kind == done && (pointer != "" || len(a.body) > 0 && !json.Valid(a.body))
 }
 
-// joined returns the flags on one line. A text that begins with the line so far adds only its
-// rest.
+// joined returns flags of the command on one line. A flag that begins with the line so far adds only its rest.
 func joined(flags []string) string {
 	line := ""
 	for _, f := range flags {
@@ -296,8 +295,8 @@ func (r *runner) wayFound() string {
 	return fmt.Sprintf("The first operation was refused; operations are taken with %s, which was found by trying (%s). Give these flags, or --no-probe.", r.wayIn, plural(r.tries, "probe"))
 }
 
-// carryInField puts KeyField into the profile and, unless it has {key}, into the body
-// template. The profile must be a copy.
+// carryInField makes the profile carry the key in Options.KeyField, a field of the body, and adds {key} to the template of the body unless it is
+// there. The profile must be a copy.
 func (o *Options) carryInField() {
 	place, name := profile.Body, "/"+strings.TrimPrefix(o.KeyField, "/")
 	if o.ContentType == formType {

@@ -61,7 +61,8 @@ func New(t testing.TB, cfg Config) *Kit {
 	return k
 }
 
-// check sets the server's profile. An error: cfg is invalid, or the caller is not in a bubble.
+// check returns an error if the Config is invalid, or if the caller is not in a bubble of testing/synctest. The server gets the client's profile if
+// it has none.
 func (cfg *Config) check() error {
 	if cfg.Client.Journal != nil || cfg.Client.Transport != nil {
 		return fmt.Errorf("Client.Journal and Client.Transport must be nil: they are the kit's")
@@ -75,7 +76,8 @@ func (cfg *Config) check() error {
 	return inBubble()
 }
 
-// inBubble returns an error outside of a bubble. In one it waits for the bubble's other goroutines to block.
+// inBubble returns an error if the caller is not in a bubble of testing/synctest (virtual time). In one, it waits until the other goroutines of the
+// bubble are blocked.
 func inBubble() (err error) {
 	defer func() {
 		if recover() != nil {
@@ -86,7 +88,7 @@ func inBubble() (err error) {
 	return nil
 }
 
-// open begins a process with a new client. After an error the kit has a process and no client.
+// open starts a simulated process with a new client on the same records. After an error there is a process without a client.
 func (k *Kit) open() error {
 	p := newProcess(k.journal, k.pipe.Transport())
 	cfg := k.cfg
@@ -98,7 +100,7 @@ func (k *Kit) open() error {
 	return err
 }
 
-// Client returns the present client; each Crash replaces it.
+// Client returns the present client. Each Crash replaces it.
 func (k *Kit) Client() *oncehttp.Client {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -133,7 +135,8 @@ func (k *Kit) Sends(key oncehttp.Key) int {
 	return k.count(key, k.Server.Ledger().Sends)
 }
 
-// count returns the sum of the ledger's count over the keys on the wire of the operations under key, in all accounts.
+// count returns the sum of a count in the server's ledger, over all operations with this key in all accounts. The ledger knows their keys as they
+// were sent, which may be spelled otherwise.
 func (k *Kit) count(key oncehttp.Key, inLedger func(wireKey string) int) (n int) {
 	k.t.Helper()
 	wire := map[string]bool{string(key): true}
@@ -175,7 +178,7 @@ func (k *Kit) Pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// end closes the client, the crashed clients and the server. It runs once, at the end of the test.
+// end closes the client, those that have crashed, and the server. It runs once, at the end of the test.
 func (k *Kit) end() {
 	if client := k.Client(); client != nil {
 		if err := client.Close(); err != nil {

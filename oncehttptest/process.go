@@ -30,7 +30,8 @@ var _ interface {
 	persist.Results
 } = (*process)(nil)
 
-// newProcess returns a process for the journal. It takes over transport and changes its dial functions.
+// newProcess returns a simulated process that works with this journal. It takes over the transport, and changes its dial functions so that a crash
+// can close the connections.
 func newProcess(journal *memory.Journal, transport *http.Transport) *process {
 	p := &process{transport: transport, journal: journal}
 	dial := transport.DialContext
@@ -42,7 +43,7 @@ func newProcess(journal *memory.Journal, transport *http.Transport) *process {
 	return p
 }
 
-// keep passes on the result of a dial, and notes the connection for kill. After kill the dial fails as if refused.
+// keep returns the results of a dial, and notes the connection, so that kill can close it. After kill it fails as if the connection was refused.
 func (p *process) keep(conn net.Conn, err error) (net.Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +57,7 @@ func (p *process) keep(conn net.Conn, err error) (net.Conn, error) {
 	return conn, nil
 }
 
-// kill closes the connections, and cuts the process off from the journal. The records stay.
+// kill ends the simulated process: it closes the connections, and replaces the journal by one that fails. The records stay in the old one.
 func (p *process) kill() {
 	p.mu.Lock()
 	conns := p.conns
@@ -68,7 +69,7 @@ func (p *process) kill() {
 	p.transport.CloseIdleConnections()
 }
 
-// now returns the journal that the process reaches: after kill one that fails.
+// now returns the journal of the process; after kill it is one that fails.
 func (p *process) now() *memory.Journal {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,7 +24,7 @@ const (
 
 var requestKeepingNames = [requestKeepingCount]string{"with the answer", "until success", "until its end"}
 
-// String returns the choice in words, such as "until end".
+// String returns the choice in words, such as "until success".
 func (k RequestKeeping) String() string {
 	if k >= requestKeepingCount {
 		return fmt.Sprintf("keeping(%d)", uint8(k))

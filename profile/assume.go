@@ -17,7 +17,7 @@ type Assumption struct {
 	Text  string `json:"text"`            // for people
 }
 
-// String returns the name, with the value if there is one, such as "key" or "window=1h".
+// String returns the name of the assumption, with its value if it has one, such as "key" or "window=1h".
 func (a Assumption) String() string {
 	if a.Value == "" {
 		return a.Name
@@ -134,7 +134,7 @@ func (p *Profile) assume(name, value string) error {
 	return checkTogether(p)
 }
 
-// assumeStored sets Stored.Success (part "success") or else Stored.ServerError.
+// assumeStored sets the fact that the API stores its answers of successes (part "success") or of server errors (any other part) under the key.
 func (p *Profile) assumeStored(part, value string) error {
 	var fact Fact
 	if err := fact.UnmarshalText([]byte(value)); err != nil || fact == Unknown {
@@ -187,7 +187,7 @@ func (p *Profile) UnusualKey(key string) bool {
 	return p.Key == (KeyRule{}) && p.Carrier.Place != Nowhere && p.Token == nil && (len(key) > usualKeyMax || strings.Trim(key, lower+upper+digits+"-_.:=%~") != "")
 }
 
-// assumedKey returns the text of the assumption "key".
+// assumedKey returns the text of the assumption "key", which says what keys the API takes although its documentation does not.
 func (p *Profile) assumedKey() string {
 	if p.Key == (KeyRule{}) {
 		return fmt.Sprintf("a key has at most %d letters, digits and -_.:=%%~; another one is sent, too, up to %d bytes, and is warned about once", usualKeyMax, keyBytesMax)

@@ -68,7 +68,7 @@ func isDate(text string) bool {
 	return false
 }
 
-// checkCarrier checks that the name fits the place.
+// checkCarrier checks the place in which the key travels, and that the name fits it: a header's name for a header, a JSON pointer for a body.
 func checkCarrier(p *Profile) error {
 	switch c := p.Carrier; c.Place {
 	case Header:
@@ -98,7 +98,7 @@ func checkEncoding(p *Profile) error {
 	return nil
 }
 
-// checkKeyRule refuses a rule without any valid key.
+// checkKeyRule refuses a rule for keys that no key can meet.
 func checkKeyRule(p *Profile) error {
 	k := p.Key
 	switch {
@@ -114,7 +114,7 @@ func checkKeyRule(p *Profile) error {
 	return checkUUIDRule(k)
 }
 
-// checkUUIDRule refuses bounds without any valid UUID.
+// checkUUIDRule refuses bounds and alphabets that no UUID can meet, for a rule that asks for UUIDs.
 func checkUUIDRule(k KeyRule) error {
 	switch {
 	case k.MinBytes > 36 || k.MaxBytes > 0 && k.MaxBytes < 36:
@@ -125,7 +125,7 @@ func checkUUIDRule(k KeyRule) error {
 	return nil
 }
 
-// checkBody refuses unknown formats and comparisons, and a format listed twice.
+// checkBody refuses unknown formats of bodies and unknown ways to compare them, and a format that is listed twice.
 func checkBody(p *Profile) error {
 	for i, format := range p.Body.Formats {
 		switch {
@@ -159,7 +159,8 @@ func checkMethodList(methods []string) error {
 	return nil
 }
 
-// checkWindow checks the bounds: WindowCap without a promise of the API, windowMax with one.
+// checkWindow checks the time for which the API remembers a key. A floor that the API promises may be up to windowMax, one that nobody promises up to
+// WindowCap.
 func checkWindow(p *Profile) error {
 	switch w := p.Window; {
 	case w.Floor <= 0 || w.Floor > windowMax:
@@ -207,7 +208,7 @@ func checkMatchers(list []Matcher) error {
 	return nil
 }
 
-// checkMatcher refuses a matcher of every answer, a matcher of none, and an incomplete condition.
+// checkMatcher refuses a matcher, a condition on an answer, that every answer meets or no answer can meet, and one with a part missing.
 func checkMatcher(m Matcher) error {
 	switch {
 	case len(m.Status) == 0 && m.Header == "" && m.Pointer == "":
@@ -240,7 +241,7 @@ func checkConditions(m Matcher) error {
 	return nil
 }
 
-// checkNotActed refuses statuses that can follow an effect.
+// checkNotActed checks the statuses that prove that the API has done nothing. It refuses those that can follow an effect.
 func checkNotActed(p *Profile) error {
 	for _, status := range slices.Concat(p.NotActed.Again, p.NotActed.Stop) {
 		if status < 400 || status > 499 || status == http.StatusRequestTimeout || status == http.StatusConflict {
@@ -250,7 +251,8 @@ func checkNotActed(p *Profile) error {
 	return nil
 }
 
-// checkOwn refuses statuses that are never final by themselves.
+// checkOwn checks the statuses that are the API's own answer even with an HTML page or without a body. It refuses those that are never a final
+// answer.
 func checkOwn(p *Profile) error {
 	for i, status := range p.Own.Bare {
 		waits := slices.Contains([]int{408, 409, 421, 425, 429}, status)
@@ -264,7 +266,7 @@ func checkOwn(p *Profile) error {
 	return nil
 }
 
-// checkShouldRetry checks the header and its two values, of which at least one is set.
+// checkShouldRetry checks the header by which the API advises to send again or not, and its two values. One of the two at least is set.
 func checkShouldRetry(p *Profile) error {
 	s := p.ShouldRetry
 	switch {
@@ -278,7 +280,7 @@ func checkShouldRetry(p *Profile) error {
 	return checkHeaders([]string{s.Header})
 }
 
-// checkHints checks that each hint has a unit, and either a header or a pointer.
+// checkHints checks the places in which the API says how long to wait: each has a unit, and either a header or a JSON pointer.
 func checkHints(p *Profile) error {
 	for _, hint := range p.RetryAfter {
 		if hint.Unit != HTTPDelay && hint.Unit != Milliseconds {
@@ -300,7 +302,7 @@ func checkHints(p *Profile) error {
 	return nil
 }
 
-// checkMinDelay checks the bounds of MinDelay.
+// checkMinDelay checks the bounds of the shortest pause between two sends.
 func checkMinDelay(p *Profile) error {
 	if p.MinDelay < 0 || p.MinDelay > minDelayMax {
 		return fmt.Errorf("%v, want at most %v", spanText(p.MinDelay), spanText(minDelayMax))
@@ -343,7 +345,8 @@ func checkTogether(p *Profile) error {
 	return cmp.Or(checkInHeader(p), checkBesideCarrier(p))
 }
 
-// checkInHeader refuses facts that need a key in a header, without such a carrier.
+// checkInHeader refuses facts that need a key in a header (its encoding, a token of the server, the time of the first send) if the key travels
+// elsewhere.
 func checkInHeader(p *Profile) error {
 	inHeader := p.Carrier.Place == Header
 	switch {
@@ -357,7 +360,7 @@ func checkInHeader(p *Profile) error {
 	return nil
 }
 
-// checkBesideCarrier refuses facts that contradict the carrier.
+// checkBesideCarrier refuses facts that contradict the carrier, the place in which the key travels.
 func checkBesideCarrier(p *Profile) error {
 	lacks := func(format BodyFormat) bool {
 		return len(p.Body.Formats) > 0 && !slices.Contains(p.Body.Formats, format)

@@ -10,7 +10,8 @@ import (
 
 // Checks of the requests beside the operation: lookups, and requests for tokens and to cancel.
 
-// checkLookup checks the pointer to the id, and the path with the id.
+// checkLookup checks the facts for asking the API about an operation by the id of its resource: the pointer to the id in an answer, and the path with
+// {id} in its place.
 func checkLookup(p *Profile) error {
 	if err := checkPointer(p.Lookup.Pointer); err != nil {
 		return fmt.Errorf("pointer: %w", err)
@@ -21,7 +22,7 @@ func checkLookup(p *Profile) error {
 	return nil
 }
 
-// checkTokenFact checks the Token of a file, which must be complete.
+// checkTokenFact checks the fact on tokens (keys that the server hands out) of a file, which must say how to ask for one.
 func checkTokenFact(p *Profile) error {
 	if p.Token.Path == "" {
 		return errors.New("path: it is missing")
@@ -29,7 +30,8 @@ func checkTokenFact(p *Profile) error {
 	return checkToken(p)
 }
 
-// checkToken checks a Token; the zero one is allowed in a program, together with the client's Config.Token.
+// checkToken checks the request by which the server hands out a token, used as the key. The zero Token is valid in a program: the client's
+// Config.Token asks for it then.
 func checkToken(p *Profile) error {
 	t := p.Token
 	if *t == (Token{}) {
@@ -50,7 +52,7 @@ func checkToken(p *Profile) error {
 	return nil
 }
 
-// checkCancel checks the two paths and the pointer to the key.
+// checkCancel checks the facts for cancelling an operation: the two paths, and the pointer to the key in the body.
 func checkCancel(p *Profile) error {
 	for name, path := range map[string]string{"for": p.Cancel.For, "path": p.Cancel.Path} {
 		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{}") {
@@ -91,7 +93,7 @@ func checkReference(p *Profile) error {
 	return nil
 }
 
-// referencePointers returns the texts in braces.
+// referencePointers returns the JSON pointers in a path with placeholders: the texts in braces.
 func referencePointers(path string) []string {
 	var pointers []string
 	for _, part := range strings.Split(path, "{")[1:] {

@@ -23,7 +23,8 @@ func (p *Profile) FactsDigest() string {
 	return mark + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// readsAnswers returns the names of the facts that give answers their meaning. A change of the list changes every digest.
+// readsAnswers returns the names of the facts by which a client reads answers. A digest over them tells whether two clients read an answer alike. A
+// change of this list changes every digest.
 func readsAnswers() []string {
 	return []string{
 		"unclear", "already_done", "duplicate", "mismatch", "poisoned", "business_conflict", "in_progress", "replay",
@@ -31,7 +32,7 @@ func readsAnswers() []string {
 	}
 }
 
-// compared returns the value for comparison: text, with "null" for an empty list.
+// compared returns the fact's value as it is compared in a digest: its JSON, with "null" for an empty list.
 func (f *fact) compared(p *Profile) string {
 	if text := f.text(p); text != "[]" {
 		return text

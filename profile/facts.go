@@ -54,7 +54,8 @@ func facts() []fact {
 	return append(append(requestFacts(), answerFacts()...), otherFacts()...)
 }
 
-// requestFacts returns the facts about requests.
+// requestFacts returns the facts of a profile about requests: for each its name in files, its field, its check, and the cautious value (doubted) that
+// Load puts in place of one with a weak source.
 func requestFacts() []fact {
 	return []fact{
 		{name: "carrier", field: "Carrier", part: func(p *Profile) any { return &p.Carrier }, check: checkCarrier,
@@ -83,7 +84,8 @@ func requestFacts() []fact {
 	}
 }
 
-// answerFacts returns the lists of matchers, which give answers their meaning.
+// answerFacts returns the facts of a profile that are lists of matchers: each gives the answers that it matches a meaning. The answers of a list with
+// a weak source are unclear instead: they hold the operation for a person.
 func answerFacts() []fact {
 	list := func(name, field string, part func(p *Profile) *[]Matcher) fact {
 		return fact{
@@ -114,7 +116,8 @@ func answerFacts() []fact {
 	}
 }
 
-// otherFacts returns the facts about stored answers, waits, lookups, and those for people.
+// otherFacts returns the facts of a profile about stored answers, waits and lookups, and those for people only. The entries are as those of
+// requestFacts.
 func otherFacts() []fact {
 	return []fact{
 		{name: "verdicts", field: "Verdicts", part: func(p *Profile) any { return &p.Verdicts }, check: checkVerdicts, doubted: doubtVerdicts, use: useHeld},
@@ -200,8 +203,8 @@ func (p *Profile) stated(field string) *Profile {
 	return &Profile{Unclear: p.Unclear[:max(stated, 0)]}
 }
 
-// fillBlanks sets the encoding and the window of a file without them to the cautious choices. Sources must not be
-// nil.
+// fillBlanks sets the encoding and the window of a profile that does not state them to the cautious choices, and their sources to an assumption.
+// Sources must not be nil.
 func fillBlanks(p *Profile) {
 	const ref, date = "not published", "2026-11"
 	if p.Encoding == "" {

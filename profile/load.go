@@ -65,7 +65,8 @@ type file struct {
 	p       *Profile          // the result
 }
 
-// parse reads the text of a file. Its errors have no prefix "profile:".
+// parse reads the text of a profile's file, and checks each fact and all of them together. Unknown members and unused sources are errors. Its errors
+// have no prefix "profile:".
 func parse(text []byte) (*Profile, error) {
 	members, err := members(text)
 	if err != nil {
@@ -199,7 +200,7 @@ func into(value, to any) error {
 	return nil
 }
 
-// wanted returns the JSON name of a Go type of the facts.
+// wanted returns what a value of a Go type is called in JSON, for errors: "a string", "a list".
 func wanted(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -43,7 +43,7 @@ func (s Source) Old(at time.Time) bool {
 	return false
 }
 
-// OldFacts returns the facts with old sources at that time, by their names in files; see [Source.Old].
+// OldFacts returns the names of the facts whose sources are old at this time, and should be read again; see [Source.Old].
 func (p *Profile) OldFacts(at time.Time) []string {
 	var names []string
 	for _, s := range p.Statements() {

@@ -58,7 +58,7 @@ func shortAlphabet(alphabet string) string {
 	return strings.NewReplacer(upper, "A-Z", lower, "a-z", digits, "0-9").Replace(alphabet)
 }
 
-// String returns the floor, and a note if it is not promised; "" for the zero value.
+// String returns the time for which the API remembers a key, with a note if it does not promise that; "" for the zero value.
 func (w Window) String() string {
 	if w.Floor == 0 {
 		return ""
@@ -96,7 +96,7 @@ func matchersText(list []Matcher) string {
 	return strings.Join(texts, "; ")
 }
 
-// String lists the statuses; "" for the zero value.
+// String lists the statuses that prove that nothing was done; "" for the zero value.
 func (n NotActed) String() string {
 	var parts []string
 	if len(n.Again) > 0 {
@@ -108,7 +108,7 @@ func (n NotActed) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// String describes the API's own answers in words.
+// String says in words which unusual answers are the API's own: pages of HTML, errors without a body.
 func (o Own) String() string {
 	text := fmt.Sprintf("HTML in successes: %v", o.HTML)
 	if len(o.Bare) > 0 {
@@ -120,7 +120,7 @@ func (o Own) String() string {
 	return text
 }
 
-// String describes the kept answers in words.
+// String says in words which answers the API stores under the key, and gives again for a repeat.
 func (s Stored) String() string {
 	client := "unknown"
 	if len(s.Client) > 0 {
@@ -129,7 +129,7 @@ func (s Stored) String() string {
 	return fmt.Sprintf("2xx: %v; 4xx: %s; 5xx: %v", s.Success, client, s.ServerError)
 }
 
-// String returns the header and its values in words.
+// String returns in words the header by which the API advises to send again or not, and its values.
 func (s ShouldRetry) String() string {
 	text := s.Header + ":"
 	if s.Yes != "" {
@@ -144,7 +144,7 @@ func (s ShouldRetry) String() string {
 	return strings.TrimSuffix(text, ",")
 }
 
-// String returns the header or pointer, and the unit.
+// String returns the place in which the API says how long to wait, and the unit.
 func (h Hint) String() string {
 	name := h.Header
 	if h.Pointer != "" {
@@ -164,7 +164,7 @@ func (c Cancel) String() string {
 	return fmt.Sprintf("POST %s, the key at %s, for operations at %s", c.Path, c.Pointer, c.For)
 }
 
-// String describes the request for a token in words.
+// String describes the request by which the API hands out a token, used as the key.
 func (t Token) String() string {
 	if t.Path == "" {
 		return "handed out by the API"
@@ -172,7 +172,7 @@ func (t Token) String() string {
 	return fmt.Sprintf("%s %s, the token from %s", cmp.Or(t.Method, "POST"), t.Path, t.Pointer)
 }
 
-// String describes the lookup and its comparison in words.
+// String describes how the API is asked for an operation by a business reference, and which fields must be the same.
 func (r Reference) String() string {
 	same := make([]string, len(r.Same))
 	for i, s := range r.Same {

@@ -32,7 +32,7 @@ type Verdict struct {
 	Proves Proof `json:"proves"`
 }
 
-// String returns the value and the proved outcome in words.
+// String returns the condition on the answer's body, and what it proves, in words.
 func (v Verdict) String() string {
 	text := v.Pointer + " is there"
 	if len(v.Equals) > 0 {
@@ -41,7 +41,7 @@ func (v Verdict) String() string {
 	return text + " proves " + strings.ReplaceAll(string(v.Proves), "_", " ")
 }
 
-// checkVerdicts refuses invalid verdicts, and a list without any success.
+// checkVerdicts checks the facts that tell from the body of a 2xx whether the operation succeeded. At least one must prove a success.
 func checkVerdicts(p *Profile) error {
 	for i, v := range p.Verdicts {
 		if err := checkPointer(v.Pointer); err != nil {

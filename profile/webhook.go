@@ -83,7 +83,7 @@ func (w *Webhook) clone() *Webhook {
 	return c
 }
 
-// String lists the events with their operations in words.
+// String lists the events that prove something, each with its operations, in words.
 func (w *Webhook) String() string {
 	texts := make([]string, len(w.Proofs))
 	for i, p := range w.Proofs {
@@ -103,7 +103,7 @@ func (w *Webhook) String() string {
 	return "signed as " + w.Scheme + "; " + strings.Join(texts, "; ")
 }
 
-// checkWebhook checks the webhook; nil is allowed.
+// checkWebhook checks the facts about the API's events; nil is valid: no event is known to prove anything.
 func checkWebhook(p *Profile) error {
 	w := p.Webhook
 	if w == nil {
@@ -139,7 +139,8 @@ func checkWebhook(p *Profile) error {
 	return nil
 }
 
-// checkAccount refuses an account without exactly one place in the request. headers are the profile's account headers.
+// checkAccount refuses an event's account unless one place in the request, a header or a field, has the account to compare with. headers are the
+// profile's account headers.
 func (w *Webhook) checkAccount(headers []string) error {
 	inHeader, inField := w.AccountHeader != "", w.AccountField != ""
 	switch {
@@ -159,7 +160,7 @@ func checkPointerIf(pointer string) error {
 	return checkPointer(pointer)
 }
 
-// check refuses a proof of all events or operations, and an incomplete field.
+// check refuses a proof that would count for all events or all operations, and a field to compare that names only one of its two places.
 func (e *EventProof) check() error {
 	switch {
 	case e.Type == "":

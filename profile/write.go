@@ -32,7 +32,7 @@ func (p *Profile) File() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// doubts reports whether a fact is in Doubted.
+// doubts reports whether a fact was loaded with a source too weak to be used as it is.
 func (p *Profile) doubts(name string) bool {
 	for _, s := range p.Doubted {
 		if s.Name == name {
@@ -49,7 +49,7 @@ type fileWriter struct {
 	facts   bytes.Buffer      // members of the file, each after a comma
 }
 
-// fact appends a fact, and its source if that is new.
+// fact appends a fact to the file. A source that several facts share is written once.
 func (w *fileWriter) fact(s Statement) {
 	source := s.Source
 	source.Said = ""

@@ -106,7 +106,7 @@ func (a *Asker) listed(ctx context.Context, rec *persist.Record, wanted func(jso
 	return nil, fmt.Errorf("reconcile: the list has more than %d pages", pagesMax)
 }
 
-// page reads one page of the list at the operation's path. A page is not empty if more follow.
+// page reads one page of the list at the path of the operation's request. A page that has no entries although more follow is an error.
 func (a *Asker) page(ctx context.Context, rec *persist.Record, query url.Values) (page list, err error) {
 	got, err := a.get(ctx, rec, request.Path(rec.Target)+"?"+query.Encode())
 	if err != nil {

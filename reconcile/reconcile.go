@@ -49,7 +49,7 @@ const (
 	answerBytesMax  = 8 << 20
 )
 
-// get sends a GET for a path at the operation's origin; see send. A record without a target is an error.
+// get sends a GET for a path at the operation's origin, and returns the body of the answer. A record without its target is an error.
 func (a *Asker) get(ctx context.Context, rec *persist.Record, path string) (body []byte, err error) {
 	get, target := request.Get(rec, path)
 	if target == nil {
@@ -95,7 +95,7 @@ func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) 
 	return textOf(resp.Header, body)
 }
 
-// textOf returns a body without its content coding, which a server may use unasked.
+// textOf returns a body without its compression, which a server may use unasked.
 func textOf(h http.Header, body []byte) ([]byte, error) {
 	text, complete := coding.Decode(h, body, true, answerBytesMax)
 	if !complete {
@@ -112,7 +112,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("reconcile: answered %d %s", e.status, http.StatusText(e.status))
 }
 
-// happened returns the resolution of an operation that happened; the resource, a body in JSON, answers later calls.
+// happened returns the resolution for an operation that took effect. body is the resource at the API, in JSON: it is the answer that later calls get.
 func happened(body []byte, note string) oncehttp.Resolution {
 	return oncehttp.Resolution{
 		Effect: oncehttp.EffectHappened, Note: note,
@@ -142,7 +142,8 @@ func (a Asker) ByReference(p *profile.Profile) Func {
 	}
 }
 
-// judge compares the resource in body with the request by ref. It returns happened if they are equal, else the zero Resolution.
+// judge compares a resource of the API with the operation's request, by the fields that ref names. It returns happened if they are equal, else the
+// zero Resolution, which decides nothing.
 func judge(rec *persist.Record, ref *profile.Reference, body []byte, note string) oncehttp.Resolution {
 	fields := request.FieldsOf(rec.Header, rec.Body)
 	if classify.ByReference(&profile.Profile{Reference: ref}, fields.Value, classify.Answer{Status: http.StatusOK, Body: body, Whole: true}) != classify.FindingSame {

@@ -83,7 +83,8 @@ func component(req *http.Request, name string) (string, error) {
 	return strings.Join(values, ", "), nil
 }
 
-// knownComponent returns an error unless the name is a derived component of component, or a header's name in lower case.
+// knownComponent returns an error unless a name can be a covered component of a signature (RFC 9421): a derived one of this package, or the name of a
+// header in lower case.
 func knownComponent(name string) error {
 	derived := []string{"@method", "@target-uri", "@authority", "@scheme", "@request-target", "@path", "@query"}
 	switch {

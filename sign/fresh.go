@@ -56,7 +56,7 @@ type nonces struct {
 	young, older map[string]struct{}
 }
 
-// newNonces fills in the defaults of f; negative values are errors.
+// newNonces returns an empty store of used nonces, with the defaults of f filled in. Negative values are errors.
 func newNonces(f Freshness) (*nonces, error) {
 	if f.MaxAge < 0 || f.MaxNonces < 0 {
 		return nil, fmt.Errorf("sign: a MaxAge of %v or a MaxNonces of %d is negative", f.MaxAge, f.MaxNonces)
@@ -96,7 +96,8 @@ func (n *nonces) accept(nonce string, at time.Time) error {
 	return nil
 }
 
-// age drops the nonces that no acceptable signature can have any more. The lock is held.
+// age drops nonces of signatures that are too old to be accepted again. They are kept in two generations, and the older one goes as a whole. The
+// caller holds the lock.
 func (n *nonces) age() {
 	lifetime := 2 * n.maxAge
 	switch passed := time.Since(n.began); {

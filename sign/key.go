@@ -126,7 +126,7 @@ func PublicKey(algorithm Algorithm, public crypto.PublicKey) (Key, error) {
 	}}, nil
 }
 
-// verifierFor returns the check of a signature; nil if the key does not fit the algorithm.
+// verifierFor returns the function that verifies a signature by this key; nil if the key does not fit the algorithm.
 func verifierFor(algorithm Algorithm, public crypto.PublicKey) func(text, signature []byte) bool {
 	switch key := public.(type) {
 	case ed25519.PublicKey:
@@ -145,7 +145,7 @@ func verifierFor(algorithm Algorithm, public crypto.PublicKey) func(text, signat
 	return nil
 }
 
-// verifyRSA reports whether the signature is good. algorithm is one of the two RSA ones.
+// verifyRSA reports whether a signature is valid. algorithm is one of the two of RSA.
 func verifyRSA(key *rsa.PublicKey, algorithm Algorithm, text, signature []byte) bool {
 	digest, options := digestFor(algorithm, text)
 	if pss, ok := options.(*rsa.PSSOptions); ok {
@@ -154,7 +154,7 @@ func verifyRSA(key *rsa.PublicKey, algorithm Algorithm, text, signature []byte) 
 	return rsa.VerifyPKCS1v15(key, options.HashFunc(), digest, signature) == nil
 }
 
-// digestFor returns the arguments of a [crypto.Signer] for a text; Ed25519 signs the text itself.
+// digestFor returns the arguments for a [crypto.Signer] that signs a text: its digest and the options. Ed25519 signs the text itself.
 func digestFor(algorithm Algorithm, text []byte) ([]byte, crypto.SignerOpts) {
 	switch algorithm {
 	case Ed25519: // takes the text itself
@@ -171,7 +171,8 @@ func digestFor(algorithm Algorithm, text []byte) ([]byte, crypto.SignerOpts) {
 // pointBytes is the length of r and of s of P-256.
 const pointBytes = 32
 
-// fixedFromDER converts a P-256 signature from ASN.1 to r and s of 32 bytes each (RFC 9421 section 3.3.4).
+// fixedFromDER converts a signature of P-256 from ASN.1, the form of Go, to the form of HTTP signatures: r and s of 32 bytes each (RFC 9421 section
+// 3.3.4).
 func fixedFromDER(der []byte) ([]byte, error) {
 	var pair struct{ R, S *big.Int }
 	rest, err := asn1.Unmarshal(der, &pair)
@@ -187,7 +188,7 @@ func fixedFromDER(der []byte) ([]byte, error) {
 // fits reports whether n can be r or s of P-256. n is not nil.
 func fits(n *big.Int) bool { return n.Sign() > 0 && n.BitLen() <= 8*pointBytes }
 
-// verifyFixed reports whether a signature in the form of fixedFromDER is good; any other length is not.
+// verifyFixed reports whether a signature of P-256 is valid, with r and s of 32 bytes each. One of another length is not.
 func verifyFixed(key *ecdsa.PublicKey, text, signature []byte) bool {
 	if len(signature) != 2*pointBytes {
 		return false

@@ -21,7 +21,7 @@ const (
 	Base64                 // RFC 4648 section 4, with padding
 )
 
-// encode returns b as text.
+// encode returns b as text, in base64 or in hexadecimal digits.
 func (e Encoding) encode(b []byte) string {
 	if e == Base64 {
 		return base64.StdEncoding.EncodeToString(b)
@@ -29,7 +29,7 @@ func (e Encoding) encode(b []byte) string {
 	return hex.EncodeToString(b)
 }
 
-// decode is the inverse of encode; hexadecimal digits may be of either case.
+// decode is the inverse of encode. Hexadecimal digits may be of either case.
 func (e Encoding) decode(text string) ([]byte, error) {
 	if e == Base64 {
 		return base64.StdEncoding.Strict().DecodeString(text)
@@ -121,7 +121,8 @@ func (l Layout) Verifier(f Freshness) (Verify, error) {
 	}, nil
 }
 
-// read checks the fields other than Key, fills in the defaults, and parses the templates.
+// read checks all fields but Key, fills in the defaults, and parses the templates. A signature must cover the time, the body or its digest and,
+// unless KeyElsewhere is set, the idempotency key.
 func (l Layout) read() (*layout, error) {
 	if l.KeyHeader == "" {
 		l.KeyHeader = DefaultKeyHeader
@@ -147,7 +148,7 @@ func (l Layout) read() (*layout, error) {
 	return own, own.readHeaders()
 }
 
-// readHeaders parses the templates of the headers.
+// readHeaders parses the templates of the headers that the signature adds. A verifier must find the signature, the time and the nonce in them.
 func (l *layout) readHeaders() error {
 	found := map[string]bool{}
 	for name, value := range l.Headers {
@@ -202,7 +203,7 @@ func (l *layout) authorize(req *http.Request) error {
 	return nil
 }
 
-// signed returns the text to sign for a request. values holds timestamp and nonce; signed adds the rest.
+// signed returns the text that is signed for a request: the template filled in. values has the time and the nonce; signed adds the rest to it.
 func (l *layout) signed(req *http.Request, body []byte, values map[string]string) (string, error) {
 	if l.text.has("key") {
 		key, err := keyOf(req, l.KeyHeader)

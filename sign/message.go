@@ -87,7 +87,7 @@ func (m Message) Verifier(f Freshness) (Verify, error) {
 	}, nil
 }
 
-// fill returns a copy with the defaults, or the error of the first wrong field. It does not check Key.
+// fill returns a copy with the defaults filled in, or the error of the first wrong field. It does not check Key.
 func (m Message) fill() (*Message, error) {
 	if m.KeyHeader == "" {
 		m.KeyHeader = DefaultKeyHeader
@@ -148,7 +148,7 @@ func (m *Message) covered(req *http.Request, hasBody bool) ([]string, error) {
 	return all, err
 }
 
-// input returns the member of Signature-Input: the covered components, and the parameters. An error: one cannot be written.
+// input returns the value of Signature-Input: the covered components and the parameters. An error means that one of them cannot be written there.
 func (m *Message) input(covered []string, created time.Time, nonce string) (httpsfv.InnerList, error) {
 	list := httpsfv.InnerList{Params: httpsfv.NewParams()}
 	for _, name := range covered {
@@ -212,7 +212,7 @@ func (m *Message) authorize(req *http.Request) error {
 	return nil
 }
 
-// field returns a structured-field Dictionary with one member.
+// field returns the text of a header that is a dictionary (RFC 9651) with one member.
 func field(label string, member httpsfv.Member) (string, error) {
 	d := httpsfv.NewDictionary()
 	d.Add(label, member)

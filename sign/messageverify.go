@@ -51,7 +51,8 @@ func (m *Message) check(req *http.Request, body []byte) (*parameters, error) {
 	return p, m.Key.verify([]byte(base), signature)
 }
 
-// signatureOf returns the members of Label in Signature-Input and in Signature; an error if one is missing or of another type.
+// signatureOf returns the members with the Message's label in the headers Signature-Input and Signature. An error means that one is missing, or of a
+// wrong type.
 func (m *Message) signatureOf(req *http.Request) (input httpsfv.InnerList, signature []byte, err error) {
 	inputs, err := httpsfv.UnmarshalDictionary(req.Header.Values("Signature-Input"))
 	if err != nil {
@@ -72,7 +73,7 @@ func (m *Message) signatureOf(req *http.Request) (input httpsfv.InnerList, signa
 	return input, signature, nil
 }
 
-// readParameters returns the parameters of a signature. created and nonce are required.
+// readParameters returns the parameters of a signature. The time of its creation and the nonce must be there.
 func readParameters(params *httpsfv.Params) (*parameters, error) {
 	var p parameters
 	var nonce *string
@@ -90,7 +91,7 @@ func readParameters(params *httpsfv.Params) (*parameters, error) {
 	return &p, nil
 }
 
-// readParameter sets *value to a copy of a parameter; it stays nil if there is none. Another type is an error.
+// readParameter sets *value to a parameter; it stays nil if there is none. A parameter of another type is an error.
 func readParameter[T int64 | string](params *httpsfv.Params, name string, value **T) error {
 	given, there := params.Get(name)
 	if !there {
@@ -104,7 +105,7 @@ func readParameter[T int64 | string](params *httpsfv.Params, name string, value 
 	return nil
 }
 
-// agrees compares alg, keyid and tag with those of the Message.
+// agrees returns an error if the parameters alg, keyid and tag of a signature are not those of the Message.
 func (m *Message) agrees(p *parameters) error {
 	switch {
 	case p.alg != nil && *p.alg != string(m.Key.algorithm):

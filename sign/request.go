@@ -13,7 +13,7 @@ import (
 // DefaultKeyHeader is the default header of the idempotency key.
 const DefaultKeyHeader = "Idempotency-Key"
 
-// bodyOf returns the body of an outgoing request, read by GetBody; Body stays unread. nil: there is no body.
+// bodyOf returns the body of an outgoing request, nil if it has none. It reads a copy from GetBody, so that Body can still be sent.
 func bodyOf(req *http.Request) ([]byte, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, nil
@@ -81,7 +81,7 @@ func scheme(req *http.Request) string {
 	return "http"
 }
 
-// path returns the escaped path of a request as sent, "/" at least.
+// path returns the escaped path of a request as it is sent; "/" if it is empty.
 func path(req *http.Request) string {
 	if p := req.URL.EscapedPath(); p != "" {
 		return p
@@ -89,7 +89,7 @@ func path(req *http.Request) string {
 	return "/"
 }
 
-// target returns path and query of a request as sent.
+// target returns the path of a request with its query, as they are sent.
 func target(req *http.Request) string {
 	if req.URL.RawQuery == "" && !req.URL.ForceQuery {
 		return path(req)
@@ -97,7 +97,7 @@ func target(req *http.Request) string {
 	return path(req) + "?" + req.URL.RawQuery
 }
 
-// usableName reports whether the name is valid for a header (a token of RFC 9110).
+// usableName reports whether a name is valid for a header: a token of RFC 9110.
 func usableName(name string) bool {
 	if name == "" {
 		return false

@@ -15,7 +15,7 @@ type part struct {
 // template is a text with placeholders such as {timestamp}, in pieces; no two literal texts follow each other.
 type template []part
 
-// parse splits a text into a template. A brace that does not begin one of the known placeholders is an error.
+// parse splits a text into a template: fixed texts and placeholders in braces. A brace that does not begin one of the known placeholders is an error.
 func parse(text string, known []string) (template, error) {
 	var t template
 	for text != "" {
@@ -41,7 +41,7 @@ func (t template) has(name string) bool {
 	return slices.ContainsFunc(t, func(p part) bool { return p.name == name })
 }
 
-// fill returns the text with the values of the placeholders; a missing value is empty.
+// fill returns the text of the template with these values in the places of its placeholders. A missing value is empty.
 func (t template) fill(values map[string]string) string {
 	var b strings.Builder
 	for _, p := range t {
@@ -53,7 +53,7 @@ func (t template) fill(values map[string]string) string {
 	return b.String()
 }
 
-// readable returns an error if read cannot split a filled template: two placeholders follow each other.
+// readable returns an error if a filled-in template could not be split into its values again, since two placeholders follow each other.
 func (t template) readable() error {
 	for i, p := range t {
 		if i > 0 && p.name != "" && t[i-1].name != "" {

@@ -68,7 +68,7 @@ func Run(t *testing.T, target Target, options ...conformance.Options) *conforman
 	return rep
 }
 
-// tell passes one case's verdict on to its subtest.
+// tell reports the verdict on one case to its subtest: a failure is an error, and what could not be judged is skipped.
 func tell(t *testing.T, c *conformance.Result) {
 	switch c.Verdict {
 	case conformance.VerdictPass:

@@ -16,14 +16,14 @@ type cache[K comparable, V any] struct {
 	mu   sync.Mutex              // is held to replace it
 }
 
-// newCache returns a cache of a function's values.
+// newCache returns a cache of the values that make returns. It keeps a bounded number of them.
 func newCache[K comparable, V any](make func(K) V) *cache[K, V] {
 	c := &cache[K, V]{make: make}
 	c.kept.Store(&map[K]V{})
 	return c
 }
 
-// of returns the value of a key.
+// of returns the value of a key. A full cache makes the value of a new key each time. Reads take no lock.
 func (c *cache[K, V]) of(key K) V {
 	if v, found := (*c.kept.Load())[key]; found {
 		return v

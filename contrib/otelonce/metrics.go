@@ -33,7 +33,7 @@ var (
 	bucketsSends     = []float64{0, 1, 2, 3, 4, 5, 7, 10, 15, 20}
 )
 
-// make makes the instruments.
+// make creates all instruments of OpenTelemetry in m, and the caches of their attributes. It returns all errors of the meter.
 func (m *instruments) make(meter metric.Meter) error {
 	var failed []error
 	seconds := func(name, description string, buckets []float64) metric.Float64Histogram {
@@ -75,7 +75,7 @@ var counted = []oncehttp.EventKind{
 	oncehttp.EventListening, oncehttp.EventPolling, oncehttp.EventWitnessed, oncehttp.EventContradicted, oncehttp.EventUnproved,
 }
 
-// begin adds zero to each counter: Prometheus sees an increase only in a series that is there before it.
+// begin adds zero to each counter. Prometheus sees an increase only in a series that was there before it.
 func (m *instruments) begin(ctx context.Context) {
 	m.losses.Add(ctx, 0)
 	for _, reason := range reasons {
@@ -94,7 +94,7 @@ func set(attributes ...attribute.KeyValue) metric.MeasurementOption {
 // place is the origin and the profile of operations.
 type place struct{ origin, profile string }
 
-// attributes returns the attributes of a place. The port is left out.
+// attributes returns the attributes of the server and the profile. The port is left out.
 func (p place) attributes() []attribute.KeyValue {
 	var all []attribute.KeyValue
 	if at := addressOf(p.origin); at != nil {
@@ -118,7 +118,7 @@ type ending struct {
 	source  oncehttp.Source
 }
 
-// options returns the options of a series.
+// options returns the attributes of a run's end, as options for recording: outcome, and source of the answer.
 func (e ending) options() []metric.RecordOption {
 	all := append(e.attributes(), attribute.String("oncehttp.outcome", e.outcome))
 	if e.source != 0 {
@@ -134,7 +134,7 @@ type answer struct {
 	failed         bool
 }
 
-// options returns the options of a series, by the semantic conventions.
+// options returns the attributes of an attempt, as options for recording, by the semantic conventions of OpenTelemetry.
 func (a answer) options() []metric.RecordOption {
 	all := append(addressOf(a.origin), attribute.String("http.request.method", a.method))
 	if a.status > 0 {
@@ -146,7 +146,7 @@ func (a answer) options() []metric.RecordOption {
 	return []metric.RecordOption{set(all...)}
 }
 
-// measureOperation records the end of a run.
+// measureOperation records the durations and the number of sends of one run of an operation, at its end.
 func (i *Instrument) measureOperation(ctx context.Context, ends *oncehttp.Event) {
 	m, at := &i.measured, place{ends.Origin, ends.Profile}
 	end, here := m.ends.of(ending{at, outcome(ends), ends.Source}), m.places.of(at)
@@ -161,7 +161,7 @@ func (i *Instrument) measureOperation(ctx context.Context, ends *oncehttp.Event)
 	m.journal.Record(ctx, ends.Took.Journal.Seconds(), none...)
 }
 
-// measureAttempt records the end of an attempt, with its time on the wire.
+// measureAttempt records the duration of one attempt, at its end. took is its time on the wire.
 func (i *Instrument) measureAttempt(ctx context.Context, ends *oncehttp.Event, took time.Duration) {
 	options := i.measured.requests.of(answer{knownMethod(ends.Method), ends.Origin, ends.Status, ends.Err != nil})
 	if i.more != nil {
@@ -170,7 +170,8 @@ func (i *Instrument) measureAttempt(ctx context.Context, ends *oncehttp.Event, t
 	i.measured.request.Record(ctx, took.Seconds(), options...)
 }
 
-// Observe counts an event. It is for Config.Observe; a client with an Observe of its own calls both.
+// Observe counts an event. Set it as Config.Observe; a client with an Observe of its own calls both. Events that the histograms count are passed
+// over.
 func (i *Instrument) Observe(ctx context.Context, e oncehttp.Event) {
 	switch e.Kind {
 	case oncehttp.EventBegun, oncehttp.EventAttempt, oncehttp.EventAnswered, oncehttp.EventWaiting, oncehttp.EventFinished, oncehttp.EventLeft:
@@ -184,7 +185,7 @@ func (i *Instrument) Observe(ctx context.Context, e oncehttp.Event) {
 	}
 }
 
-// count adds one to a counter.
+// count adds one to a counter, with the attributes that the program adds to each event.
 func (i *Instrument) count(ctx context.Context, e *oncehttp.Event, counter metric.Int64Counter, options []metric.AddOption) {
 	if i.more != nil {
 		options = with(options, metric.AddOption(metric.WithAttributes(i.more(*e)...)))

@@ -97,7 +97,7 @@ type Instrument struct {
 
 var _ oncehttp.Instrument = (*Instrument)(nil)
 
-// New returns an Instrument. The error names a wrong option, or is the meter's.
+// New returns an Instrument for the field of a client's Config. The error names a wrong option, or is the meter's.
 func New(options ...Option) (*Instrument, error) {
 	i := &Instrument{attempts: true, beginning: newCache(sharedOf)}
 	for _, option := range options {
@@ -125,7 +125,7 @@ func New(options ...Option) (*Instrument, error) {
 	return i, nil
 }
 
-// Operation implements oncehttp.Instrument.
+// Operation implements oncehttp.Instrument: it starts the span of a run, and returns the function that ends and measures it.
 func (i *Instrument) Operation(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	ctx, span := i.startOperation(ctx, begins)
 	return ctx, func(ends oncehttp.Event) {
@@ -134,7 +134,7 @@ func (i *Instrument) Operation(ctx context.Context, begins oncehttp.Event) (cont
 	}
 }
 
-// Attempt implements oncehttp.Instrument.
+// Attempt implements oncehttp.Instrument: it starts the span of one attempt, and returns the function that ends and measures it.
 func (i *Instrument) Attempt(ctx context.Context, begins oncehttp.Event) (context.Context, func(oncehttp.Event)) {
 	if !i.attempts {
 		return ctx, nil

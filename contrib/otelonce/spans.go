@@ -30,7 +30,7 @@ type shared struct {
 	options    []trace.SpanStartOption
 }
 
-// sharedOf returns those options.
+// sharedOf returns the attributes and options that all spans with such a beginning share, for the cache.
 func sharedOf(b beginning) shared {
 	method := knownMethod(b.method)
 	attributes := append(addressOf(b.origin), attribute.String("http.request.method", method))
@@ -48,7 +48,7 @@ func sharedOf(b beginning) shared {
 	return shared{attributes, []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attributes...)}}
 }
 
-// startOperation starts the span of a run.
+// startOperation starts the span of a run of an operation. A run that resumes one has a link to the trace of the call that began it.
 func (i *Instrument) startOperation(ctx context.Context, begins oncehttp.Event) (context.Context, trace.Span) {
 	options := i.beginning.of(beginning{resumed: begins.Resumed, method: begins.Method, origin: begins.Origin, profile: begins.Profile}).options
 	if begins.Resumed && begins.Trace != "" {
@@ -59,7 +59,7 @@ func (i *Instrument) startOperation(ctx context.Context, begins oncehttp.Event) 
 	return i.start(ctx, "oncehttp.operation", begins, options)
 }
 
-// startAttempt starts the span of an attempt.
+// startAttempt starts the span of one attempt, named by its method.
 func (i *Instrument) startAttempt(ctx context.Context, begins oncehttp.Event) (context.Context, trace.Span) {
 	common := i.beginning.of(beginning{attempt: true, method: begins.Method, origin: begins.Origin})
 	all := append(make([]attribute.KeyValue, 0, len(common.attributes)+2), common.attributes...)
@@ -74,7 +74,7 @@ func (i *Instrument) startAttempt(ctx context.Context, begins oncehttp.Event) (c
 	return i.start(ctx, name, begins, []trace.SpanStartOption{common.options[0], trace.WithAttributes(all...)})
 }
 
-// start starts a span, with the operation's key if the span is recorded: a digest is not made in vain.
+// start starts a span. If it is recorded, it gets the operation's key or a digest of it: the digest is not made in vain.
 func (i *Instrument) start(ctx context.Context, name string, begins oncehttp.Event, options []trace.SpanStartOption) (context.Context, trace.Span) {
 	if i.name != nil {
 		name = i.name(name, begins)
@@ -92,7 +92,7 @@ func (i *Instrument) start(ctx context.Context, name string, begins oncehttp.Eve
 	return ctx, span
 }
 
-// endOperation ends the span of a run.
+// endOperation sets the attributes of a run's result, and ends its span.
 func endOperation(span trace.Span, ends *oncehttp.Event) {
 	defer span.End()
 	if !span.IsRecording() {
@@ -121,7 +121,7 @@ func endOperation(span trace.Span, ends *oncehttp.Event) {
 	span.SetAttributes(attributes...)
 }
 
-// endAttempt ends the span of an attempt.
+// endAttempt sets the attributes of an attempt's result, and ends its span.
 func endAttempt(span trace.Span, ends *oncehttp.Event) {
 	defer span.End()
 	if !span.IsRecording() {
@@ -140,7 +140,7 @@ func endAttempt(span trace.Span, ends *oncehttp.Event) {
 	}
 }
 
-// addressOf returns the attributes of an origin.
+// addressOf returns the attributes of an origin: the address of the server and its port.
 func addressOf(origin string) []attribute.KeyValue {
 	at, err := url.Parse(origin)
 	if err != nil {
@@ -153,7 +153,7 @@ func addressOf(origin string) []attribute.KeyValue {
 	return all
 }
 
-// knownMethod returns a method of the semantic conventions, or "_OTHER".
+// knownMethod returns the method if the semantic conventions of OpenTelemetry know it, else "_OTHER".
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch, http.MethodPost, http.MethodPut, http.MethodTrace, "QUERY":
@@ -170,7 +170,7 @@ func outcome(ends *oncehttp.Event) string {
 	return ends.Outcome.String()
 }
 
-// errorType returns the error.type of an attempt; "": it did not fail.
+// errorType returns the attribute error.type of an attempt; empty if it did not fail.
 func errorType(status int, failed bool) string {
 	switch {
 	case failed:
@@ -181,14 +181,14 @@ func errorType(status int, failed bool) string {
 	return ""
 }
 
-// recorded returns the span of a trace context as a record has it: a traceparent, and a tracestate after a semicolon.
+// recorded returns the span that a record names in its Trace: a traceparent and, after a semicolon, a tracestate.
 func recorded(text string) trace.SpanContext {
 	parent, state, _ := strings.Cut(text, ";")
 	carrier := propagation.MapCarrier{"traceparent": parent, "tracestate": state}
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 }
 
-// verdict returns the name of the answer that an error gives, of which there are few.
+// verdict returns a name for the result that an error stands for, of which there are few: the text of the error is not used.
 func verdict(err error) string {
 	switch {
 	case errors.Is(err, oncehttp.ErrNoEffect):

@@ -19,7 +19,7 @@ func AcceptsHTML(h http.Header) bool {
 	return false
 }
 
-// namesHTML reports whether a line of Accept names HTML.
+// namesHTML reports whether a value of the header Accept names HTML with a weight above zero: then a page is an answer that the client wants.
 func namesHTML(line string) bool {
 	for entry := range strings.SplitSeq(line, ",") {
 		kind, parameters, _ := strings.Cut(entry, ";")
@@ -33,7 +33,7 @@ func namesHTML(line string) bool {
 	return false
 }
 
-// quality returns the weight among the parameters of an entry of Accept; 1 if none can be read.
+// quality returns the weight (q) among the parameters of an entry of Accept; 1 if there is none that can be read.
 func quality(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(parameter, "=")

@@ -63,7 +63,7 @@ const (
 	KindMismatch             // the server says that the key belongs to another request
 )
 
-// String returns the kind in lower case, and "unknown" for any other value.
+// String returns the kind in lower case; "unknown" for a value that is no kind.
 func (k Kind) String() string {
 	names := [...]string{"unknown", "not sent", "refused", "in flight", "final", "mismatch"}
 	if int(k) >= len(names) {
@@ -112,7 +112,8 @@ type Verdict struct {
 	Flaw Flaw
 }
 
-// Classify returns the verdict on an operation from an answer. f are the known facts of the operation.
+// Classify returns what an answer proves about its operation: the verdict. p is the profile of the API, and f has the known facts of the operation.
+// If an earlier send is still in doubt, an answer that does not settle that one as well leaves the outcome unknown.
 func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
 	r := reader{Answer: a, facts: f}
 	v := r.byMatchers(p)
@@ -154,7 +155,8 @@ func (r *reader) byMatchers(p *profile.Profile) Verdict {
 	return r.byStatus(p)
 }
 
-// byStatus returns the verdict of the status, if the profile's matchers say nothing.
+// byStatus returns the verdict that the status alone gives. It is asked if none of the profile's matchers hits. Again means that the request may be
+// sent again, and Hold that nothing is sent until a person has looked.
 func (r *reader) byStatus(p *profile.Profile) Verdict {
 	status := r.Status
 	switch {

@@ -25,7 +25,8 @@ const (
 	FlawErrors      // errors and no data of a GraphQL API
 )
 
-// String returns a name of the flaw for people; empty for FlawNone.
+// String returns a name of the flaw for people; empty for FlawNone. A flaw is the reason for which an answer is not believed to come from the API
+// itself, such as an HTML page of a proxy.
 func (f Flaw) String() string {
 	names := [...]string{"", "an HTML page", "no body", "JSON that ends early", "errors and no data"}
 	if int(f) >= len(names) {
@@ -77,6 +78,8 @@ func (r *reader) isUnaskedPage(p *profile.Profile) bool {
 	return p.Own.HTML != profile.Yes && !r.facts.TakesHTML && r.isPage()
 }
 
+// successFlaw returns the flaw of a 2xx, the reason for which it may not be the API's own answer: a page that nobody asked for, or JSON that is cut
+// off.
 func (r *reader) successFlaw(p *profile.Profile) Flaw {
 	switch {
 	case r.isUnaskedPage(p):
@@ -87,7 +90,8 @@ func (r *reader) successFlaw(p *profile.Profile) Flaw {
 	return FlawNone
 }
 
-// refusalFlaw is the flaw of a 4xx. Those that say that something is to wait have none.
+// refusalFlaw returns the flaw of a 4xx, the reason for which it may not be the API's own answer: a page, or no body. The statuses 421, 425 and 429
+// only ask the client to wait or to connect anew, whoever sends them, and have none.
 func (r *reader) refusalFlaw() Flaw {
 	switch {
 	case r.Status == http.StatusMisdirectedRequest, r.Status == http.StatusTooEarly, r.Status == http.StatusTooManyRequests:
@@ -168,7 +172,7 @@ func skipProlog(body []byte) (rest []byte, declared bool) {
 	}
 }
 
-// startsElement reports whether a body begins with a tag, given without its closing character, case aside.
+// startsElement reports whether a body begins with an HTML tag. tag lacks the closing character, and upper and lower case are the same.
 func startsElement(body []byte, tag string) bool {
 	if len(body) <= len(tag) || !strings.EqualFold(string(body[:len(tag)]), tag) {
 		return false
@@ -194,7 +198,7 @@ func mediaType(contentType string) string {
 	return strings.TrimSpace(kind)
 }
 
-// endsEarly reports whether a text begins as a JSON object or array and ends within it.
+// endsEarly reports whether a text begins as a JSON object or array and ends within it: it was cut off.
 func endsEarly(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' || json.Valid(text) {

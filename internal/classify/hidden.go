@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// byVerdicts returns the verdict on a 2xx with its outcome in its body.
+// byVerdicts returns the verdict on a 2xx of an API that says in the body whether the operation succeeded. The profile's verdicts tell how to read
+// the body. If none of them fits, a person must look.
 func (r *reader) byVerdicts(p *profile.Profile) Verdict {
 	switch r.proof(p.Verdicts) {
 	case profile.ProvesSucceeded:
@@ -43,7 +44,8 @@ func (r *reader) proof(list []profile.Verdict) profile.Proof {
 	return profile.ProvesUnknown
 }
 
-// meets reports whether the body has exactly one value at the verdict's pointer, and the verdict covers this value.
+// meets reports whether the body fits a verdict of the profile: it has exactly one value at the verdict's pointer, and this is one of the verdict's
+// values. A verdict without values takes any but null.
 func (r *reader) meets(v *profile.Verdict) bool {
 	if len(jsonpointer.Texts(r.Body, v.Pointer)) != 1 {
 		return false
@@ -70,7 +72,8 @@ func (r *reader) graphQLFailed() bool {
 	return len(errors) > 0 && jsonpointer.Value(r.json(), "/data") == nil && (r.facts.GraphQL || graphQLOnly(r.json(), errors))
 }
 
-// graphQLOnly reports whether an answer has the members of a GraphQL response alone, and each of its errors a message.
+// graphQLOnly reports whether an answer is a GraphQL response with errors: it has no other members than GraphQL's, and each of its errors has a
+// message.
 func graphQLOnly(answer any, errors []any) bool {
 	members, _ := answer.(map[string]any)
 	for name := range members {

@@ -25,7 +25,8 @@ const (
 	unreadable       // the deciding body is too large to be kept, or has an unknown coding
 )
 
-// matchAny returns hit if one matcher hits; otherwise unreadable if one of them could not be decided.
+// matchAny compares the answer with several matchers of a profile. It returns hit if one of them hits, else unreadable if one could not be decided
+// since the body was not kept whole, else miss.
 func (r *reader) matchAny(list []profile.Matcher) match {
 	result := miss
 	for i := range list {
@@ -39,7 +40,8 @@ func (r *reader) matchAny(list []profile.Matcher) match {
 	return result
 }
 
-// match compares the answer with one matcher. The body comes last, since it may not be whole.
+// match compares the answer with one matcher of a profile: all of its conditions must hold. The body comes last: only it can be unreadable, if it was
+// not kept whole.
 func (r *reader) match(m *profile.Matcher) match {
 	switch {
 	case len(m.Status) > 0 && !slices.Contains(m.Status, r.Status):
@@ -58,7 +60,7 @@ func (r *reader) match(m *profile.Matcher) match {
 	return hit
 }
 
-// json returns the body as JSON; nil if it is none.
+// json returns the body decoded as JSON; nil if it is none. The body is decoded once.
 func (r *reader) json() any {
 	if !r.decoded {
 		r.document, r.decoded = jsonpointer.Decode(r.Body), true

@@ -48,7 +48,8 @@ func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) F
 	return compare(ref.Same, asked, resource)
 }
 
-// compare compares all values of same: they must be equal.
+// compare compares the values of a request with those of a resource at the API, each pair in same. All must be equal for FindingSame. One that
+// differs gives FindingOther, and one that is missing or not comparable FindingUnclear.
 func compare(same []profile.Same, request func(pointer string) any, resource any) Finding {
 	if len(same) == 0 {
 		return FindingUnclear
@@ -69,6 +70,7 @@ func compare(same []profile.Same, request func(pointer string) any, resource any
 	return finding
 }
 
+// isScalar reports whether a JSON value is a text, a number or a truth value, which can be compared.
 func isScalar(value any) bool {
 	switch value.(type) {
 	case string, bool, json.Number:
@@ -110,7 +112,7 @@ func scalarText(value any) string {
 // decimalBytesMax bounds the length of numbers compared by value.
 const decimalBytesMax = 64
 
-// decimal reads a plain decimal number, without an exponent.
+// decimal returns the value of a plain decimal number. It takes no exponent and no long text, so that a hostile answer costs little.
 func decimal(text string) (*big.Rat, bool) {
 	if text == "" || len(text) > decimalBytesMax || strings.Trim(text, "0123456789.-") != "" {
 		return nil, false

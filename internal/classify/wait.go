@@ -72,7 +72,8 @@ func wholeNumber(s string, unit time.Duration) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// untilDate reads one of the three HTTP dates (RFC 9110 section 5.6.7).
+// untilDate returns the time from now until an HTTP date, in one of its three forms (RFC 9110 section 5.6.7). It is 0 for a past date and for
+// anything else.
 func untilDate(s string, now time.Time) time.Duration {
 	t, err := http.ParseTime(s)
 	if err != nil {

@@ -62,7 +62,8 @@ func (c *Call[R]) Context() context.Context { return c.ctx }
 // goes on.
 func (c *Call[R]) Draining() context.Context { return c.draining }
 
-// PlainHTTP reports whether a caller that sees plain HTTP is among the waiting ones, and whether one ever was.
+// PlainHTTP reports whether one of the callers that wait sees plain HTTP (it uses the client as an http.RoundTripper), and whether one ever did. A
+// Call is one operation that runs in this process, with the callers that wait for it.
 func (c *Call[R]) PlainHTTP() (is, was bool) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -72,7 +73,7 @@ func (c *Call[R]) PlainHTTP() (is, was bool) {
 	return is, c.everPlain
 }
 
-// Deadline returns the latest deadline of the waiting callers; zero if one of them has none.
+// Deadline returns the latest deadline of the callers that wait; zero if one of them has none.
 func (c *Call[R]) Deadline() time.Time {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -88,7 +89,7 @@ func (c *Call[R]) Deadline() time.Time {
 	return latest
 }
 
-// SetInDoubt notes whether the operation was of unknown outcome before the call.
+// SetInDoubt notes whether the outcome of the operation was unknown before this call, since an earlier send had no answer.
 func (c *Call[R]) SetInDoubt(inDoubt bool) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -110,7 +111,7 @@ func (c *Call[R]) Panicked() any { return c.panicked }
 // PanickedLate returns the value of a panic after Answer. It is for the caller of Run, once Run has returned.
 func (c *Call[R]) PanickedLate() any { return c.late }
 
-// Deserted reports whether nobody learns of a panic of the call: its first caller has left, or has its answer. The call is
+// Deserted reports whether nobody would learn of a panic of the call, since its first caller has left or has its answer. It is asked when the call is
 // over.
 func (c *Call[R]) Deserted() bool {
 	c.table.mu.Lock()
@@ -144,7 +145,7 @@ type Crash struct {
 	Value any // of the panic; nil: runtime.Goexit
 }
 
-// Error names one of the two. It has nothing of the value: the value may hold a secret.
+// Error says whether the call ended by a panic or by runtime.Goexit. It names only the type of the panic's value, which may hold a secret.
 func (c *Crash) Error() string {
 	if c.Value == nil {
 		return "runtime.Goexit was called"
@@ -214,7 +215,8 @@ func (c *Call[R]) awaitPrevious() error {
 	return nil
 }
 
-// begin ends the wait for the call before. It returns false if the call has nobody left to run for.
+// begin is called when the call has waited for the end of an earlier call of the same operation. It returns false if all its callers have left
+// meanwhile: then it must not run.
 func (c *Call[R]) begin() bool {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -222,7 +224,7 @@ func (c *Call[R]) begin() bool {
 	return !c.abandoned
 }
 
-// abandon lets the call run nothing, for the last caller to leave. It returns false if the call has begun.
+// abandon is called by the last caller when it leaves. It returns true if the call has not begun: then it will never run anything.
 func (c *Call[R]) abandon() bool {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -230,7 +232,8 @@ func (c *Call[R]) abandon() bool {
 	return c.abandoned
 }
 
-// end takes the call out of the table. A call before it that has not ended takes its place again.
+// end takes the call out of the table. If an earlier call of the same operation has not ended (it writes its record), that one gets its place in the
+// table back.
 func (c *Call[R]) end() {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
@@ -247,7 +250,7 @@ func (c *Call[R]) end() {
 	delete(c.table.calls, c.record.ID)
 }
 
-// letGo ends one use of the result.
+// letGo ends one use of the call's result. The last one releases it.
 func (c *Call[R]) letGo() {
 	c.table.mu.Lock()
 	c.users--
@@ -258,7 +261,7 @@ func (c *Call[R]) letGo() {
 	}
 }
 
-// over reports whether the result is there. Such a result counts, even if a caller's context ends at the same moment.
+// over reports whether the result of the call is there. It then counts, even if a caller's context ends at the same moment.
 func (c *Call[R]) over() bool {
 	select {
 	case <-c.done:

@@ -94,7 +94,7 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 	return caller, Started
 }
 
-// endless returns a context without an end, with the values of ctx. It asks ctx nothing.
+// endless returns a context that never ends, with the values of ctx.
 func endless(ctx context.Context) context.Context {
 	if ctx == context.Background() { // it costs nothing
 		return ctx
@@ -102,7 +102,8 @@ func endless(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// admit adds a caller to the call. by is the work that waits for the call through this caller; nil: none. Under table.mu.
+// admit adds a caller to the call, and counts one more use of its result. by is the work that waits for the call through this caller, or nil. The
+// caller holds table.mu.
 func (c *Call[R]) admit(e Entry, by *Work) *Caller[R] {
 	caller := &Caller[R]{call: c, ctx: e.Context, by: by, patience: e.Patience, plain: e.PlainHTTP, next: c.callers}
 	c.callers = caller
@@ -122,7 +123,7 @@ func (t *Table[R]) Running(id persist.ID) (running, inDoubt bool) {
 	return call != nil, call != nil && (call.inDoubt || call.left)
 }
 
-// Operation returns the operation of the call under way with this ID; nil if there is none.
+// Operation returns the record of the call that runs in this process for this ID; nil if there is none.
 func (t *Table[R]) Operation(id persist.ID) *persist.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,21 +158,21 @@ func (t *Table[R]) Ended(ctx context.Context, patience time.Duration, pick func(
 	return nil
 }
 
-// Ending returns the number of calls answered and not over.
+// Ending returns the number of calls whose callers have their answer while the record is still being written.
 func (t *Table[R]) Ending() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.ending)
 }
 
-// Len returns the number of calls in flight.
+// Len returns the number of operations that run in this process.
 func (t *Table[R]) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.calls)
 }
 
-// GiveUpDraining gives up every call of a client whose Draining has ended.
+// GiveUpDraining cancels all calls of a client whose time for draining (ending what runs at Close) is over.
 func (t *Table[R]) GiveUpDraining(client any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,7 +237,8 @@ func (c *Caller[R]) Wait() (result R, err error) {
 	return c.call.result, nil
 }
 
-// Await is Wait without the result: it returns nil once the result is there, also after a panic.
+// Await waits for the call, and returns nil once the result is there, also after a panic. An error means that the caller has left without a result:
+// its context has ended, its patience is over, or the wait would never end.
 func (c *Caller[R]) Await() error {
 	patience := c.patience
 	if c.first {
@@ -266,7 +268,7 @@ func (c *Caller[R]) Await() error {
 // last one, it does not wait for the result. Until is called before Wait.
 func (c *Caller[R]) Until(ctx context.Context) { c.until = ctx }
 
-// Leave takes the caller out of the call. The call is given up if nobody is left.
+// Leave takes the caller out of the call without a result. If nobody is left, the call is cancelled.
 func (c *Caller[R]) Leave() {
 	if !c.leave() {
 		c.Done()

@@ -53,21 +53,22 @@ func (w *Work) Authorizing(origin string) *Work {
 	return &Work{parent: w, client: w.client, origin: origin}
 }
 
-// End ends the work. Then its contexts carry nothing any more; those of an Authorize carry the work around it.
+// End ends the work. From then on From finds nothing in the contexts that carry it. The exception is the work of an Authorize: From finds the work
+// around it there.
 func (w *Work) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
 }
 
-// ended reports whether the work is over.
+// ended reports whether the work has ended.
 func (w *Work) ended() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.over
 }
 
-// Visit notes the start of a stay in a function of the user. The stay lasts until Return.
+// Visit notes that the work calls a function of the program, until Return. Callers that wait for the work give up if that takes too long.
 func (w *Work) Visit() {
 	now := time.Now()
 	w.mu.Lock()
@@ -75,14 +76,15 @@ func (w *Work) Visit() {
 	w.since = now
 }
 
-// Return notes the return of the function.
+// Return notes that the function of the program has returned.
 func (w *Work) Return() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.since = time.Time{}
 }
 
-// patient returns the longest further wait, if the work may stay in one function for patience. Zero or less: no longer.
+// patient returns how much longer a caller with this patience waits: the time that the work may still stay in the present function of the program.
+// Zero or less: no longer.
 func (w *Work) patient(patience time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +125,7 @@ func (w *Work) wait(ctx context.Context, patience time.Duration, over <-chan str
 	}
 }
 
-// Passes reports whether the work, or an ancestor, goes through the due operations.
+// Passes reports whether the work, or the work that started it, goes through all due operations of a journal (Resume or Run).
 func (w *Work) Passes() bool {
 	for ; w != nil; w = w.parent {
 		if w.pass && !w.ended() {
@@ -133,7 +135,7 @@ func (w *Work) Passes() bool {
 	return false
 }
 
-// Names reports whether the work, or an ancestor, makes a key for the client.
+// Names reports whether the work, or the work that started it, makes a key for this client (Config.NewKey).
 func (w *Work) Names(client any) bool {
 	for ; w != nil; w = w.parent {
 		if w.naming && w.client == client && !w.ended() {
@@ -143,7 +145,7 @@ func (w *Work) Names(client any) bool {
 	return false
 }
 
-// Authorizes reports whether the work, or an ancestor, is an Authorize of the work's client, of a request to the origin.
+// Authorizes reports whether the work, or the work that started it, is a call of Config.Authorize by the same client for a request to this origin.
 func (w *Work) Authorizes(origin string) bool {
 	for by := w; by != nil; by = by.parent {
 		if by.origin == origin && origin != "" && by.client == w.client && !by.ended() {
@@ -169,7 +171,7 @@ func (w *Work) await(by *Work) error {
 	return nil
 }
 
-// leave ends the wait of by.
+// leave notes that the work by no longer waits for w.
 func (w *Work) leave(by *Work) {
 	if by == nil {
 		return
@@ -181,7 +183,7 @@ func (w *Work) leave(by *Work) {
 	}
 }
 
-// awaitedBy reports whether other is the work, or waits for it, directly or through others.
+// awaitedBy reports whether other is w, or waits for w directly or through others. If w waited for it, neither would ever end.
 func (w *Work) awaitedBy(other *Work) bool {
 	seen := []*Work{w}
 	for i := 0; i < len(seen); i++ {
@@ -197,7 +199,7 @@ func (w *Work) awaitedBy(other *Work) bool {
 	return false
 }
 
-// awaiting returns the direct waiters for the work, with its parent.
+// awaiting returns the works that wait for w directly: those that joined it, and its parent, which started it.
 func (w *Work) awaiting() []*Work {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,7 +217,7 @@ type RequestKey struct{}
 // hidden reports whether contexts for functions of the user lack the value of the key.
 func hidden(key any) bool { return key == RequestKey{} }
 
-// WithoutKey returns ctx without a RequestKey.
+// WithoutKey returns a context without the value of RequestKey, which names the one request made with the context.
 func WithoutKey(ctx context.Context) context.Context {
 	if ctx.Value(RequestKey{}) == nil {
 		return ctx
@@ -226,7 +228,7 @@ func WithoutKey(ctx context.Context) context.Context {
 // keyless is a context without a RequestKey.
 type keyless struct{ context.Context }
 
-// Value returns the value of the context around it, but nil for a hidden key.
+// Value returns the value of the context around it, and nil for a hidden key.
 func (k keyless) Value(key any) any {
 	if hidden(key) {
 		return nil
@@ -237,7 +239,7 @@ func (k keyless) Value(key any) any {
 // workKey is the key of work in a context.
 type workKey struct{}
 
-// From returns the work carried by a context; nil if there is none, or it is over.
+// From returns the work that a context carries; nil if there is none or it has ended. After an Authorize it is the work around that.
 func From(ctx context.Context) *Work {
 	w, _ := ctx.Value(workKey{}).(*Work)
 	for w != nil && w.ended() {
@@ -258,7 +260,8 @@ type guest struct {
 	work *Work
 }
 
-// Value returns the work, nil for a hidden key, and else the value of the context around it.
+// Value returns the work of the guest, a function of the program that runs within a call; nil for a hidden key, and else the value of the context
+// around it.
 func (g *guest) Value(key any) any {
 	switch {
 	case key == workKey{}:

@@ -173,7 +173,7 @@ func (l *Lanes) wakeNext() {
 	}
 }
 
-// wakeAll wakes all operations waiting in Enter. The caller holds mu.
+// wakeAll wakes all operations that wait in Enter for their turn to send. The caller holds mu.
 func (l *Lanes) wakeAll() {
 	for _, at := range l.of {
 		at.waiting = 0
@@ -181,7 +181,7 @@ func (l *Lanes) wakeAll() {
 	}
 }
 
-// Leave implements Turns.
+// Leave implements Turns: an operation to this origin has sent, and gives its turn to the next one.
 func (l *Lanes) Leave(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +190,8 @@ func (l *Lanes) Leave(origin string) {
 	l.wakeNext()
 }
 
-// Done notes the end of an operation of an origin, once after each Take. It sends to Wanted if the origin should
-// get more.
+// Done notes the end of an operation to an origin. It is called once after each Take. It sends to Wanted if few operations of the origin are left
+// here, so that more can be claimed.
 func (l *Lanes) Done(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,14 +243,14 @@ func (l *Lanes) Room(origin string, claimed int) int {
 	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)
 }
 
-// Full reports whether no origin has room. claimed is as in Room.
+// Full reports whether no origin may get more operations. claimed is the number of the claimed operations that were not added yet.
 func (l *Lanes) Full(claimed int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.queued+claimed >= 2*l.workers
 }
 
-// Active returns the number of origins with operations here, those of but left out.
+// Active returns the number of origins that have operations here, without those in the map.
 func (l *Lanes) Active(but map[string][]string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,7 +271,8 @@ func (l *Lanes) Shut() {
 	l.work.Broadcast()
 }
 
-// Close is Shut, and returns the queued records, which the caller then has.
+// Close ends the waits for operations, as Shut does, and returns the records that were queued and not taken: the caller gives them back to the
+// journal.
 func (l *Lanes) Close() (left []*persist.Record) {
 	l.Shut()
 	l.mu.Lock()

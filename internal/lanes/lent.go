@@ -8,7 +8,8 @@ import (
 
 // Lent turns: while an operation is in a function of the user, another one has its turn.
 
-// Lend implements Turns. The operation has entered. TakeBack must follow before Leave.
+// Lend implements Turns: an operation that has its turn to send calls a function of the program, which may take long, and lends the turn to others
+// meanwhile. TakeBack must follow, before Leave.
 func (l *Lanes) Lend(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -20,7 +21,7 @@ func (l *Lanes) Lend(origin string) {
 	l.wakeNext()
 }
 
-// TakeBack implements Turns. It does not wait: for a while more operations may send than have a turn.
+// TakeBack implements Turns: the operation has its turn again. It does not wait for it: for a while more operations may send than there are turns.
 func (l *Lanes) TakeBack(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,15 +33,15 @@ func (l *Lanes) TakeBack(origin string) {
 	l.sending++
 }
 
-// Park implements Turns. Unpark must follow once for each Park. An operation of the origin is running meanwhile,
-// so the lane stays.
+// Park implements Turns: an operation to this origin waits for the program's limiter, and no more operations of the origin are claimed meanwhile.
+// Unpark must follow once for each Park.
 func (l *Lanes) Park(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.of[origin].parked++
 }
 
-// Unpark implements Turns.
+// Unpark implements Turns: an operation that waited for the limiter goes on, or has ended.
 func (l *Lanes) Unpark(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +76,7 @@ func (l *Lanes) Overdue(age time.Duration) (left []*persist.Record) {
 	return left
 }
 
-// unqueue removes the first n records of a queue. The caller holds mu.
+// unqueue removes the first n records from the queue of an origin, and returns them. The caller holds mu.
 func (l *Lanes) unqueue(at *lane, n int) (first []*persist.Record) {
 	for _, queued := range at.queue[:n] {
 		first = append(first, queued.rec)

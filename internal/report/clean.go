@@ -60,7 +60,7 @@ func pad(s string, n int) string {
 	return s + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(s)))
 }
 
-// printable drops the characters forbidden in XML 1.0, and terminal escapes with them.
+// printable drops the characters that XML 1.0 forbids, and with them the escapes that control a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

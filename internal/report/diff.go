@@ -134,7 +134,7 @@ func WriteDiff(w io.Writer, old, now *Report, o Options) error {
 	return t.writeTo(w)
 }
 
-// changes writes one list of a comparison; nothing if it is empty.
+// changes writes one list of a comparison under a heading; nothing if the list is empty.
 func (t *texter) changes(heading string, list []Change) {
 	if len(list) == 0 {
 		return

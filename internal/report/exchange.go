@@ -25,7 +25,7 @@ func exchangeLines(list []Exchange) []string {
 	return lines
 }
 
-// alike reports whether two exchanges differ in time alone, or in the lane.
+// alike reports whether two exchanges (a request with its answer) differ in their times, or in the lane of a drawing, and in nothing else.
 func alike(a, b *Exchange) bool {
 	body := func(m *Message) string {
 		if m == nil {
@@ -74,7 +74,7 @@ func callerNote(x *Exchange) string {
 	return "(as the " + x.Caller + " caller)"
 }
 
-// keyNote names the sent key; before is the exchange before, nil for none.
+// keyNote says in a few words which key an exchange has sent, in relation to that of the exchange before; before is nil for the first.
 func keyNote(x, before *Exchange) string {
 	switch {
 	case x.Key == "" && !x.KeySent:

@@ -151,7 +151,7 @@ type (
 	}
 )
 
-// newPage lays out one report, or several side by side.
+// newPage returns the view of a page for its HTML template: one report, or several side by side. Style and script are allowed by their hashes alone.
 func newPage(reports []*Report, o Options) pageView {
 	css, js := lineFeeds(pageCSS), lineFeeds(pageJS)
 	p := pageView{CSS: template.CSS(css), JS: template.JS(js), Several: len(reports) > 1}
@@ -205,7 +205,7 @@ func (p *pageView) choices(reports []*Report) {
 	}
 }
 
-// newReportView lays out one report. id is the prefix of its anchors.
+// newReportView returns the view of one report for the HTML template. id is the prefix of its anchors.
 func newReportView(r *Report, id string, o Options) reportView {
 	v := reportView{Report: r, ID: id, Facts: facts(r), Overall: overall(r, o), Eyebrow: "Conformance of a server"}
 	if r.Kind == KindReferee {
@@ -295,7 +295,7 @@ func segments(s Summary) []segment {
 	return list
 }
 
-// newCaseView lays out one case. report is the prefix of its anchors.
+// newCaseView returns the view of one case for the HTML template. report is the prefix of its anchors.
 func newCaseView(c *Case, report string, o Options) caseView {
 	v := caseView{
 		Case: c, Anchor: report + "/" + c.ID, Href: "#" + report + "/" + c.ID,
@@ -332,7 +332,7 @@ func searchable(texts ...string) string {
 	return strings.ToLower(clip(printable(strings.Join(nonEmpty(texts...), " ")), 2000))
 }
 
-// newMessageView lays out a message; nil if there is none.
+// newMessageView returns the view of a request or a response, with its body cut to a length for a page; nil if there is none.
 func newMessageView(m *Message) *messageView {
 	if m == nil {
 		return nil
@@ -351,7 +351,7 @@ func newMessageView(m *Message) *messageView {
 	return v
 }
 
-// newRows lays out a matrix, a row for each case.
+// newRows returns the view of several reports side by side: a row for each case, with a cell for each report.
 func newRows(m matrix) []rowGroupView {
 	var groups []rowGroupView
 	for _, g := range m.groups {

@@ -90,7 +90,7 @@ func WriteJUnit(w io.Writer, o Options, reports ...*Report) error {
 	return nil
 }
 
-// junitGroup makes a suite of one group of cases.
+// junitGroup returns a group of cases as a test suite of JUnit.
 func junitGroup(r *Report, g *Group, o Options) junitSuite {
 	s := junitSuite{Name: g.Name, Tests: len(g.Cases)}
 	for _, p := range [][2]string{
@@ -151,7 +151,7 @@ func junitTest(c *Case, o Options) junitCase {
 	return t
 }
 
-// message returns one line about the failure.
+// message returns one line about a failed case: the observation, else the reason, else the rule.
 func message(c *Case) string {
 	for _, text := range []string{c.Actual, c.Reason, c.Rule} {
 		if text != "" {

@@ -46,7 +46,7 @@ func flush(w io.Writer, text string) error {
 	return nil
 }
 
-// overall returns the worst verdict, known failures aside.
+// overall returns the worst verdict of the report. Failures that are listed as known do not count.
 func overall(r *Report, o Options) Verdict {
 	worst := Skip
 	for i := range r.Cases {
@@ -57,7 +57,7 @@ func overall(r *Report, o Options) Verdict {
 	return worst
 }
 
-// glyph returns a sign for a verdict. Colour alone tells no verdict apart.
+// glyph returns a sign for a verdict, since readers may not see its colour.
 func glyph(v Verdict) string {
 	switch v {
 	case Pass:

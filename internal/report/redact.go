@@ -105,6 +105,7 @@ func (red *redactor) redactCase(c *Case) {
 	}
 }
 
+// message returns a copy of a message without credentials; nil for nil.
 func (red *redactor) message(m *Message) *Message {
 	if m == nil {
 		return nil
@@ -163,7 +164,8 @@ func labelsOf(r *Report) map[string]string {
 	return labels
 }
 
-// label returns the replacement of a header's value.
+// label returns the text in the place of a credential. If a report has several different values of one header, each has a letter, so that a reader
+// can tell them apart.
 func (red *redactor) label(name, value string) string {
 	if label, several := red.labels[strings.ToLower(name)+"\x00"+value]; several {
 		return label

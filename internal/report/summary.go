@@ -38,6 +38,7 @@ func (s Summary) Total() int {
 // Skip, Inconclusive and Error: these never pass.
 func (s Summary) Judged() int { return s.Pass + s.Fail + s.Warn }
 
+// counter returns the counter of a verdict. An invalid verdict counts as an Error.
 func (s *Summary) counter(v Verdict) *int {
 	switch v {
 	case Pass:

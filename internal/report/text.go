@@ -155,7 +155,7 @@ func (t *texter) groups(r *Report) {
 	}
 }
 
-// aside returns the text of a case in the list; empty for Pass.
+// aside returns the short text beside a case in the list of all cases; empty for Pass.
 func aside(c *Case) string {
 	switch c.Verdict {
 	case Seen, Warn:
@@ -168,7 +168,7 @@ func aside(c *Case) string {
 	return ""
 }
 
-// evidence shows the failures and errors, the worst last. If Verbose, it shows all cases.
+// evidence writes the failures and errors with their details, the worst last. With Verbose it writes all cases.
 func (t *texter) evidence(r *Report) {
 	shown := false
 	for _, v := range []Verdict{Pass, Skip, Seen, Inconclusive, Warn, Error, Fail} {
@@ -225,8 +225,7 @@ func (t *texter) details(c *Case) {
 	t.line("")
 }
 
-// findingLines returns the findings as verdict and text; the same one several times
-// in a row is one line.
+// findingLines returns the findings as pairs of verdict and text. Equal findings in a row are one line with their number.
 func findingLines(list []Finding) [][2]string {
 	var lines [][2]string
 	for i := 0; i < len(list); {
@@ -290,7 +289,7 @@ func refs(list []Ref) string {
 	return strings.Join(names, ", ")
 }
 
-// known writes the changes made by a list of known failures.
+// known writes how the list of known failures has changed the result: failures accepted, new ones, and entries that no longer fail.
 func (t *texter) known(r *Report) {
 	if t.o.Known == nil {
 		return

@@ -104,7 +104,7 @@ func newTimeline(exchanges []Exchange, ref string, on canvas, class string) *tim
 	return t
 }
 
-// assign gives every exchange its lane, -1 for one past the bound.
+// assign gives each exchange a lane of the drawing, by name: one row for each caller. It returns -1 for an exchange past the largest number of lanes.
 func (t *timeline) assign(exchanges []Exchange) []int {
 	rows, named := make([]int, len(exchanges)), map[string]int{}
 	for i := range exchanges {
@@ -181,7 +181,7 @@ func barClass(x *Exchange) string {
 	return "sx"
 }
 
-// ticks returns round times from 0 to end, four to nine of them.
+// ticks returns round times from 0 to end, four to nine of them, for the axis of a drawing.
 func ticks(end float64) []float64 {
 	step := math.Pow(10, math.Floor(math.Log10(end/4)))
 	for _, times := range []float64{2, 2.5, 2} { // 1, 2, 5, 10

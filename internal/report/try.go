@@ -86,7 +86,7 @@ type script struct {
 	names     []string          // of the variables, in order
 }
 
-// head returns the lines to set the variables of the others.
+// head returns the first lines of a shell script: they set the variables that the other lines use, or ask for them.
 func (s *script) head() []string {
 	var lines []string
 	if s.run {
@@ -98,7 +98,7 @@ func (s *script) head() []string {
 	return lines
 }
 
-// word quotes one word, with $RUN at the end of each key or reference in it.
+// word quotes a text as one word of the shell. Behind each key and each reference in it stands $RUN, so that each run of the script uses new ones.
 func (s *script) word(text string) string {
 	var b strings.Builder
 	for s.uniques != nil {
@@ -138,7 +138,7 @@ func (s *script) secret(caller string) func(name, value string) string {
 
 const callerSecond = "second"
 
-// upperWord maps a header's name to a shell variable's, a rune at a time.
+// upperWord maps a rune of a header's name to one of a shell variable's name.
 func upperWord(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z':
@@ -183,7 +183,8 @@ func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	return spell(line, n, behind, again, then), n
 }
 
-// repeats returns the number of exchanges in one line from i on: 1 if they are fewer than foldMin.
+// repeats returns the number of equal requests from i on that one line, a loop, can send. It is 1 if they are fewer than foldMin. behind tells if the
+// requests run in the background.
 func (s *script) repeats(steps []*Exchange, i int, line string, behind bool) (n int) {
 	for n = 1; i+n < len(steps) && overlapping(steps, i+n-1) == behind && s.request(steps[i+n]) == line; n++ {
 		if !behind && overlapping(steps, i+n) {
@@ -233,8 +234,7 @@ func pauseOf(ms float64) string {
 	return fmt.Sprintf("sleep %.2f", ms/1000)
 }
 
-// request returns the curl line of one exchange, or a comment if its body was not
-// kept whole.
+// request returns the line with curl that sends the request of an exchange again. It is a comment if the report does not have the whole body.
 func (s *script) request(x *Exchange) string {
 	m := x.Request
 	if m == nil {
@@ -257,7 +257,7 @@ func (s *script) request(x *Exchange) string {
 	return before + c.line()
 }
 
-// wireHeader returns the header with the bytes as on the wire.
+// wireHeader returns the header with its values as they were sent: bytes that are no valid text are kept beside the text.
 func (m *Message) wireHeader() map[string][]string {
 	if m.HeaderBytes == nil {
 		return m.Header
@@ -272,7 +272,7 @@ func (m *Message) wireHeader() map[string][]string {
 	return header
 }
 
-// withoutOurs leaves out the fields added to every request by the suite, and by curl too.
+// withoutOurs returns the header without the fields that the suite adds to every request, and those that curl adds by itself.
 func withoutOurs(header map[string][]string) map[string][]string {
 	kept := maps.Clone(header)
 	maps.DeleteFunc(kept, func(name string, values []string) bool {
@@ -294,7 +294,7 @@ func (s *script) filled(m *Message) string {
 	return "{ printf %s " + s.word(m.Body[:m.Run.At]) + "; " + fill + "; printf %s " + s.word(m.Body[m.Run.At:]) + "; }"
 }
 
-// witness returns the lines to ask the witness for each reference.
+// witness returns the lines that ask the witness, an address of the server that counts effects, for each reference in the exchanges.
 func (s *script) witness(template, host string, steps []*Exchange) []string {
 	address, _, _ := strings.Cut(template, "#")
 	at, err := url.Parse(address)

@@ -50,7 +50,8 @@ func Authorize(ctx context.Context, req *http.Request, rec *persist.Record, p *p
 	return nil
 }
 
-// unchanged returns an error with the name of a forbidden change to a request after Authorize; nil if there is none.
+// unchanged compares a request before and after the program's Config.Authorize, which may only add credentials. An error names the first forbidden
+// change, such as "the key".
 func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile) error {
 	switch {
 	case shown.Method != req.Method:

@@ -30,7 +30,7 @@ func (r *Reader) readBody(req *http.Request, limit int64, plain bool) ([]byte, e
 	return body, bodyTrouble(err)
 }
 
-// bodyTrouble returns the *Error for an error of reading a body; nil for nil.
+// bodyTrouble returns an error of reading a body as an *Error of this package, with its kind; nil for nil.
 func bodyTrouble(err error) error {
 	if err == nil {
 		return nil
@@ -45,8 +45,8 @@ func bodyTrouble(err error) error {
 	return &Error{Invalid, err}
 }
 
-// readBytes is readBody on one goroutine, without an *Error. It closes the body of GetBody, and leaves req.Body
-// open.
+// readBytes reads the body of a request. A body that was read to its end before, by an earlier send, is read again from GetBody; without that, it is
+// an error, unless plain is set. It closes the body of GetBody, and leaves req.Body open.
 func readBytes(req *http.Request, limit int64, plain bool) ([]byte, error) {
 	given := req.Body
 	if given == nil {

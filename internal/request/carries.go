@@ -24,7 +24,7 @@ func (r *Reader) Carries(req *http.Request, p *profile.Profile) (carries bool, s
 	return r.carriesInBody(req, p)
 }
 
-// mayHold reports whether the body of a request with these headers may hold a key at this place.
+// mayHold reports whether a body with these headers may have a key at this place, a field of a form or a member of JSON.
 func mayHold(h http.Header, place profile.Place) bool {
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	if place == profile.Form {

@@ -97,7 +97,7 @@ func isStandard(method string) bool {
 	return false
 }
 
-// checkHeader refuses an invalid header, and a protocol upgrade.
+// checkHeader refuses invalid headers, and a protocol upgrade, which cannot be sent again.
 func checkHeader(h http.Header) error {
 	for name, lines := range h {
 		switch {

@@ -39,7 +39,9 @@ func (s *Snapshot) Compare(standing *persist.Record) Likeness {
 	return likeness
 }
 
-// compareBy is Compare by the fingerprints alone. own is the record of s by the recipe of standing.
+// compareBy compares a request with a record by their fingerprints alone. own is the record that the request would be under the recipe of the
+// standing one: a recipe tells which parts of a request make its fingerprint. CannotTell means that the two were made by different rules, and neither
+// proof holds.
 func (s *Snapshot) compareBy(own, standing *persist.Record) Likeness {
 	sum, _ := fingerprint(own)
 	same := bytes.Equal(sum, standing.Fingerprint)
@@ -72,7 +74,8 @@ func (s *Snapshot) Unclear(standing *persist.Record) error {
 	return fmt.Errorf("by the Config of one of them these count, and not by that of the other: %s", strings.Join(names, ", "))
 }
 
-// by returns the record of s by a recipe. known is false for one of a later version.
+// by returns the record of the request under another recipe, the rules for the parts that make its fingerprint. known is false for a recipe of a
+// later version.
 func (s *Snapshot) by(recipe string) (own persist.Record, known bool) {
 	own = s.Record
 	if recipe == own.Recipe {
@@ -139,7 +142,8 @@ func (s *Snapshot) uncompared(standing *persist.Record) bool {
 	return false
 }
 
-// counted returns the parameters and headers counted by a recipe and left out by s as credentials.
+// counted returns the query parameters and headers that a recipe counts as parts of the request, while the request's own rules leave them out as
+// credentials.
 func (s *Snapshot) counted(recipe string) (parameters, headers []string) {
 	mine, _ := parseRecipe(s.Record.Recipe)
 	theirs, _ := parseRecipe(recipe)
@@ -168,7 +172,7 @@ func (s *Snapshot) differs(own, standing *persist.Record) bool {
 	return !bytes.Equal(a, b)
 }
 
-// leaveOut returns rec without these parameters and headers.
+// leaveOut returns a copy of the record without these query parameters and headers.
 func leaveOut(rec persist.Record, parameters, headers []string) *persist.Record {
 	secrets := Secrets{Parameters: parameters}
 	rec.Target, _ = secrets.splitTarget(rec.Target, recordCarrier(&rec))
@@ -188,7 +192,7 @@ func hasParameter(target, name string) bool {
 	return len(dropped) > 0
 }
 
-// without returns the names missing among others, case aside, each once.
+// without returns the names that are missing among others, each once. Upper and lower case are the same.
 func without(names, others []string) []string {
 	var rest []string
 	for _, name := range names {

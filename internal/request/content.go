@@ -22,7 +22,8 @@ func NewContentKey(secret []byte) *ContentKey {
 	return &ContentKey{mac(secret, "content"), mac(secret, "content's digest"), hex.EncodeToString(id[:4]) + ":"}
 }
 
-// Content returns Record.Content: a keyed digest of method, origin, path and body. Its making never changes.
+// Content returns the value of Record.Content: a keyed digest of method, origin, path and body. All versions must make it alike, so its making never
+// changes.
 func (k *ContentKey) Content(rec *persist.Record) string {
 	var buffer [512]byte
 	head := append(buffer[:0], k.inner...)

@@ -15,7 +15,7 @@ const (
 	dropPointersBytesMax = persist.DropAnswerBytesMax
 )
 
-// CheckDropped returns an error for wrong pointers to members of answers that are not to be kept.
+// CheckDropped checks Config.DropAnswer, the JSON pointers to the members of answers that no record keeps.
 func CheckDropped(pointers []string) error {
 	size := 0
 	for i, p := range pointers {

@@ -24,7 +24,8 @@ const (
 	recipeKept = "kept"
 )
 
-// recipe returns the recipe of new records under a profile.
+// recipe returns the recipe of new records: the text that tells which parts of a request make its fingerprint, by the profile and by the client's
+// rules for credentials.
 func (r *Reader) recipe(p *profile.Profile) string {
 	recipe := recipeV1
 	if more := r.Secrets.named(); more != "" {
@@ -49,7 +50,8 @@ type rules struct {
 	headers    []string // those taking part
 }
 
-// parseRecipe takes a recipe apart. known is false for one of a later version.
+// parseRecipe returns the rules in a recipe: the headers that count, and the additions to the rules for credentials by the client that made it. known
+// is false for a recipe of a later version.
 func parseRecipe(recipe string) (r rules, known bool) {
 	first, headers, _ := strings.Cut(recipe, " ")
 	version, more, _ := strings.Cut(first, ":")

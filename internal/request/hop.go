@@ -15,7 +15,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// SameOrigin returns the target of a Location, relative to a URL; nil if it is at another origin or no URL.
+// SameOrigin returns the target of a redirect, whose Location may be relative to from. It is nil if that is no URL, or one at another origin: the key
+// goes to no other server.
 func SameOrigin(from *url.URL, location string) *url.URL {
 	if location == "" {
 		return nil
@@ -66,7 +67,7 @@ func TokenRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, 
 	return ask, target
 }
 
-// Token returns the token in the answer to a TokenRequest, as the API knows it; empty if there is none.
+// Token returns the token (a key made by the server) in the answer to a TokenRequest; empty if the answer has none.
 func Token(p *profile.Profile, status int, body []byte, whole bool) string {
 	if status < 200 || status >= 300 || !whole {
 		return ""

@@ -47,7 +47,8 @@ func inOrder(all []identity) []identity {
 	return slices.CompactFunc(all, func(a, b identity) bool { return a.name == b.name })
 }
 
-// headerIdentities returns the identities in a header.
+// headerIdentities returns the parts of a header's value that name the sender, such as a user or a key's id, and stay the same in each of the
+// sender's requests. It returns none for a header that changes each time.
 func headerIdentities(h http.Header, name string) []identity {
 	value := joinedLines(h, name)
 	lower := strings.ToLower(name)
@@ -67,7 +68,8 @@ func headerIdentities(h http.Header, name string) []identity {
 	return []identity{{name, value}}
 }
 
-// queryIdentities returns the identities in the query parameters selected by pick, by the first value of each.
+// queryIdentities returns the parts of the query that name the sender, among the parameters that pick selects. Those that change each time are left
+// out.
 func queryIdentities(target string, pick func(name string) bool) []identity {
 	var all []identity
 	_, query, _ := strings.Cut(target, "?")
@@ -132,7 +134,7 @@ func cookieIdentities(value string) []identity {
 	return others
 }
 
-// isSession reports whether a cookie has the name of a session or a credential.
+// isSession reports whether a cookie's name, in lower case, is that of a session or a credential.
 func isSession(lower string) bool {
 	for _, part := range []string{"sess", "auth", "token", "jwt", "login", "sso", "ticket", "remember", "identity"} {
 		if strings.Contains(lower, part) {
@@ -142,7 +144,8 @@ func isSession(lower string) bool {
 	return strings.HasSuffix(lower, "sid")
 }
 
-// isRenewed reports whether something in front of a server sets a cookie, and changes it by itself.
+// isRenewed reports whether a cookie, by its name in lower case, is one that a load balancer or the like sets: it changes by itself, and names
+// nobody.
 func isRenewed(lower string) bool {
 	for _, prefix := range []string{
 		"awsalb", "awselb", "__cf", "cf_", "_cf", "_ga", "_gid", "_gat", "bigip", "incap_", "visid_", "nlbi_", "ts01", "arraffinity",
@@ -182,7 +185,7 @@ func authorizationIdentity(value string) string {
 // parts are the parameters of a header such as Authorization: Digest, in order, names in lower case.
 type parts [][2]string
 
-// partsOf takes them apart, however they are separated.
+// partsOf returns the name=value parts of a header's value, whatever separates them.
 func partsOf(value string) (all parts) {
 	separates := func(r rune) bool { return r == ',' || r == ';' || r == '&' || r == ' ' }
 	for part := range strings.FieldsFuncSeq(value, separates) {
@@ -193,7 +196,7 @@ func partsOf(value string) (all parts) {
 	return all
 }
 
-// signed reports whether one of the parts is a signature, or a proof like one.
+// signed reports whether one of the parts is a signature, or another proof that changes with each request.
 func (p parts) signed() bool {
 	return slices.ContainsFunc(p, func(part [2]string) bool {
 		switch part[0] {
@@ -204,7 +207,7 @@ func (p parts) signed() bool {
 	})
 }
 
-// identity returns the parts naming the key, or its owner; "" if there are none.
+// identity returns the parts that name the key or its owner, in order; "" if there are none.
 func (p parts) identity() string {
 	var ids []string
 	for _, part := range p {

@@ -40,7 +40,8 @@ func (r *Reader) withKey(req *http.Request, p *profile.Profile, body []byte, key
 	return same, with, r.check(same)
 }
 
-// insert puts a key into a request without one.
+// insert puts a key into a request that has none, at the place that the profile names: the query, a form or a JSON body. It returns the request and
+// its body with the key.
 func insert(req *http.Request, p *profile.Profile, body []byte, key string) (*http.Request, []byte, error) {
 	if p.Carrier.Place == profile.Query {
 		same := req.WithContext(req.Context())

@@ -80,7 +80,8 @@ func hyphenated(name string) string {
 	return b.String()
 }
 
-// keptFields returns the values named by KeepFields in a request's body, in that order; nil if none of them is there.
+// keptFields returns the values that Config.KeepFields asks for in a request's body, in that order. A value that is there but cannot be kept (it is
+// too long, or no text) is marked as omitted. A very large body is not read: all its fields are omitted.
 func (r *Reader) keptFields(h http.Header, body []byte) []persist.KeptField {
 	if len(r.KeepFields) == 0 {
 		return nil

@@ -55,7 +55,7 @@ func NamesSecrets(rec *persist.Record) bool {
 	return strings.Contains(first, ":")
 }
 
-// cleanLines returns the lines of a header without the credentials in their URLs; nil if there are none.
+// cleanLines returns the lines of a header without the credentials in the URLs of their values; nil if nothing changes.
 func (s *Secrets) cleanLines(name string, lines []string) (changed []string) {
 	for i, line := range lines {
 		if !strings.ContainsAny(line, "?#@") {
@@ -133,7 +133,7 @@ func (s *Secrets) cleanURL(ref string) string {
 	return clean
 }
 
-// withoutUser takes the userinfo out of a URL reference without query and fragment.
+// withoutUser takes the user name and password out of a URL that has neither query nor fragment.
 func withoutUser(ref string) string {
 	scheme, rest, found := strings.Cut(ref, "//")
 	if !found || strings.Contains(scheme, "/") {

@@ -43,7 +43,7 @@ type Made struct {
 	Err      error // of type *Error
 }
 
-// Make asks NewKey for the key of a request.
+// Make asks the program's Config.NewKey for the key of a request. An empty key is an error.
 func (r *Reader) Make(req *http.Request) *Made {
 	key, business, err := r.NewKey(r.Shown(req))
 	switch {
@@ -107,7 +107,8 @@ func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body
 	return key, wire, nil
 }
 
-// checkOne checks the key of a request, and its spelling if the request carries it, against the profile.
+// checkOne checks the key of a request by the profile's rule. wire is its spelling in the request, empty if the request does not carry it. The error
+// says what is missing or wrong.
 func (r *Reader) checkOne(p *profile.Profile, key, wire string, given Given) error {
 	switch {
 	case key == "" && r.RequireKey:
@@ -160,7 +161,8 @@ func (r *Reader) findKey(req *http.Request, p *profile.Profile, named Named, bod
 	return key, wire, nil
 }
 
-// carriedKey returns the request's own key in the profile's carrier, and its spelling there. Both are empty if there is none.
+// carriedKey returns the key that a request carries at the place that the profile names, and its spelling there. Both are empty if there is none.
+// Several keys are an error.
 func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire string, err error) {
 	values := carriedKeys(req, p)
 	if inBody(p) {
@@ -188,7 +190,7 @@ func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire s
 	return key, wire, nil
 }
 
-// place returns a description of the profile's carrier, for errors.
+// place returns the place in which the profile's key travels, in words for errors.
 func place(p *profile.Profile) string {
 	if p.Carrier.Place == profile.Form {
 		return fmt.Sprintf("the field %s of a form", p.Carrier.Name)
@@ -279,7 +281,8 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 	return r.carriesInBody(req, p)
 }
 
-// carriesInBody is CarriesKey for a key in the body.
+// carriesInBody reports whether the body of a request carries a key. It reads the body, and returns a copy of the request with a body to be read
+// again.
 func (r *Reader) carriesInBody(req *http.Request, p *profile.Profile) (carries bool, same *http.Request) {
 	same = req.WithContext(req.Context())
 	var body []byte

@@ -98,7 +98,7 @@ func checkKey(p *profile.Profile, key string) error {
 	return fmt.Errorf("profile %q: %s", p.Name, broken)
 }
 
-// brokenBy says how a key breaks a rule; "" if it does not.
+// brokenBy says how a key breaks the profile's rule for keys; "" if it does not.
 func brokenBy(rule profile.KeyRule, key string) string {
 	if rule.Format != profile.AnyFormat {
 		if id, err := uuid.Parse(key); err != nil || len(key) != 36 {
@@ -125,7 +125,7 @@ const (
 	shortBytesMax = 52
 )
 
-// waysOut names the methods of a key for making one of it within a rule; "" if there are none.
+// waysOut names the methods of a Key that make a valid one of it under a rule, for an error; "" if there are none.
 func waysOut(rule profile.KeyRule) string {
 	var ways []string
 	short := min(cmp.Or(rule.MaxBytes, keyBytesMax), shortBytesMax)

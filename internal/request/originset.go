@@ -22,7 +22,7 @@ const (
 // Name is the same for equal lists.
 func (o *Origins) Name() string { return o.name }
 
-// Entries returns the origins and patterns of the list, each in one spelling, in order.
+// Entries returns the origins and patterns of the list in order, each in one spelling, so that two lists can be compared.
 func (o *Origins) Entries() (entries []string) {
 	for origin := range o.exact {
 		entries = append(entries, origin)
@@ -37,7 +37,8 @@ func (o *Origins) Entries() (entries []string) {
 	return slices.Compact(entries)
 }
 
-// Find returns the set's entry for an origin in the spelling of Origin; empty if there is none.
+// Find returns the entry of the set that covers an origin: the origin itself, a pattern with any label in front of a domain, or one with any port;
+// empty if none does.
 func (s OriginSet) Find(origin string) (entry string) {
 	switch {
 	case len(s) == 0 || len(s) == 1 && s[0] == setVersion:
@@ -74,7 +75,7 @@ func digest(entry string) []byte {
 	return sum[:digestSize]
 }
 
-// at returns the position of a digest, or the position for inserting it.
+// at returns the position of a digest in the sorted set, or the position at which to insert it.
 func (s OriginSet) at(digest []byte) (at int, found bool) {
 	for at = 1; at < len(s); at += digestSize {
 		switch bytes.Compare(s[at:min(at+digestSize, len(s))], digest) {
@@ -87,7 +88,7 @@ func (s OriginSet) at(digest []byte) (at int, found bool) {
 	return max(len(s), 1), false
 }
 
-// With returns the set with more entries.
+// With returns the set with more entries. A set that would be too large becomes that of every origin.
 func (s OriginSet) With(entries ...string) OriginSet {
 	next := slices.Clone(s)
 	if len(next) == 0 {
@@ -106,7 +107,7 @@ func (s OriginSet) With(entries ...string) OriginSet {
 	return next
 }
 
-// Without returns the set without an entry; nothing is left of everyOrigin.
+// Without returns the set without an entry. A set of every origin becomes empty.
 func (s OriginSet) Without(entry string) OriginSet {
 	if len(s) == 0 || s[0] != setVersion {
 		return OriginSet{setVersion}

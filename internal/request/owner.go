@@ -67,7 +67,8 @@ func namesOf(all, others []persist.Credential) (names []string) {
 	return names
 }
 
-// inClear returns digests of the credentials of these names, read from headers and a target recorded in clear.
+// inClear returns digests of the credentials with these names that a record has in clear, in its headers or target, since its client did not know
+// them as credentials.
 func inClear(h http.Header, target string, names []string, secret []byte) (all []persist.Credential) {
 	for _, name := range names {
 		var ids []identity

@@ -19,7 +19,8 @@ const (
 	Uncovered                 // the profile names an API with keys honoured elsewhere
 )
 
-// coverage returns the Coverage of a record's request.
+// coverage tells whether the API honours keys for a record's request: by Config.KeyHonoured, by the endpoints or methods of the profile, or by the
+// usual methods POST and PATCH. Unheard means that nothing says so.
 func (r *Reader) coverage(rec *persist.Record, p *profile.Profile) Coverage {
 	path := r.ownPath(rec.Target)
 	switch {
@@ -35,6 +36,7 @@ func (r *Reader) coverage(rec *persist.Record, p *profile.Profile) Coverage {
 	return Unheard
 }
 
+// coverageOf returns Covered or Uncovered.
 func coverageOf(covered bool) Coverage {
 	if covered {
 		return Covered
@@ -42,7 +44,7 @@ func coverageOf(covered bool) Coverage {
 	return Uncovered
 }
 
-// Listed reports whether keys count at one of these endpoints for a method and a path.
+// Listed reports whether one of these endpoints has this method and path, and none that excludes it (Keyless) does.
 func Listed(list []profile.Endpoint, method, path string) bool {
 	covered := false
 	for _, e := range list {

@@ -110,7 +110,7 @@ type Named struct {
 	Scopes []persist.Scope
 }
 
-// IDs yields each key in the account.
+// IDs yields the record ID of each key that the request may name.
 func (n *Named) IDs() iter.Seq[persist.ID] {
 	return func(yield func(persist.ID) bool) {
 		for _, key := range n.Keys {
@@ -249,8 +249,8 @@ func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named
 	return r.named(req, p, given)
 }
 
-// named implements Named. It reads neither the body nor a bad URL, and asks no function of the user but
-// KeepHeader.
+// named implements Named: it returns what a request says of its operation without a look at its body: keys, account, origin, and whose it is. It
+// calls no function of the program but KeepHeader.
 func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
 	n := Named{Method: Method(req)}
 	n.Account, n.Scopes = r.account(given), scopesOf(req.Header, p)
@@ -296,7 +296,7 @@ func (n *Named) add(keys ...string) {
 	}
 }
 
-// addSpelled adds keys both as spelled in a carrier and, if they have quotes there, without the quotes.
+// addSpelled adds keys as they are spelled in a request and, if they have quotes there, without the quotes: either may be the key of a record.
 func (n *Named) addSpelled(wires []string) {
 	for _, wire := range wires {
 		n.add(wire)

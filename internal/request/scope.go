@@ -12,7 +12,7 @@ import (
 // This file reads the owner of a request from data other than its credentials: the account, and the headers selecting the
 // account of the keys at the API.
 
-// account returns the client's account, with the call's account inside it.
+// account returns the client's account, with the account that the call names as a scope within it.
 func (r *Reader) account(given Given) string {
 	if given.Scoped {
 		return persist.Account(r.Account, [2]string{"", given.Account})
@@ -20,7 +20,8 @@ func (r *Reader) account(given Given) string {
 	return persist.Account(r.Account)
 }
 
-// Base returns an account without the scopes made by headers. Every client begins the account's operations at this place.
+// Base returns an account without the scopes made of headers: the place at which every client begins the account's operations, whatever headers it
+// knows.
 func Base(account string) string {
 	name, scopes := persist.SplitAccount(account)
 	if len(scopes) > 0 && scopes[0][0] == "" {
@@ -42,8 +43,8 @@ func SameAccount(named, scoped string) bool {
 	return name == other && slices.EqualFunc(mine, theirs, func(a, b [2]string) bool { return a[0] == b[0] && operation.SameScope(a[1], b[1]) })
 }
 
-// scopesOf returns the profile's AccountHeaders as scopes, each name once, with their values. They select the account of the
-// keys.
+// scopesOf returns the headers that select the account of a key at this API, as scopes with their values. A header that the request lacks has an
+// empty value.
 func scopesOf(h http.Header, p *profile.Profile) (all []persist.Scope) {
 	for _, name := range p.AccountHeaders {
 		name = http.CanonicalHeaderKey(name)
@@ -114,7 +115,7 @@ func (s *Snapshot) Place(base string, beside []persist.Record) string {
 	return operation.Place(base, s.Scopes, beside)
 }
 
-// otherScopes reports whether two records are of other scopes, by the rules of both.
+// otherScopes reports whether two records name different accounts of the API by the same header.
 func otherScopes(a, b *persist.Record) bool {
 	for _, one := range a.Scopes {
 		for _, other := range b.Scopes {

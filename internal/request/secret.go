@@ -21,7 +21,7 @@ type Secrets struct {
 	Headers, Parameters []string
 }
 
-// named returns these rules as a recipe spells them.
+// named returns the client's additions to the rules for credentials as a recipe spells them. A recipe tells how a record's fingerprint was made.
 func (s *Secrets) named() string {
 	if len(s.Parameters)+len(s.Headers) == 0 && s.KeepHeader == nil {
 		return ""
@@ -34,7 +34,7 @@ func (s *Secrets) named() string {
 	return strings.TrimRight(all, ":")
 }
 
-// inRecipe spells names as a recipe has them: in lower case and in order.
+// inRecipe returns names as a recipe has them: in lower case, in order, each once.
 func inRecipe(names []string, escape func(string) string) string {
 	all := make([]string, 0, len(names))
 	for _, name := range names {
@@ -50,7 +50,7 @@ const omittedUser = "userinfo"
 // omittedParameter marks a query parameter among a record's Omitted; no header's name begins so.
 const omittedParameter = "?"
 
-// header reports whether a header is a credential: by a whole word of its name, or by two words in sequence.
+// header reports whether a header is taken for a credential: it is listed, or its name has a usual word for one and KeepHeader does not object.
 func (s *Secrets) header(name string) bool {
 	if contains(s.Headers, name) {
 		return true

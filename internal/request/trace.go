@@ -23,7 +23,7 @@ func isTrace(name string) bool {
 	return contains([]string{"traceparent", "tracestate", "baggage", "b3", "sentry-trace"}, name)
 }
 
-// splitTrace takes the headers with trace context out of kept.
+// splitTrace moves the headers with a trace context out of kept, and returns them; nil if there are none.
 func splitTrace(kept http.Header) (trace http.Header) {
 	for name, lines := range kept {
 		if isTrace(name) {
@@ -65,7 +65,7 @@ func recordedTrace(h http.Header) string {
 // traceStateMax is the maximum length of a tracestate, in bytes. W3C wants at least this much to be passed on.
 const traceStateMax = persist.TraceBytesMax - len("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01;")
 
-// parentOfW3C returns a traceparent in version 00; "" if line is none. Later versions begin as 00 does.
+// parentOfW3C returns a line of the header traceparent in version 00; "" if it is invalid. Later versions begin as version 00 does.
 func parentOfW3C(line string) string {
 	parts := strings.Split(line, "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || !isHex(parts[0]) || parts[0] == "ff" || parts[0] == "00" && len(parts) > 4 ||
@@ -100,7 +100,8 @@ func traceparent(trace, span, flags string) string {
 	return "00-" + trace + "-" + span + "-" + flags
 }
 
-// idsOfDatadog returns Datadog's ids in hexadecimal. Its own are decimal, with the upper half of the trace's in a tag.
+// idsOfDatadog returns the ids of trace and span, and the sampling flag, of Datadog's headers in hexadecimal digits; nil if they are missing. Datadog
+// writes them as decimal numbers, and the upper half of the trace's in a tag.
 func idsOfDatadog(h http.Header) []string {
 	trace, err := strconv.ParseUint(onlyLine(h, "x-datadog-trace-id"), 10, 64)
 	if err != nil {

@@ -24,7 +24,8 @@ func (r *Reader) readWithin(req *http.Request, read func() ([]byte, error)) ([]b
 	return r.runWithin(ctx, read)
 }
 
-// runWithin is readWithin for a context not known to have ended: read runs in any case.
+// runWithin calls read on a goroutine of its own and waits for it, or until ctx ends: a body may block for ever. A panic of read goes on here if the
+// caller still waits, and else is reported as a crash.
 func (r *Reader) runWithin(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type result struct {
 		body     []byte
@@ -118,7 +119,7 @@ func (r *Reader) closeBody(req *http.Request, err error) {
 	}
 }
 
-// closeUnheard closes a body after the call has gone on. Crashed is told of a panic.
+// closeUnheard closes a body for which no caller waits any more. A panic is reported as a crash.
 func (r *Reader) closeUnheard(req *http.Request) {
 	returned := false
 	defer func() {

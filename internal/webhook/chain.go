@@ -13,7 +13,8 @@ import (
 // referredMax bounds the operations of one reference: what one business has begun again.
 const referredMax = 50
 
-// referred returns the facts about the operations of one reference, for an event that was created then.
+// referred returns the facts about the operations with one reference, such as an order's number, for an event that was created at this time: for each
+// its state, whether it is earlier than the event, and its place in the chain of replacements.
 func referred(all []persist.Record, created time.Time) []operation.Referred {
 	facts := make([]operation.Referred, len(all))
 	for i := range all {
@@ -23,7 +24,8 @@ func referred(all []persist.Record, created time.Time) []operation.Referred {
 	return facts
 }
 
-// rootOf returns the name of the first operation of those that led to a record, and their number.
+// rootOf returns the name of the first operation in the chain of replacements that led to rec, and the number of steps from there. A person begins a
+// new operation in the place of one without effect.
 func rootOf(all []persist.Record, rec *persist.Record) (first string, steps int) {
 	base := request.Base(rec.Account)
 	for range all {

@@ -68,7 +68,7 @@ type Handler struct {
 	verify eventsign.Verify
 }
 
-// New returns a handler. An error names the wrong field.
+// New returns a handler of the events that the API of the profile sends. An error names the wrong field of the Config.
 func New(c Config) (*Handler, error) {
 	c.MaxBytes, c.ReadTime = cmp.Or(c.MaxBytes, defaultBytes), cmp.Or(c.ReadTime, defaultReadTime)
 	c.Profile, c.References, c.Origins = c.Profile.Clone(), slices.Clone(c.References), slices.Clone(c.Origins)
@@ -87,7 +87,7 @@ func New(c Config) (*Handler, error) {
 	return &Handler{c, scheme, verify}, nil
 }
 
-// check returns an error for a wrong field.
+// check returns an error that says which field of the Config is wrong, and why.
 func (c *Config) check() error {
 	switch {
 	case c.Profile == nil:
@@ -135,7 +135,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// body reads the raw body, within its bounds. Nothing decodes it. A status that is not zero is the answer.
+// body reads the raw body of a request, within its bounds of size and time. The signature is over these bytes, so that nothing decodes them. A status
+// that is not zero is the answer to give.
 func (h *Handler) body(w http.ResponseWriter, req *http.Request) (body []byte, status int) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.ReadTime)) // a server that cannot do so has a limit of its own
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, h.MaxBytes))
@@ -151,7 +152,9 @@ func (h *Handler) body(w http.ResponseWriter, req *http.Request) (body []byte, s
 	return body, 0
 }
 
-// take verifies a body, uses its events, and returns the status of the answer.
+// take verifies the signature of a body, uses its events, and returns the status of the answer: 400 without a valid signature, 503 if the journal
+// fails and the API should send it again, else 200. A 200 is also given for an event that proves nothing, since sending it again would change
+// nothing.
 func (h *Handler) take(ctx context.Context, header http.Header, body []byte) int {
 	if h.scheme.Fields == nil {
 		if err := h.verify(header, body, nil); err != nil {
@@ -189,7 +192,8 @@ func (h *Handler) take(ctx context.Context, header http.Header, body []byte) int
 	return http.StatusOK
 }
 
-// verifyFields verifies the signature of an event with signed fields. Of an event with a colon in one of them nothing counts.
+// verifyFields verifies the signature of one event, for a scheme that signs single fields of it and not the body. Fields are separated by colons: of
+// an event with a colon within one of them no field counts as signed.
 func (h *Handler) verifyFields(header http.Header, body []byte, e *event) error {
 	if h.scheme.Fields == nil {
 		return nil
@@ -203,7 +207,8 @@ func (h *Handler) verifyFields(header http.Header, body []byte, e *event) error 
 	return h.verify(header, body, e.raw)
 }
 
-// use uses one event. An error is the journal's, or the reason for which the event proves nothing.
+// use records the proof of one event on the operation that it names. An error is the journal's, or the reason for which the event proves nothing.
+// digest is that of the body.
 func (h *Handler) use(ctx context.Context, e *event, digest string) error {
 	p, err := h.proof(e)
 	if err != nil {
@@ -226,7 +231,7 @@ func (h *Handler) use(ctx context.Context, e *event, digest string) error {
 	return err
 }
 
-// clipped cuts a text to what a record keeps.
+// clipped cuts a text to the length that a record keeps, and makes it valid UTF-8.
 func clipped(text string) string {
 	if len(text) > persist.EvidenceTextMax {
 		text = text[:persist.EvidenceTextMax]

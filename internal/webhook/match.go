@@ -34,7 +34,8 @@ func isUnproving(err error) bool {
 		func(reason error) bool { return errors.Is(err, reason) })
 }
 
-// proof returns the entry of the profile for an event.
+// proof returns the entry of the profile that says what an event of this type proves. It checks the environment (live or test), the merchant, and
+// that the event has a time. The error is the reason for which the event proves nothing.
 func (h *Handler) proof(e *event) (*profile.EventProof, error) {
 	w := h.Profile.Webhook
 	kind := e.kind(w)
@@ -59,7 +60,7 @@ func (h *Handler) proof(e *event) (*profile.EventProof, error) {
 	return &w.Proofs[at], nil
 }
 
-// merchantAgrees reports whether the event's merchant is the handler's. Both may be absent.
+// merchantAgrees reports whether the merchant named by the event is the one that this handler takes events of. Both may be absent.
 func (h *Handler) merchantAgrees(e *event) bool {
 	w := h.Profile.Webhook
 	if w.Merchant == "" {
@@ -69,7 +70,8 @@ func (h *Handler) merchantAgrees(e *event) bool {
 	return plain && merchant == e.text(w.Merchant) && merchant == h.Account
 }
 
-// find returns the one operation named by an event, and the name.
+// find returns the one operation that an event names, by its key or by a business reference, and by which of them: "key", or the pointer of the
+// reference in the request.
 func (h *Handler) find(ctx context.Context, e *event, p *profile.EventProof) (rec persist.Record, by string, err error) {
 	if key := e.text(p.Key); key != "" {
 		rec, err = h.byKey(ctx, e, key)
@@ -88,7 +90,8 @@ func (h *Handler) find(ctx context.Context, e *event, p *profile.EventProof) (re
 	return rec, "", errNameless
 }
 
-// byKey returns the one operation with a key on the wire.
+// byKey returns the one operation that was sent with this key to this API. An error says that there is none, that there are several, or that the
+// account is another one.
 func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persist.Record, err error) {
 	names := []string{key}
 	switch {
@@ -179,7 +182,8 @@ const (
 	cannotTell                // its request is gone
 )
 
-// keeps returns the relation of a record to the text of a reference at a pointer.
+// keeps tells whether the request of a record has this text at a pointer: in a kept field, in the body, another text, or it cannot be told since the
+// body is gone.
 func keeps(rec *persist.Record, pointer, text string) keeping {
 	for _, f := range rec.KeptFields {
 		switch {
@@ -201,7 +205,7 @@ func keeps(rec *persist.Record, pointer, text string) keeping {
 	return another
 }
 
-// covers reports whether a proof is about the record's endpoint.
+// covers reports whether the proof of an event is about the method and path of the record's request.
 func (h *Handler) covers(p *profile.EventProof, rec *persist.Record) bool {
 	path := request.Path(rec.Target)
 	if below, cut := strings.CutPrefix(path, h.BasePath); cut && strings.HasPrefix(below, "/") {
@@ -210,7 +214,8 @@ func (h *Handler) covers(p *profile.EventProof, rec *persist.Record) bool {
 	return request.Listed(p.Operations, rec.Method, path)
 }
 
-// agrees returns the difference between an event and the operation that it names.
+// agrees returns an error if the event contradicts the operation that it names: another endpoint, account, amount or currency. Without the request's
+// body, amount and currency of an ended operation are not compared.
 func (h *Handler) agrees(e *event, p *profile.EventProof, rec *persist.Record) error {
 	switch {
 	case !h.covers(p, rec):
@@ -231,7 +236,7 @@ func (h *Handler) agrees(e *event, p *profile.EventProof, rec *persist.Record) e
 	return nil
 }
 
-// pair returns the two values of a field. both is false if one of them is not there.
+// pair returns the values of one field in the event and in the request. both is false if one of them does not have it.
 func pair(e *event, own *request.Fields, f profile.EventField) (event, ours string, both bool) {
 	if f.Event == "" {
 		return "", "", false
@@ -247,13 +252,14 @@ func pair(e *event, own *request.Fields, f profile.EventField) (event, ours stri
 // amountMax is how long the text of an amount may be.
 const amountMax = 40
 
-// sameAmount reports whether two texts are one decimal number. A number with an exponent, and one that is too long, is none.
+// sameAmount reports whether two texts are the same decimal number. A text with an exponent, or a very long one, is not the same as anything.
 func sameAmount(a, b string) bool {
 	x, okX := amount(a)
 	y, okY := amount(b)
 	return okX && okY && x.Cmp(y) == 0
 }
 
+// amount returns the value of a plain decimal number; ok is false for any other text.
 func amount(text string) (*big.Rat, bool) {
 	if text == "" || len(text) > amountMax || strings.Trim(text, "-0123456789.") != "" {
 		return nil, false
@@ -261,7 +267,7 @@ func amount(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// accountAgrees reports whether the event's account is the record's.
+// accountAgrees reports whether the account named by the event is that of the record's request: in a header or in the body, as the profile says.
 func (h *Handler) accountAgrees(e *event, rec *persist.Record) bool {
 	w := h.Profile.Webhook
 	if w.Account == "" {

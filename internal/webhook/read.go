@@ -38,7 +38,8 @@ func decode(body []byte) (any, error) {
 	return document, nil
 }
 
-// value reads one value.
+// value reads one JSON value. Unlike encoding/json it refuses objects with two members of one name: the API may have signed one, and mean the other.
+// depth is the number of values around it.
 func value(d *json.Decoder, depth int) (any, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -56,7 +57,7 @@ func value(d *json.Decoder, depth int) (any, error) {
 	return token, nil
 }
 
-// object reads the rest of an object.
+// object reads the rest of an object after its brace.
 func object(d *json.Decoder, depth int) (any, error) {
 	members := map[string]any{}
 	for d.More() {
@@ -76,7 +77,7 @@ func object(d *json.Decoder, depth int) (any, error) {
 	return members, err
 }
 
-// list reads the rest of a list.
+// list reads the rest of an array after its bracket.
 func list(d *json.Decoder, depth int) (any, error) {
 	values := []any{}
 	for d.More() {
@@ -96,7 +97,7 @@ type event struct {
 	signed    []string // the pointers to its signed values; nil: all are signed
 }
 
-// events returns the events of a body.
+// events returns the events in a decoded body: the body itself, or the entries of the list that the profile names.
 func events(w *profile.Webhook, body any) ([]event, error) {
 	if w.Events == "" {
 		return []event{{body: body, own: body}}, nil
@@ -122,7 +123,7 @@ func (e *event) raw(pointer string) (text string, ok bool) {
 	return text, !found || text != "" || jsonpointer.Value(e.own, pointer) == nil || jsonpointer.Value(e.own, pointer) == any("")
 }
 
-// text returns the signed text of the event at a pointer; empty if there is none.
+// text returns the text of the event at a pointer; empty if there is none, or if the signature does not cover it.
 func (e *event) text(pointer string) string {
 	if pointer == "" || e.signed != nil && !contains(e.signed, pointer) {
 		return ""
@@ -131,7 +132,7 @@ func (e *event) text(pointer string) string {
 	return text
 }
 
-// kind returns the type of the event; empty if a part of it is not there.
+// kind returns the type of the event, in several parts joined by dots if the profile says so; empty if a part is missing.
 func (e *event) kind(w *profile.Webhook) string {
 	var parts []string
 	for _, pointer := range strings.Fields(w.Type) {
@@ -158,6 +159,7 @@ func (e *event) created(w *profile.Webhook) (at time.Time, ok bool) {
 	return at, err == nil && !at.IsZero()
 }
 
+// contains reports whether the list has the text.
 func contains(list []string, text string) bool {
 	for _, s := range list {
 		if s == text {

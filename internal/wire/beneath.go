@@ -30,7 +30,7 @@ var errInformed = errors.New("too many 1xx answers")
 
 const informedMax = 100
 
-// hook adds its events to a trace.
+// hook adds b's functions to a trace of net/http. They notice if a transport below sends the request a second time by itself.
 func (b *beneath) hook(trace *httptrace.ClientTrace) {
 	asked, got := trace.GetConn, trace.GotConn
 	trace.GetConn = func(at string) { asked(at); b.ask(at) }
@@ -40,7 +40,7 @@ func (b *beneath) hook(trace *httptrace.ClientTrace) {
 	trace.Got1xxResponse = b.informs
 }
 
-// ask notes the address of a connection asked for.
+// ask notes the address to which the transport asks for a connection.
 func (b *beneath) ask(address string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,14 +71,15 @@ func (b *beneath) writes(name string, _ []string) {
 	b.begun = b.asked
 }
 
-// answered notes the first byte of an answer.
+// answered notes the first byte of an answer: the send that was begun has one.
 func (b *beneath) answered() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.begun = ""
 }
 
-// informs notes that the answer begun is one of 1xx, which is none yet. With this event, net/http does not bound their number.
+// informs notes that the answer begun is a 1xx, which is not the final one: the send still has none. With this function set, net/http does not bound
+// the number of 1xx answers, and so it returns an error past a bound of its own.
 func (b *beneath) informs(int, textproto.MIMEHeader) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +90,8 @@ func (b *beneath) informs(int, textproto.MIMEHeader) error {
 	return nil
 }
 
-// sentAgain reports whether a send before the last one may have had an effect that the answer says nothing of.
+// sentAgain reports whether the transport has sent the request more than once, so that an earlier send may have had an effect that the answer says
+// nothing of.
 func (b *beneath) sentAgain() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,7 +28,8 @@ type Body struct {
 	handing Requests
 }
 
-// Read reads from the body, for AttemptTimeout at most. An error after that matches the reason.
+// Read reads from the rest of an answer's body. Each Read takes AttemptTimeout at most, unless the body is a stream of events. An error by a time
+// limit matches the reason for it.
 func (b *Body) Read(p []byte) (int, error) {
 	if !b.events {
 		b.x.arm()
@@ -41,7 +42,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read is a Read of the transport's body.
+// read reads from the transport's body. It notes the time spent in the transport, which may be the program's own.
 func (b *Body) read(p []byte) (int, error) {
 	if b.handing != nil {
 		b.handing.Handing()
@@ -50,7 +51,7 @@ func (b *Body) read(p []byte) (int, error) {
 	return b.body.Read(p)
 }
 
-// Close closes the body and releases its exchange.
+// Close closes the body, and ends the exchange with its time limit.
 func (b *Body) Close() error {
 	defer b.x.end()
 	if b.handing != nil {
@@ -78,8 +79,8 @@ func Drain(body io.ReadCloser) {
 	_ = body.Close()
 }
 
-// read reads the kept part of the answer's body. An answer that was cut off is an error: its status alone proves
-// nothing.
+// read reads the body of an answer up to the limit for kept bodies, and returns the answer. A longer body stays open behind that: its rest is read by
+// the caller. An answer that was cut off is an error, since its status alone proves nothing.
 func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	if isEventStream(resp) {
 		return Result{Answer: eventStream(x, resp)}
@@ -132,7 +133,8 @@ func eventStream(x *exchange, resp *http.Response) *Answer {
 	return &Answer{Head: resp, TextWhole: true, Framed: !endsWithConnection(resp), Rest: rest}
 }
 
-// readKept reads to the end, or to one byte past the limit. size is the Content-Length, negative if there is none.
+// readKept reads the body to its end, or to one byte past the limit, which shows that it is longer. size is the Content-Length, negative if there is
+// none.
 func (b *Body) readKept(size, limit int64) (kept []byte, err error) {
 	if size >= 0 && size <= limit {
 		kept = make([]byte, 0, size+1) // one byte more, so that the last Read can return io.EOF
@@ -152,7 +154,7 @@ func (b *Body) readKept(size, limit int64) (kept []byte, err error) {
 	return kept, err
 }
 
-// checkComplete returns an error if a body that has ended is shorter than its Content-Length.
+// checkComplete returns an error if a body that was read to its end is shorter than its Content-Length says.
 func (s *Sender) checkComplete(resp *http.Response, kept []byte) error {
 	status, size := resp.StatusCode, int64(len(kept))
 	switch {

@@ -18,7 +18,8 @@ type connections struct {
 // connectionsMax bounds the number of different addresses kept. If there were more, the last one kept is empty: no address.
 const connectionsMax = 8
 
-// add notes an address.
+// add notes the address of a connection that the transport asked for. If there are more different ones than places, the last place gets the empty
+// address, which is no address.
 func (c *connections) add(at string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +33,7 @@ func (c *connections) add(at string) {
 	}
 }
 
-// all returns the noted addresses.
+// all returns a copy of the noted addresses.
 func (c *connections) all() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +43,7 @@ func (c *connections) all() []string {
 // address is the end point of a request's connection. The zero value is nowhere.
 type address struct{ host, port string }
 
-// hostPort returns the address of a URL, with the port of its scheme if the URL has none.
+// hostPort returns host and port of a URL, with the usual port of its scheme if the URL has none.
 func hostPort(u *url.URL) address {
 	port := u.Port()
 	if port == "" {

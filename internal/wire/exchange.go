@@ -33,7 +33,7 @@ type exchange struct {
 	below beneath
 }
 
-// begin starts the clock of an exchange. end must follow.
+// begin starts an exchange, one request with its answer, and its clock: it ends after wait, or at until if that is set. The caller must call end.
 func begin(ctx context.Context, wait time.Duration, until time.Time) *exchange {
 	x := &exchange{wait: wait, until: until}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
@@ -50,7 +50,7 @@ func (x *exchange) end() {
 // arm bounds the wait that begins now.
 func (x *exchange) arm() { x.timer.Reset(x.left()) }
 
-// left returns the longest possible wait of the exchange from now on.
+// left returns how long the exchange may wait from now on: its wait, but not past until.
 func (x *exchange) left() time.Duration {
 	if !x.bounded() {
 		return x.wait
@@ -61,7 +61,8 @@ func (x *exchange) left() time.Duration {
 // bounded reports whether until counts.
 func (x *exchange) bounded() bool { return !x.until.IsZero() && !x.unbounded.Load() }
 
-// expire ends the exchange at one of its bounds, with the error for this bound.
+// expire is called by the timer. It ends the exchange with the error for the limit that was reached: the end of the whole answer's time, or that of
+// one wait.
 func (x *exchange) expire() {
 	if x.bounded() && !time.Now().Before(x.until) {
 		x.cancel(ErrAnswerTimeout)
@@ -104,7 +105,8 @@ func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*h
 	return resp, nil
 }
 
-// reason returns the reason of the exchange's failure: err, or the cause of its context's end if err is just the end.
+// reason returns the reason of the exchange's failure: err itself or, if err only says that the context has ended, the cause of that, such as a time
+// limit.
 func (x *exchange) reason(err error) error {
 	if cause := context.Cause(x.ctx); cause != nil && errors.Is(err, context.Canceled) {
 		return cause
@@ -127,7 +129,7 @@ func (x *exchange) provedUnsent() bool {
 // isOwn reports whether an address named by httptrace is that of the request, or of the proxy for it.
 func (x *exchange) isOwn(at string) bool { return x.target.is(at) || x.proxy().is(at) }
 
-// proxy returns the address of an *http.Transport's proxy for the target; the zero address for any other transport.
+// proxy returns the address of the proxy that an *http.Transport uses for the request; the zero address if it uses none, or for any other transport.
 func (x *exchange) proxy() address {
 	own, ok := x.transport.(*http.Transport)
 	if !ok || own.Proxy == nil {

@@ -59,7 +59,7 @@ type upload struct {
 	over bool
 }
 
-// wrote is httptrace's WroteRequest: the request was sent, or sending it failed.
+// wrote is called by net/http when the request was written, or writing it failed. The time limit for the answer begins.
 func (u *upload) wrote(httptrace.WroteRequestInfo) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -68,7 +68,7 @@ func (u *upload) wrote(httptrace.WroteRequestInfo) {
 	}
 }
 
-// answered stops the clock for good: RoundTrip returned.
+// answered is called when the transport has returned: the time limit ends for good.
 func (u *upload) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -125,7 +125,8 @@ type Answer struct {
 	Rest *Body
 }
 
-// Drain gives up the rest of the answer, if there is any. The rest of a stream of events may have no end.
+// Drain gives up the rest of the answer's body, if there is one: it reads it to its end, so that the connection can be used again. A stream of events
+// may have no end, and is closed.
 func (r *Result) Drain() {
 	if r.Answer == nil || r.Answer.Rest == nil {
 		return
@@ -164,7 +165,7 @@ func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 	return result
 }
 
-// locate makes a relative Location absolute: the caller resolves it, and does not know the target of a redirect.
+// locate makes a relative Location of the answer absolute, by the URL that the answer came from: the caller may not know that, after a redirect.
 func locate(a *Answer) {
 	location := a.Head.Header.Get("Location")
 	if location == "" {
@@ -175,7 +176,8 @@ func locate(a *Answer) {
 	}
 }
 
-// sendAdmitted is sendOnce once the send is admitted. It takes the duration of the send from left.
+// sendAdmitted sends the request once it is admitted (limits and turns permit it). hop tells that it follows a redirect. The duration of the send is
+// taken from left, the time for the attempt.
 func (s *Sender) sendAdmitted(ctx context.Context, target *url.URL, hop bool, left *time.Duration) Result {
 	if err := s.Requests.Admit(ctx, hop); err != nil {
 		return Result{Err: err, Unsent: true, Fatal: true}
@@ -186,7 +188,8 @@ func (s *Sender) sendAdmitted(ctx context.Context, target *url.URL, hop bool, le
 	return s.sendOnce(ctx, target, began.Add(*left))
 }
 
-// hop returns the target of a 307 or 308, or nil if the answer is none or must not be followed.
+// hop returns the target of an answer that redirects with the same method and body (307 or 308). It is nil for any other answer, and if the redirect
+// must not be followed.
 func (s *Sender) hop(r *Result) *url.URL {
 	if r.Answer == nil {
 		return nil
@@ -233,14 +236,14 @@ func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time)
 	return result
 }
 
-// hand hands a request to the transport.
+// hand hands a request to the transport, and notes the time spent there.
 func (s *Sender) hand(x *exchange, req *http.Request) (*http.Response, error) {
 	s.Requests.Handing()
 	defer s.Requests.Handed()
 	return x.roundTrip(s.Transport, req)
 }
 
-// hinted returns err, with net/http's own words if a server speaking HTTP was asked in TLS.
+// hinted returns err. If a server answered in plain HTTP to TLS, it matches net/http's error that says so.
 func hinted(err error) error {
 	var header tls.RecordHeaderError
 	if errors.As(err, &header) && string(header.RecordHeader[:]) == "HTTP/" {
@@ -254,7 +257,8 @@ func hopeless(err error) bool {
 	return untrusted(err) || errors.Is(err, http.ErrSchemeMismatch) || impossible(err)
 }
 
-// impossible reports whether err is net/http's refusal of a request spoilt by a Transport above it. Such an error has words only.
+// impossible reports whether err is net/http's refusal to send a request at all, since a transport above it has made the request invalid. net/http
+// has no type for it: the text is compared.
 func impossible(err error) bool {
 	for _, words := range []string{"net/http: invalid header field", "net/http: invalid trailer", "net/http: invalid method", "unsupported protocol scheme", "http: no Host in request URL"} {
 		if strings.Contains(err.Error(), words) {
@@ -264,8 +268,7 @@ func impossible(err error) bool {
 	return false
 }
 
-// untrusted reports whether err says that the server's certificate is not to be trusted. A second attempt would meet
-// the same certificate.
+// untrusted reports whether err says that the server's certificate is not to be trusted. A second attempt would meet the same certificate.
 func untrusted(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError

@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Amend implements [persist.Journal]. It waits for everything queued of the record: a Finish under way decides first.
+// Amend implements [persist.Journal]: it replaces a record that has ended. A queued change of the record is committed first, so that a Finish under
+// way decides before it. The new content is put into memory and into the queue under mu, and Amend returns when the commit is durable.
 func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return persist.Record{}, err

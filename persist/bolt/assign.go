@@ -96,7 +96,8 @@ func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) erro
 	}
 }
 
-// awaitQueued waits until a queued change of the record is committed, or has failed. The caller holds mu; on return it does not.
+// awaitQueued waits until the queued change of a record, if it has one, is committed or has failed. It asks that the next commit takes the changes
+// that nobody waits for, too. The caller holds mu; on return it does not.
 func (j *Journal) awaitQueued(seq uint64) {
 	j.lazyDue = true
 	b := j.collecting
@@ -106,8 +107,8 @@ func (j *Journal) awaitQueued(seq uint64) {
 	_ = j.unlockAndAwait(b)
 }
 
-// stands reports whether a record is as it was read.
-// Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
+// stands returns nil if the journal still has the record as the caller read it: the same Seq, revision and identity.
+// Errors: persist.ErrNotFound, persist.ErrStale if it has changed, persist.ErrInvalid if rec has another Created or Fingerprint, and those of usable.
 func (j *Journal) stands(rec *persist.Record) error {
 	now, err := j.lookup(rec.ID)
 	switch {
@@ -121,8 +122,8 @@ func (j *Journal) stands(rec *persist.Record) error {
 	return nil
 }
 
-// removeMoved takes old IDs out of memory after a commit gave their records another account. The caller
-// holds mu.
+// removeMoved takes the old IDs of moved records out of the index in memory. A moved record has another account, and so another ID. It is called
+// after the commit of the moves: until then the record is found under both hashes. The caller holds mu.
 func (j *Journal) removeMoved(b *batch) {
 	for i := range b.changes {
 		if c := &b.changes[i]; c.moved && c.was != c.keys.id {

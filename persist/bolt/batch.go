@@ -37,7 +37,8 @@ func newQueue() *queue { return &queue{at: map[uint64]int{}} }
 // queueKeep is the largest number of changes in a queue if its memory is to be used again.
 const queueKeep = 4096
 
-// reset empties a queue without any reader left.
+// reset empties a queue, so that its memory can be used for the next batch. A queue that was very large gets new memory. No reader may still look
+// into it.
 func (q *queue) reset() {
 	if len(q.changes) > queueKeep {
 		*q = *newQueue()
@@ -48,7 +49,7 @@ func (q *queue) reset() {
 	q.changes, q.bytes = q.changes[:0], 0
 }
 
-// put adds a change, or merges it into the record's change already there.
+// put adds a change to the queue. If the queue has a change of the same record already, the two become one.
 func (q *queue) put(c change) {
 	q.bytes += len(c.intent) + len(c.progress) + len(c.request) + len(c.answer)
 	i, found := q.at[c.seq]
@@ -68,7 +69,9 @@ func (q *queue) get(seq uint64) *change {
 	return nil
 }
 
-// merge adds a later change of the same record.
+// merge makes one change of c and a later change of the same record. Parts that the later change replaces are taken from it; a nil part leaves that
+// of c. A removal of the record replaces all of c, but for the facts that an undo needs. The result counts as lazy (nobody waits for it) only if both
+// do.
 func (c *change) merge(later change) {
 	if later.moved {
 		c.moved, c.was, c.keys = true, later.was, later.keys
@@ -128,7 +131,8 @@ type overlay struct {
 	request          bool // the body of the request is queued, and is still the caller's
 }
 
-// add puts one more change on top. c may be nil.
+// add puts the parts of a queued change over those that the overlay has so far. An overlay is the content of a record that is queued, and not yet in
+// the file. Changes must be added from the oldest to the newest. c may be nil: no change.
 func (o *overlay) add(c *change) {
 	if c == nil {
 		return

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -135,109 +134,6 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.queueLazy(c, after)
 }
 
-// MarkReported implements [persist.Journal]. It waits for a commit only as Finish does.
-func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
-	if err := j.startWrite(ctx); err != nil {
-		return err
-	}
-	for {
-		if none, err := j.noneUnreported(id); none || err != nil {
-			return err
-		}
-		rec, err := j.lookup(id)
-		switch {
-		case errors.Is(err, persist.ErrNotFound):
-			return nil
-		case err != nil || !rec.Unreported:
-			return err
-		}
-		rec.Unreported = false
-		if done, err := j.replaceFinal(&rec); done || err != nil {
-			return err
-		}
-	}
-}
-
-// MarkDelivered implements [persist.Results]. For a final record it waits for a commit only as Finish does;
-// for a held one as Update does.
-func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
-	if err := j.startWrite(ctx); err != nil {
-		return false, err
-	}
-	rec, err := j.lookup(id)
-	switch {
-	case errors.Is(err, persist.ErrNotFound):
-		return false, nil
-	case err != nil || rec.Revision != revision || !rec.Owed():
-		return false, err
-	}
-	rec.OwedFrom = time.Time{}
-	if !rec.State.Final() {
-		_, err := j.Update(ctx, rec)
-		if errors.Is(err, persist.ErrStale) || errors.Is(err, persist.ErrNotFound) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	for { // until nothing of it is queued
-		marked := rec
-		if done, err := j.replaceFinal(&marked); done || err != nil {
-			return done && err == nil, err
-		}
-		if now, err := j.lookup(id); err != nil || now.Revision != revision {
-			if errors.Is(err, persist.ErrNotFound) {
-				err = nil
-			}
-			return false, err
-		}
-	}
-}
-
-// noneUnreported reports whether memory alone shows no record of this ID as marked. Most are not, and need
-// not be read.
-func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
-	hash := j.hash.id(id.Account, id.Key)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if err := j.usable(); err != nil {
-		return false, err
-	}
-	seq := j.ids.find(hash, nil)
-	s, _ := j.slots.get(seq)
-	return seq == 0 || j.ids.only(hash, seq) && !s.is(slotUnreported), nil
-}
-
-// replaceFinal queues rec's progress for the final record with rec's ID and revision. It returns false, and
-// does nothing, if the record has changed since.
-func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
-	read := rec.Revision
-	rec.Revision++
-	c := change{seq: rec.Seq, progress: encodeProgress(rec), lazy: true, keys: j.hash.keys(rec)}
-	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
-		c.answer = a.Body
-	}
-	j.mu.Lock()
-	if b := j.unsettled(rec.Seq); b != nil { // a Sweep's; this change must not go with it if it fails
-		_ = j.unlockAndAwait(b)
-		return false, nil
-	}
-	s, found := j.slots.get(rec.Seq)
-	if err := j.usable(); err != nil || !found || uint64(s.rev) != read {
-		j.mu.Unlock()
-		return false, err
-	}
-	// The same as change does for an unfinished record.
-	c.before = s
-	s.rev++
-	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
-	s.mark(slotChanged, true)
-	s.mark(slotUnreported, rec.Unreported)
-	s.mark(slotOwed, rec.Owed())
-	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
-	j.slots.set(c.seq, s)
-	return true, j.queueLazy(c, s)
-}
-
 // change gives the record at rec's revision rec's progress, in memory. It returns the change to be queued
 // and the slot after it. final is true if rec.State is a final one. Of rec.SendUntil and the stored one the
 // later stays, and rec has it then.
@@ -273,7 +169,8 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	return c, s, nil
 }
 
-// encode encodes a record for a change to it. Without its request, it is one new entry among the intents, with the progress in it.
+// encode sets the encoded content of a change from the record as it will be. Usually that is a new progress entry. A record that has lost its request
+// (RequestDropped) gets one new intent entry instead, with the progress in it, since the old intent holds the request.
 func (c *change) encode(next *persist.Record) {
 	if next.RequestDropped {
 		c.intent = encodeIntent(next)
@@ -282,7 +179,8 @@ func (c *change) encode(next *persist.Record) {
 	c.progress = encodeProgress(next)
 }
 
-// put gives the slot the checksums of an encoded change, and completes these. With a new intent, the pieces of the request go.
+// put notes in a slot (what memory knows of a record) the checksums of the change's new entries, and completes the checksums in these entries. If the
+// change has a new intent, it also has the commit delete the old progress entry and the bodies stored outside.
 func (s *slot) put(c *change) {
 	if c.intent == nil {
 		s.progressSum = sealSum(c.progress, kindProgress, c.seq)
@@ -296,8 +194,8 @@ func (s *slot) put(c *change) {
 	s.mark(slotOutside, c.answer != nil)
 }
 
-// index keeps the index of unresolved records true: was reports if a record belonged in it before, and is
-// reports if it belongs now. The caller holds mu.
+// index updates the index of unresolved records, those whose end a caller without a key may still have to hear. was reports whether the record
+// belonged in it before a change, and is whether it does after it. The caller holds mu.
 func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 	switch {
 	case was && !is:
@@ -307,8 +205,8 @@ func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 	}
 }
 
-// Forget implements [persist.Journal]. Until the commit is durable, readers of the
-// record wait for it: unreadable in read.go.
+// Forget implements [persist.Journal]: it deletes an unfinished record. Until the commit is durable, readers of the record wait for it (unreadable in
+// read.go).
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if err := j.startWrite(ctx); err != nil {
 		return err

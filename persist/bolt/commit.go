@@ -105,8 +105,8 @@ func (j *Journal) write(b *batch) (err error) {
 	return nil
 }
 
-// beginWrite begins bbolt's transaction for a commit, if the file has the last commit as its newest. Its error
-// is overwritten, or one of unwritten.
+// beginWrite begins bbolt's transaction for a commit. Before this it checks that the newest commit in the file is the last one of this journal. If
+// not, somebody else has written to the file, and the error is of type overwritten. Every other error means that nothing was written.
 func (j *Journal) beginWrite() (*bbolt.Tx, error) {
 	switch there, err := j.hasMeta(j.last.txid); {
 	case err != nil:
@@ -132,8 +132,9 @@ func (j *Journal) syncs() int {
 	return 1
 }
 
-// commit lets bbolt write a transaction. Once a sync has failed, or the meta page was
-// come to, nothing is known.
+// commit lets bbolt write a transaction, and says how a failure counts. If the new meta page, which makes a commit valid, cannot have been written,
+// the commit did not happen, and later commits may be tried (unwritten). If it may have been, or if a sync failed, nobody knows the content of the
+// disk (uncertain). txid is the number of the transaction.
 func (j *Journal) commit(tx *bbolt.Tx, txid uint64) error {
 	before, sizeErr := j.size()
 	err := tx.Commit()
@@ -217,7 +218,7 @@ type trees struct {
 	inIntents, inProgress, inBodies *bbolt.Bucket
 }
 
-// open opens a bucket when it is first needed.
+// open returns the bucket of this name. It opens the bucket when it is first needed in a transaction, and keeps it in *b.
 func (t *trees) open(b **bbolt.Bucket, name []byte) *bbolt.Bucket {
 	if *b == nil {
 		*b = t.tx.Bucket(name)
@@ -230,8 +231,8 @@ func (t *trees) intents() *bbolt.Bucket  { return t.open(&t.inIntents, t.names.i
 func (t *trees) progress() *bbolt.Bucket { return t.open(&t.inProgress, t.names.progress) }
 func (t *trees) bodies() *bbolt.Bucket   { return t.open(&t.inBodies, t.names.bodies) }
 
-// applyEntries puts a record's entries into their buckets, or deletes them. key is the
-// record's Seq as bytes.
+// applyEntries writes the entries of a changed record into the buckets of intents and of progress, or deletes them. key is the record's Seq as bytes.
+// The bodies that are stored outside of the entries are written by putPieces.
 func applyEntries(t *trees, c *change, key []byte) error {
 	if c.drop {
 		if err := t.intents().Delete(key); err != nil {
@@ -281,8 +282,9 @@ func applyBodies(t *trees, c *change, s *state) error {
 	return nil
 }
 
-// putPieces writes a body kept outside, and adds it to the digest in s. bbolt copies the pieces into its
-// pages; nothing else copies them.
+// putPieces writes a body that is too long for its record's entry into the bucket of bodies, cut into pieces. It adds the checksum of each piece to
+// the digest of all bodies in s. part says if it is the body of the request or of the answer. bbolt copies the pieces into its pages; nothing else
+// copies them.
 func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte, s *state) error {
 	for n := 0; len(body) > 0; n++ {
 		key, piece := pieceKey(seq, part, n), body[:min(len(body), pieceMax)]
@@ -313,7 +315,8 @@ func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
 	return nil
 }
 
-// count adds a commit to the counts, and notes its proof.
+// count adds a successful commit to the journal's statistics, and keeps its proof: the number and state by which the journal later recognises its own
+// last commit in the file.
 func (j *Journal) count(s bbolt.TxStats, syncs int, p proof) {
 	j.mu.Lock()
 	j.last = p

@@ -48,7 +48,7 @@ type head struct {
 	sum    [sha256.Size]byte
 }
 
-// append appends the head, ending with a checksum.
+// append appends the encoded head to b. It ends with a checksum, so that parseHead can tell a whole head from anything else.
 func (h *head) append(b []byte) []byte {
 	from := len(b)
 	for _, n := range [...]uint64{copyMagic, h.txid, h.nth, h.size, h.parts, h.length} {
@@ -59,7 +59,7 @@ func (h *head) append(b []byte) []byte {
 	return append(b, sum[:3*8]...)
 }
 
-// parseHead is the inverse of append. ok is false for anything else.
+// parseHead is the inverse of append. ok is false for bytes that are no whole head with a right checksum.
 func parseHead(b []byte) (h head, ok bool) {
 	if len(b) != copyHead || binary.BigEndian.Uint64(b) != copyMagic {
 		return head{}, false
@@ -73,7 +73,9 @@ func parseHead(b []byte) (h head, ok bool) {
 // aligned is the first place for a copy at or behind one.
 func aligned(at int64) int64 { return (at + copyAlign - 1) / copyAlign * copyAlign }
 
-// findCopy returns the last copy of the newest commit that counts, or nil.
+// findCopy looks behind the end of the file for copies of the newest commit's pages (the comment at the top of this file says what they are for). It
+// returns the last valid copy, or nil if there is none. A copy counts for the newest commit or a later one, and not for a commit that is marked: then
+// the commit itself is safely on the disk.
 // Errors: the error of a failed read.
 func findCopy(f io.ReaderAt, size int64, ms metas) (*commitCopy, error) {
 	var found *commitCopy
@@ -102,7 +104,8 @@ func (h *head) before(other *head) bool {
 	return h.txid < other.txid || h.txid == other.txid && h.nth < other.nth
 }
 
-// readCopy reads the copy with this head. It is nil if it is not whole.
+// readCopy reads the copy that begins at this place of the file with this head. It returns nil if the copy was not written completely: its lengths do
+// not fit in the file, or its checksum differs.
 func readCopy(f io.ReaderAt, size, at int64, h head) (*commitCopy, error) {
 	if at += copyHead; h.length > uint64(size-at) || h.parts > h.length/16 {
 		return nil, nil
@@ -128,7 +131,8 @@ func readCopy(f io.ReaderAt, size, at int64, h head) (*commitCopy, error) {
 	return c, nil
 }
 
-// ReadAt implements [io.ReaderAt]: it reads the file, and the copied parts from the copy.
+// ReadAt implements [io.ReaderAt]. It returns the content of the file with the copied parts in their places: what the file would have had without the
+// interrupted write.
 func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
 	n, err := c.f.ReadAt(b, at)
 	i, _ := slices.BinarySearchFunc(c.parts, at, func(p copied, at int64) int { return int(min(max(p.at+p.size-1-at, -1), 1)) })
@@ -185,6 +189,7 @@ type copyWriter struct {
 	err error
 }
 
+// write appends b to the copy in the file, and to its checksum. After a failed write it does nothing: the caller looks at err once, at the end.
 func (w *copyWriter) write(b []byte) {
 	if w.err != nil {
 		return

@@ -26,7 +26,7 @@ type ranks struct{ age, due int32 }
 // otherReasons stands for all reasons without a number of their own. This version knows far fewer reasons.
 const otherReasons persist.HoldReason = "other"
 
-// newTally counts nothing yet.
+// newTally returns a tally of no records. The reason "" has the number 0, so that a record without a hold needs no entry of its own.
 func newTally() tally {
 	return tally{
 		held:    []int{0}, // by the reason "", of no record
@@ -37,17 +37,19 @@ func newTally() tally {
 	}
 }
 
-// number returns the number of a reason. It copies the reason only if it is a new one.
+// number returns the number that stands for a hold's reason in a slot, one byte. A new reason gets the next number, and is copied. All reasons past
+// the 254th share the number 255, with the name otherReasons.
 func (t *tally) number(reason []byte) uint8 {
 	if n, known := t.numbers[persist.HoldReason(reason)]; known {
 		return n
 	}
 	name := persist.HoldReason(reason)
 	n := len(t.reasons)
-	if n == math.MaxUint8 {
-		if name = otherReasons; t.reasons[n-1] == name {
-			return uint8(n - 1)
-		}
+	switch {
+	case n > math.MaxUint8:
+		return math.MaxUint8
+	case n == math.MaxUint8:
+		name = otherReasons
 	}
 	t.numbers[name] = uint8(n)
 	t.reasons, t.held = append(t.reasons, name), append(t.held, 0)
@@ -62,7 +64,7 @@ func (s *slots) tallyUp(seq uint64, v *slot) {
 	s.add(v, 1)
 }
 
-// add adds a number of records as in the slot.
+// add counts n more records with the state and reason in the slot; n is -1 for a removed one. Only unfinished records are counted.
 func (t *tally) add(v *slot, n int) {
 	switch {
 	case v.is(slotHeld):
@@ -72,7 +74,8 @@ func (t *tally) add(v *slot, n int) {
 	}
 }
 
-// rank keeps the places of a chunk in the heaps. While a journal is loaded, there are none.
+// rank updates a chunk's places in the two heaps, of the oldest unfinished record and of the earliest due time. A chunk is 64 slots. It must be
+// called after each change of a chunk. While the journal is loaded it does nothing: settle ranks all chunks then.
 func (s *slots) rank(c *chunk) {
 	switch {
 	case !s.settled:
@@ -89,7 +92,8 @@ func (s *slots) rank(c *chunk) {
 	s.byDue.Set(c, c.firstPending())
 }
 
-// firstPending returns the earliest due time of the chunk's pending records. There is one.
+// firstPending returns the earliest due time among the chunk's pending records. The chunk must have one. dues holds pending and held records
+// together, in the order of their bits in open.
 func (c *chunk) firstPending() int64 {
 	if c.held == 0 {
 		return c.dues.first

@@ -42,7 +42,7 @@ func (j *Journal) create(path string) error {
 	return nil
 }
 
-// writeImage writes an empty journal to a new file and syncs it.
+// writeImage writes an empty journal to a new file and syncs it. The id is random. The secret is that of Options.Secret, or random.
 func (j *Journal) writeImage(f *os.File) error {
 	var id [idSize]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -65,7 +65,8 @@ func (j *Journal) writeImage(f *os.File) error {
 	return nil
 }
 
-// giveName makes path lead to the file called temporary, unless path leads somewhere already.
+// giveName gives the complete file, so far under a temporary name, its name path. It does nothing if path exists: another process was faster, and its
+// file is used.
 func giveName(temporary, path string) error {
 	err := os.Link(temporary, path)
 	switch {
@@ -91,7 +92,8 @@ const (
 	firstTxid  = 2
 )
 
-// image returns an empty journal with pages of the given size.
+// image returns the bytes of an empty journal file, as bbolt would write it: two meta pages and a root page with the journal's buckets. The first
+// meta page belongs to the newest commit. The second one carries the mark that this commit is on the disk.
 func image(pageSize int, id [idSize]byte, secret [persist.SecretSize]byte) []byte {
 	b, n := make([]byte, imagePages*pageSize), newNames()
 	for i, txid := range [...]uint64{firstTxid, firstTxid - 1} {
@@ -120,8 +122,8 @@ type entry struct {
 // flagBucket marks an entry with a bucket as its value.
 const flagBucket = 1
 
-// leafPage is a leaf page of bbolt, as long as its entries need. They must be in the
-// order of their keys.
+// leafPage returns the bytes of a leaf page in bbolt's format: a header, a table of the entries, then their keys and values. It is as long as its
+// entries need. The entries must be in the order of their keys.
 func leafPage(id uint64, entries []entry) []byte {
 	n := binary.NativeEndian
 	b := n.AppendUint64(nil, id)
@@ -147,7 +149,8 @@ func inlineBucket(page []byte) []byte {
 	return append(make([]byte, pageHeader), page...)
 }
 
-// putMeta writes a meta page, with its checksum, to the beginning of page.
+// putMeta writes a meta page in bbolt's format, with its checksum, to the beginning of page. A meta page names the root of a commit's data. id is the
+// number of the page, 0 or 1.
 func putMeta(page []byte, id uint64, m meta) {
 	n := binary.NativeEndian
 	n.PutUint64(page, id)

@@ -41,7 +41,8 @@ func dueTime(at int64) time.Time {
 	return time.Unix(0, at).UTC()
 }
 
-// insert enters a record as the i-th.
+// insert enters the due time and the other fields of an unfinished record in the lists, as the i-th record. A list of values that are nearly always
+// the same exists only once one of its values differs.
 func (d *dues) insert(i int, v *slot) {
 	at, until, group := v.due, v.until, v.group
 	if len(d.at) == 0 {
@@ -65,7 +66,7 @@ func (d *dues) insert(i int, v *slot) {
 	d.assign(i, group)
 }
 
-// replace changes the i-th record.
+// replace writes the fields of the slot over those of the i-th record, after a change of that record.
 func (d *dues) replace(i int, v *slot) {
 	was, at, group := d.at[i], v.due, v.group
 	d.at[i], d.created[i] = at, v.created
@@ -82,7 +83,8 @@ func (d *dues) replace(i int, v *slot) {
 // noTime is dueAt of the zero time.
 const noTime = math.MinInt64
 
-// setUntil sets the SendUntil of the i-th record.
+// setUntil sets the SendUntil of the i-th record: the time until which a send may still be under way. The list is made when the first record has such
+// a time.
 func (d *dues) setUntil(i int, until int64) {
 	if d.until == nil {
 		if until == noTime {
@@ -101,7 +103,7 @@ func (d *dues) untilOf(i int) int64 {
 	return d.until[i]
 }
 
-// setReason sets the reason of the i-th record.
+// setReason sets the number of the hold's reason of the i-th record. The list is made when the first record is held.
 func (d *dues) setReason(i int, reason uint8) {
 	if d.reasons == nil {
 		if reason == 0 {
@@ -132,7 +134,7 @@ func (d *dues) assign(i int, group uint64) {
 	}
 }
 
-// remove takes the i-th record out. The memory is kept if others may follow.
+// remove takes the i-th record out of the lists. others reports whether further records are expected; then the memory of the emptied lists is kept.
 func (d *dues) remove(i int, others bool) {
 	was := d.at[i]
 	d.at, d.created = slices.Delete(d.at, i, i+1), slices.Delete(d.created, i, i+1)
@@ -155,7 +157,7 @@ func (d *dues) remove(i int, others bool) {
 	}
 }
 
-// changed keeps first true, after one of the numbers was replaced.
+// changed updates first, the earliest due time, after one due time in the list has changed from was to at. The list has the new value already.
 func (d *dues) changed(was, at int64) {
 	if at <= d.first {
 		d.first = at
@@ -186,7 +188,7 @@ func (c *chunk) setDue(bit uint64, open bool, v *slot) {
 	}
 }
 
-// dueBy returns the chunk's unfinished records due by a time, a bit each.
+// dueBy returns the chunk's unfinished records that are due by a time, as a set of bits: one bit for each slot of the chunk.
 func (c *chunk) dueBy(by int64) (due uint64) {
 	if c.open == 0 || c.dues.first > by {
 		return 0

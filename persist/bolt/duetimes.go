@@ -64,7 +64,8 @@ const (
 	turnsStep = 1024
 )
 
-// turns returns the turns of all pending records. Their next is the first due time later than after.
+// turns returns the due times of all pending records, summed up for each group. A group is the records of one account and one origin. The turn of a
+// group has its first due time and, as next, its first due time later than after. mu is given up between steps, so that other calls go on.
 func (j *Journal) turns(ctx context.Context, after int64) ([]*turn, error) {
 	ts := turnsOf{after: after, byGroup: map[uint64]*turn{}}
 	for more := true; more; {
@@ -137,7 +138,8 @@ type turnsOf struct {
 	recent  [64]*turn // of groups asked for before, by bits of the group
 }
 
-// of returns the turn of a group. The record with this Seq belongs to it.
+// of returns the turn of a group, and makes it if it is new. seq is a record of the group: a few are kept as samples, from which the group's account
+// and origin are read later. The last groups are found without the map.
 func (ts *turnsOf) of(group, seq uint64) *turn {
 	place := &ts.recent[group>>1%uint64(len(ts.recent))]
 	t := *place
@@ -151,7 +153,7 @@ func (ts *turnsOf) of(group, seq uint64) *turn {
 	return t
 }
 
-// lookup is of without its short cut.
+// lookup returns the turn of a group from the map, and makes it if it is new.
 func (ts *turnsOf) lookup(group uint64) *turn {
 	t := ts.byGroup[group]
 	if t == nil {
@@ -162,7 +164,8 @@ func (ts *turnsOf) lookup(group uint64) *turn {
 	return t
 }
 
-// addTurns adds the pending records of the next chunks, and reports whether there are more.
+// addTurns adds the pending records of the next chunks to the turns, and moves ts.from on. It reports whether there are more chunks: the caller gives
+// up mu in between.
 func (s *slots) addTurns(ts *turnsOf) (more bool) {
 	i, _ := slices.BinarySearch(s.order, ts.from)
 	end := min(i+turnsStep, len(s.order))
@@ -175,7 +178,8 @@ func (s *slots) addTurns(ts *turnsOf) (more bool) {
 	return end < len(s.order)
 }
 
-// addTurns adds the chunk's pending records. first is the first Seq of the chunk.
+// addTurns adds the pending records of one chunk to the turns of their groups. first is the Seq of the chunk's first slot. If all records are pending
+// and of one group, they are added at once.
 func (c *chunk) addTurns(ts *turnsOf, first uint64) {
 	d := &c.dues
 	if d.groups == nil && c.held == 0 {
@@ -200,7 +204,8 @@ func (t *turn) add(at, after int64) {
 	}
 }
 
-// addAll adds all of d, records of the turn's group. If none of them is due yet, the earliest is enough.
+// addAll adds all records of d, which belong to the group of the turn, and sets the turn's first due time and its first due time after after. If none
+// is due by after, the earliest of d is enough for both.
 func (t *turn) addAll(d *dues, after int64) {
 	t.add(d.first, after)
 	if d.first > after {
@@ -218,7 +223,8 @@ func (t *turn) addAll(d *dues, after int64) {
 // originTimes are the results of DueTimes, by origin.
 type originTimes map[string]persist.DueTime
 
-// add adds a record, or all of a turn. next is zero if there is none.
+// add adds the first due time of a record, or of the records of a turn, to that of its origin. at is the first due time. next is the first one later
+// than the time in the question, or zero if there is none.
 func (o originTimes) add(origin string, at, next time.Time) {
 	due, known := o[origin]
 	if !known || at.Before(due.At) {
@@ -251,7 +257,8 @@ func (v *view) name(turns []*turn, q *persist.Query) (times originTimes, ok bool
 	return times, true
 }
 
-// listTimes does the work of DueTimes by reading all pending records, but for damaged ones.
+// listTimes returns the result of DueTimes by reading all pending records selected by q. Damaged records are left out. It is the slow way, for
+// questions that the index in memory cannot answer. A record due after by counts as next only.
 func (j *Journal) listTimes(ctx context.Context, q persist.Query, by time.Time) ([]persist.DueTime, error) {
 	times := originTimes{}
 	q.States = []persist.State{persist.StatePending}
@@ -269,7 +276,8 @@ func (j *Journal) listTimes(ctx context.Context, q persist.Query, by time.Time) 
 	return slices.Collect(maps.Values(times)), nil
 }
 
-// headOf is head of the first undamaged record of some.
+// headOf returns the account and the origin of the first readable record among the samples of a group. All samples have the same. The error is that
+// of the last one, if all are damaged.
 func (v *view) headOf(samples []foundRecord) (head persist.Record, err error) {
 	for i := range samples {
 		if head, err = v.head(samples[i].seq, &samples[i].overlay); err == nil {
@@ -279,7 +287,8 @@ func (v *view) headOf(samples []foundRecord) (head persist.Record, err error) {
 	return head, err
 }
 
-// head reads the account and the origin of a record.
+// head reads only the account and the origin of a record. o is its queued change, if it has one. A page of the mapped file that cannot be read is a
+// fault of memory: it becomes an error.
 // Errors: persist.ErrCorrupt.
 func (v *view) head(seq uint64, o *overlay) (head persist.Record, err error) {
 	defer func() {

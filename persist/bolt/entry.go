@@ -74,8 +74,8 @@ func appendIntent(b []byte, r *persist.Record) []byte {
 	return codec.AppendProgress(b, r, inlineMax)
 }
 
-// encodeProgress returns a changed record's entry for the bucket of progress. sealSum
-// completes it. The body of an answer over inlineMax is left out of it.
+// encodeProgress returns the entry of a changed record for the bucket of progress. Its checksum depends on the record's Seq, and sealSum completes
+// it. The body of an answer longer than inlineMax is left out: it is stored in pieces.
 func encodeProgress(r *persist.Record) []byte {
 	size := 1 + codec.ProgressSize(r, inlineMax) + sumSize
 	if size > scratchMax {
@@ -108,8 +108,8 @@ func sealSum(b []byte, k kind, seq uint64) uint32 {
 // sumPlace is an entry's place as a part of its checksum: the bucket, and the Seq.
 func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
-// open checks an entry's envelope and checksum. It returns the bytes between them, pointing into b, and the
-// checksum, as a slot remembers it.
+// open checks the envelope and the checksum of an entry, which depend on its kind and on its record's Seq. It returns the payload between them,
+// pointing into b, and the checksum in the form that a slot keeps.
 // Errors: persist.ErrCorrupt.
 func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) {
 	if len(b) < 1+sumSize {

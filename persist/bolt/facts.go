@@ -42,7 +42,8 @@ func (f facts) sum() (sum uint64) {
 	return sum
 }
 
-// with returns the facts after a commit writing one more.
+// with returns a copy of the facts (named values of the journal as a whole) with one more written. f itself may be in use by readers, and stays as it
+// is.
 func (f facts) with(written *fact) facts {
 	next := maps.Clone(f)
 	if next == nil {
@@ -65,7 +66,8 @@ func (f *fact) put(tx *bbolt.Tx, about []byte) error {
 	return tx.Bucket(about).Put([]byte(factPrefix+f.name), appendSum(bytes.Clone(f.value)))
 }
 
-// readFact adds an entry of the bucket about the file, if it is a fact. Error: persist.ErrCorrupt.
+// readFact reads an entry of the bucket about the file into f. An entry that is no fact is passed over.
+// Error: persist.ErrCorrupt for a wrong checksum.
 func (f facts) readFact(key, value []byte) error {
 	name, is := strings.CutPrefix(string(key), factPrefix)
 	if !is {
@@ -79,8 +81,8 @@ func (f facts) readFact(key, value []byte) error {
 	return nil
 }
 
-// Fact implements [persist.Journal]. Of several writing calls, one commits at a time. Error: also
-// persist.ErrInvalid if all facts together would be too long.
+// Fact implements [persist.Journal]: it reads a named value of the journal, or writes it if the value is still old. Of several writing calls one at a
+// time compares and commits. Error: also persist.ErrInvalid if all facts together would be too long.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if err := cmp.Or(persist.CheckFact(name, value), j.start(ctx)); err != nil {
 		return nil, err

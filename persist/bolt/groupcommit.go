@@ -62,7 +62,8 @@ func (j *Journal) unlockAndAwait(b *batch) error {
 	return b.err
 }
 
-// putLazy queues a change without a waiting caller. The caller holds mu.
+// putLazy queues a change that no caller waits for, such as that of a Finish. A timer has it committed within flushDelay, unless another commit takes
+// it before. The caller holds mu.
 func (j *Journal) putLazy(c change, after slot) {
 	j.lazy.put(c)
 	j.lazyDigest += after.contribution(c.seq) - c.before.contribution(c.seq)
@@ -87,8 +88,8 @@ func (j *Journal) queueLazy(c change, after slot) error {
 	return nil
 }
 
-// flushLazy is called by the timer: the next commit takes the changes without a waiting caller. If no
-// caller is about to commit, flushLazy does.
+// flushLazy is called by the timer. From then on, the next commit takes the changes without a waiting caller. If no commit is under way or about to
+// begin, flushLazy makes it.
 func (j *Journal) flushLazy() {
 	j.mu.Lock()
 	j.lazyDue = true
@@ -102,7 +103,8 @@ func (j *Journal) flushLazy() {
 	j.lead()
 }
 
-// lead commits the queued changes. Then it lets a waiter commit those queued meanwhile.
+// lead commits the queued changes as one batch, and ends the wait of their callers. Then it hands the next batch to one of the callers waiting for
+// it, who calls lead in turn. So there is one commit at a time, and no goroutine of its own for it.
 func (j *Journal) lead() {
 	j.yieldToJoiners()
 	b := j.collecting
@@ -128,7 +130,8 @@ func (j *Journal) lead() {
 	}
 }
 
-// yieldToJoiners yields for as long as callers join, and returns with mu held.
+// yieldToJoiners gives other callers the time to add their changes to the batch. It yields the processor as long as callers come, a bounded number of
+// times. If callers of the last commit are expected back, it waits for them as well. It returns with mu held.
 func (j *Journal) yieldToJoiners() {
 	for joined, yields := 0, 1; ; yields++ {
 		runtime.Gosched()
@@ -170,7 +173,9 @@ func (j *Journal) waitForJoiners(wait time.Duration) {
 	j.waiters.full = nil
 }
 
-// take makes b the batch under commit. The caller holds mu.
+// take makes b the batch that is committed, and an empty batch the one for new changes. If their time has come or there are many, b gets the changes
+// without a waiting caller. It computes the state entry of the commit: digest, number of records and last Seq as the file will have them. The caller
+// holds mu.
 func (j *Journal) take(b *batch) {
 	if j.lazyDue || len(j.lazy.changes) >= lazyJoin {
 		for i := range j.lazy.changes {
@@ -194,7 +199,8 @@ func (j *Journal) take(b *batch) {
 	j.committing, j.collecting = b, &batch{queue: next}
 }
 
-// pass lets a waiter of the next batch commit it. The caller holds mu.
+// pass ends the part of a caller that has led a commit. One caller that waits for the next batch is woken to lead it. Without one, a goroutine leads
+// if the time of lazy changes has come. Else nobody leads. The caller holds mu.
 func (j *Journal) pass() {
 	switch next := j.collecting; {
 	// One of them takes the value from the channel; the others see it closed later.
@@ -209,7 +215,8 @@ func (j *Journal) pass() {
 	}
 }
 
-// settle brings memory in line with how a commit ended. The caller holds mu.
+// settle brings the memory in line with the end of a commit. After a success the removed and moved records leave the indexes. After ErrUncertain the
+// journal is broken until it is opened again. After any other error nothing was written, and the changes in memory are undone. The caller holds mu.
 func (j *Journal) settle(b *batch) {
 	switch {
 	case b.err == nil:

@@ -26,7 +26,7 @@ const (
 	seqMask = 1<<seqBits - 1
 )
 
-// newIDTable has room for n records from the start.
+// newIDTable returns an empty table with room for n records.
 func newIDTable(n uint64) *idTable {
 	t := &idTable{}
 	if each := int(n / uint64(len(t.shards))); each > 0 {
@@ -41,7 +41,8 @@ func (t *idTable) shard(hash uint64) *idShard { return &t.shards[hash>>56] }
 
 func tagOf(hash uint64) uint64 { return hash >> (56 - tagBits) & (1<<tagBits - 1) }
 
-// add enters a Seq under a hash. It must not be there yet, and not be zero.
+// add enters a record's Seq under the hash of its ID. The Seq must not be there yet, and not be zero. A Seq too large for the compact table goes into
+// an ordinary map.
 func (t *idTable) add(hash, seq uint64) {
 	if seq > seqMask {
 		if t.far == nil {
@@ -58,7 +59,7 @@ func (t *idTable) add(hash, seq uint64) {
 	s.count++
 }
 
-// remove takes a Seq out from under a hash.
+// remove takes a Seq out from under the hash of an ID. It does nothing if it is not there.
 func (t *idTable) remove(hash, seq uint64) {
 	if seq > seqMask {
 		if t.far != nil {
@@ -96,7 +97,7 @@ func (t *idTable) only(hash, seq uint64) bool {
 	return t.find(hash, nil) == seq && t.find(hash, []uint64{seq}) == 0
 }
 
-// all returns every Seq under a hash, ascending.
+// all returns the Seqs of all records under a hash, ascending. There may be several: an ID of another record can have the same hash.
 func (t *idTable) all(hash uint64) []uint64 {
 	var list []uint64
 	for seq := t.find(hash, nil); seq != 0; seq = t.find(hash, list) {
@@ -109,7 +110,8 @@ func (t *idTable) all(hash uint64) []uint64 {
 // home is the first place to look for a tag.
 func (s *idShard) home(tag uint64) int { return int(tag * uint64(len(s.places)) >> tagBits) }
 
-// run goes over the taken places from the home of a tag on, to the first free one.
+// run yields the taken places from the home of a tag on, up to the first free one. The home is the place that the tag asks for. A content stands
+// there or, if others were there before, further on in the run.
 func (s *idShard) run(tag uint64) func(yield func(at int) bool) {
 	return func(yield func(at int) bool) {
 		if len(s.places) == 0 {
@@ -131,7 +133,7 @@ func (s *idShard) after(at int) int {
 	return 0
 }
 
-// put writes a place's content into the first free place of its run. There is one.
+// put writes a content, a tag with its Seq, into the first free place from its home on. The shard must have a free place.
 func (s *idShard) put(content uint64) {
 	at := s.home(content >> seqBits)
 	for s.places[at] != 0 {
@@ -140,7 +142,8 @@ func (s *idShard) put(content uint64) {
 	s.places[at] = content
 }
 
-// free takes the content out of a place, and moves up the contents no longer found behind the hole.
+// free empties a place. A search ends at an empty place. So free moves a later content into the hole if a search from its home would end there, and
+// goes on with the place that this leaves.
 func (s *idShard) free(hole int) {
 	for at := s.after(hole); s.places[at] != 0; at = s.after(at) {
 		home := s.home(s.places[at] >> seqBits)
@@ -154,7 +157,7 @@ func (s *idShard) free(hole int) {
 	s.places[hole] = 0
 }
 
-// grow makes a quarter more places.
+// grow makes the table a quarter larger, and enters all contents anew.
 func (s *idShard) grow() {
 	old := s.places
 	s.places = make([]uint64, len(old)+len(old)/4+8)

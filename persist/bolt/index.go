@@ -19,7 +19,7 @@ type index struct {
 // newIndex returns an empty index.
 func newIndex() *index { return &index{first: map[uint64]uint64{}, more: map[uint64][]uint64{}} }
 
-// add enters a Seq under a hash. It must not be there yet.
+// add enters a record's Seq under a hash. It must not be there yet. The first Seq of a hash needs no slice: hashes with several are rare.
 func (x *index) add(hash, seq uint64) {
 	if _, taken := x.first[hash]; taken {
 		x.more[hash] = append(x.more[hash], seq)
@@ -28,8 +28,7 @@ func (x *index) add(hash, seq uint64) {
 	x.first[hash] = seq
 }
 
-// remove takes a Seq out from under a hash. If it was the first of several, the next
-// one becomes the first.
+// remove takes a Seq out from under a hash. If it was the first of several, the next one becomes the first. It does nothing if it is not there.
 func (x *index) remove(hash, seq uint64) {
 	more := x.more[hash]
 	if x.first[hash] == seq {
@@ -70,7 +69,7 @@ func (x *index) has(hash uint64) bool {
 	return ok
 }
 
-// all returns every Seq under a hash, ascending. The caller may change the slice.
+// all returns every Seq under a hash, ascending. The slice is the caller's own.
 func (x *index) all(hash uint64) []uint64 {
 	seq, ok := x.first[hash]
 	if !ok {
@@ -122,7 +121,8 @@ func (h hasher) intentKeys(i *codec.Intent) recordKeys {
 	return h.join(maphash.Bytes(h.seed, i.Account), maphash.Bytes(h.seed, i.Key), maphash.Bytes(h.seed, i.Fingerprint), maphash.Bytes(h.seed, i.Origin), i.Created)
 }
 
-// join makes the hashes of a record out of those of its parts.
+// join makes the hashes of a record out of those of its parts: that of its ID, of its fingerprint and of its group (account and origin), and a check
+// of the fields that never change. All but the group and the check are cut by the mask of tests. A group is never zero.
 func (h hasher) join(account, key, fingerprint, origin uint64, created time.Time) recordKeys {
 	id := mix(account ^ mix(key))
 	group := mix(account^mix(^origin)) | 1

@@ -156,8 +156,8 @@ func Open(path string, opts Options) (*Journal, error) {
 	return j, nil
 }
 
-// openJournal is Open without the path in its errors. The timer is made here and stopped, so putLazy only
-// has to set it.
+// openJournal is Open; its errors do not have the path yet. The timer for changes without a waiting caller is made here and stopped, so that putLazy
+// only has to set it.
 func openJournal(path string, opts Options) (*Journal, error) {
 	if opts.OpenFile == nil {
 		opts.OpenFile = os.OpenFile
@@ -219,7 +219,7 @@ func (j *Journal) errClosed() error {
 	return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrClosed)
 }
 
-// Secret implements [persist.Journal].
+// Secret implements [persist.Journal]. The secret was made with the file, and is returned as a copy.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	if err := j.start(ctx); err != nil {
 		return nil, err
@@ -232,8 +232,7 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return slices.Clone(j.secret[:]), nil
 }
 
-// Flush implements [persist.Journal]. It returns nil exactly if the changes of all returned calls are
-// durable.
+// Flush implements [persist.Journal]: it waits until the changes of all calls that have returned before it are durable, and returns nil only then.
 func (j *Journal) Flush(ctx context.Context) error {
 	if err := j.start(ctx); err != nil {
 		return err
@@ -308,7 +307,8 @@ func (j *Journal) Close() error {
 	return errors.Join(err, j.closeFile())
 }
 
-// closeFile closes the file and releases its lock. It is called last, when no commit is under way.
+// closeFile closes the file and so releases its lock. It is called last, when no commit is under way. After a panic of bbolt, bbolt's own Close could
+// wait for ever: then only the file is closed.
 func (j *Journal) closeFile() error {
 	if j.stuck {
 		// bbolt panicked and may hold locks; its Close would wait for them for ever. Its mapping stays.

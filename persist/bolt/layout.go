@@ -58,7 +58,8 @@ func aboutSum(id [idSize]byte, secret [persist.SecretSize]byte, f facts) uint64 
 	return mix(f.sum() ^ mix(mix(n.Uint64(id[:]))^mix(n.Uint64(id[8:]))^uint64(codec.Checksum([]byte(formatVersion)))<<32^uint64(codec.Checksum(secret[:]))))
 }
 
-// append appends the entry, ending with a checksum of itself and of the file's aboutSum.
+// append appends the entry of the commit's state to b: its number, the digests of records and bodies, the number of records and the last Seq. It ends
+// with a checksum that also covers the entries about the file (about), so that the state of another file is not taken for this one's.
 func (s state) append(b []byte, about uint64) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.txid)
 	b = binary.BigEndian.AppendUint64(b, s.digest)
@@ -68,7 +69,7 @@ func (s state) append(b []byte, about uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.records^mix(s.lastSeq^mix(about)))))))
 }
 
-// decodeState is the inverse of append. ok is false for anything else.
+// decodeState is the inverse of append. ok is false if the length or the checksum is wrong.
 func decodeState(b []byte, about uint64) (s state, ok bool) {
 	if len(b) != stateSize {
 		return state{}, false

@@ -23,8 +23,8 @@ type found struct {
 	err error
 }
 
-// List implements [persist.Journal]. Records begun after the call are left out. So a loop ends even if its
-// body begins records.
+// List implements [persist.Journal]. It leaves out records begun after the call, so that a loop ends even if its body begins records. An ID of an
+// erased record is a digest: if the journal may have such records, they are looked for under the digests of q's account and key, too.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	if err := j.start(ctx); err != nil {
 		return failed(err)
@@ -215,7 +215,8 @@ func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	return slices.Compact(list)
 }
 
-// kinds returns the kinds of slots q may select, so the others are not read.
+// kinds returns the kinds of slots that q may select: by state, due time, and whether an end is unresolved or owed. A listing reads records of these
+// kinds only, and tests each with Query.Match.
 func kinds(q *persist.Query) which {
 	w := which{unresolved: q.AnyUnresolved, owed: q.Owed, bounded: !q.DueBy.IsZero(), by: dueAt(q.DueBy)}
 	if len(q.States) == 0 {
@@ -258,7 +259,8 @@ func (a *accounts) addBytes(name []byte) {
 	}
 }
 
-// enter enters an unknown account.
+// enter adds a new name to the set of accounts. Past accountsMax the set is given up, and tooMany is set: nobody can then say from memory which
+// accounts there are.
 func (a *accounts) enter(name string) {
 	if a.names == nil {
 		a.names = map[string]struct{}{}

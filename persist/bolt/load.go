@@ -71,7 +71,8 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	return nil
 }
 
-// loadRecords enters all records, about n of them.
+// loadRecords reads the entries of all records when a journal is opened, and fills the indexes in memory. n is their expected number. Progress comes
+// first: an intent is entered together with the progress of its record.
 func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
 	if err := s.bucket(r.progress, seqKeySize, j.loadProgress); err != nil {
 		return err
@@ -83,8 +84,8 @@ func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
 	return err
 }
 
-// loadBodies returns the digest of all bodies. Unless full is set it only checks the shape of the tree, and
-// returns the recorded digest.
+// loadBodies reads the bucket of bodies when a journal is opened. If full is set, it reads each piece, and returns the digest of all. Else it only
+// checks the shape of the tree, and returns recorded: the digest in the file.
 func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64, err error) {
 	if !full {
 		return recorded, s.bucket(b, pieceKeySize, nil)
@@ -167,7 +168,7 @@ func (j *Journal) loadProgress(key, value []byte) error {
 	return nil
 }
 
-// loadProgress sets a slot from an encoded progress.
+// loadProgress sets the fields of a slot from an encoded progress, the changeable part of its record, when a journal is opened.
 // Errors: persist.ErrCorrupt.
 func (s *slot) loadProgress(progress []byte, t *tally) error {
 	f, err := codec.PeekProgress(progress)
@@ -210,7 +211,8 @@ const (
 	loadBatches = 8
 )
 
-// newLoader starts the goroutine filling the indexes, with about n records. end must be called.
+// newLoader starts a goroutine that fills the indexes while the caller reads on. n is the expected number of records. The caller must call end, also
+// after an error.
 func (j *Journal) newLoader(n uint64) *loader {
 	l := &loader{j: j, full: make(chan []loaded, loadBatches), empty: make(chan []loaded, loadBatches), done: make(chan struct{})}
 	for range loadBatches {

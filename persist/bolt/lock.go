@@ -13,8 +13,8 @@ import (
 // lockPoll is the time between two tries of a lock held elsewhere.
 const lockPoll = 20 * time.Millisecond
 
-// retryLock calls try until it succeeds, until it fails for another reason than a held lock, or until wait
-// is over.
+// retryLock calls try until it gets the lock. It gives up with the error of try if that is not about a held lock, and with persist.ErrLocked when
+// wait is over.
 func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 	for deadline := time.Now().Add(wait); ; {
 		held, err := try()
@@ -34,7 +34,8 @@ func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 // descriptors is the directory of a process's open files, if the system has it.
 const descriptors = "/dev/fd"
 
-// openHere reports whether this process has the file of f open a second time.
+// openHere reports whether this process has the file of f open a second time. Then the holder of the file's lock is this process itself, and the
+// error can say so. It returns false if the system has no list of open descriptors.
 func openHere(f *os.File) bool {
 	mine, err := f.Stat()
 	entries, listErr := os.ReadDir(descriptors)

@@ -31,7 +31,7 @@ func lock(f *os.File, wait time.Duration) (releaseForBbolt func() error, err err
 	}, nil
 }
 
-// lockByte locks one byte of a file for this handle alone.
+// lockByte locks one byte of a file for this handle alone. It waits for another holder for as long as wait, and returns persist.ErrLocked then.
 func lockByte(f *os.File, at uint32, wait time.Duration) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	return retryLock(wait, func() (held bool, err error) {

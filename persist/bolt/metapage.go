@@ -87,7 +87,8 @@ func (j *Journal) mark(txid uint64) error {
 	return j.writeAt(appendMark(j.scratch[:0], txid), int64(txid+1)%2*int64(j.pageSize)+markAt)
 }
 
-// writeAt is how the journal itself writes to the file. All else bbolt writes.
+// writeAt writes b to the file at an offset. It is used for the journal's own marks and copies; bbolt writes its pages by itself. Tests can see the
+// write and make it fail.
 func (j *Journal) writeAt(b []byte, at int64) error {
 	if j.hooks.write != nil {
 		if err := j.hooks.write(b, at); err != nil {
@@ -109,7 +110,8 @@ type metas struct {
 // follows reports whether the older meta page is of the commit before the newest.
 func (ms *metas) follows() bool { return ms.both && ms.older.txid == ms.newest.txid-1 }
 
-// readMetas reads the meta pages and finds the newest valid one.
+// readMetas reads the two meta pages and finds the newest valid one. bbolt writes them in turn, so the other is that of the commit before. A mark in
+// either says up to which commit everything is safely on the disk. If a marked commit has no valid meta page, the file was damaged later.
 // Errors: persist.ErrCorrupt, or the error of a failed read.
 func readMetas(f io.ReaderAt, size int64) (metas, error) {
 	pageSize, err := findPageSize(f, size)
@@ -145,8 +147,8 @@ func readMetas(f io.ReaderAt, size int64) (metas, error) {
 	return ms, nil
 }
 
-// findPageSize reads the page size from the first meta page. If it is damaged, findPageSize looks for the
-// second one at every possible place.
+// findPageSize returns the page size that the first meta page names. If that page is damaged, it looks for the second meta page at each place that a
+// possible page size gives it.
 func findPageSize(f io.ReaderAt, size int64) (int64, error) {
 	first, err := readUpTo(f, 0, pageSizeMin)
 	if err != nil {
@@ -167,8 +169,7 @@ func findPageSize(f io.ReaderAt, size int64) (int64, error) {
 	return 0, fmt.Errorf("%w: it is no bbolt file, or both its meta pages are damaged", persist.ErrCorrupt)
 }
 
-// readUpTo reads size bytes, or fewer at the end of the file. Its error is one of the disk, and says
-// nothing about the file.
+// readUpTo reads size bytes from an offset, or fewer at the end of the file. An error is one of reading, and does not mean that the file is damaged.
 func readUpTo(f io.ReaderAt, at int64, size int) ([]byte, error) {
 	b := make([]byte, size)
 	n, err := f.ReadAt(b, at)

@@ -16,8 +16,8 @@ import (
 // linksMax is how many symbolic links are followed.
 const linksMax = 40
 
-// followLinks returns the names leading to a file, one symbolic link after the other. The last is the
-// file's own, even if nothing is there yet.
+// followLinks returns path and the names that it leads to, one symbolic link after the other. The last is that of the file itself, also if no file is
+// there yet.
 func followLinks(path string) []string {
 	names := []string{path}
 	for range linksMax {
@@ -35,7 +35,7 @@ func followLinks(path string) []string {
 	return names
 }
 
-// directory is the part of a path before its last element, with a separator at the end.
+// directory returns the part of a path before its last element, with a separator at the end; "./" if there is none.
 func directory(path string) string {
 	dir, _ := filepath.Split(path)
 	if dir == "" {
@@ -65,7 +65,7 @@ func syncNames(path string) (synced bool, err error) {
 	return synced, nil
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes the names in a directory durable, as after a file in it was made or renamed.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

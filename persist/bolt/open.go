@@ -17,8 +17,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// openFile opens the file at the journal's path, or creates it, and opens the
-// journal in it.
+// openFile opens the file at the journal's path, or creates it, and opens the journal in it. It begins again a few times if another process moved the
+// file before it was locked.
 func (j *Journal) openFile(opts Options) error {
 	// Another process may move the file, or put another in its place, until it is locked.
 	const triesMax = 5
@@ -92,8 +92,8 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	return false, nil
 }
 
-// finishOpen changes the file's names and its mode, for an accepted journal only: a refused file stays as
-// it is.
+// finishOpen changes names and mode of the opened file: it removes a second name left by an interrupted creation, makes the names durable, and takes
+// away the access of others. It is called once the journal was accepted: a refused file stays as it is.
 func (j *Journal) finishOpen(f *os.File, info fs.FileInfo) (err error) {
 	removeSecondName(j.path, f)
 	if j.stats.NamesSynced, err = syncNames(j.path); err != nil {
@@ -102,7 +102,8 @@ func (j *Journal) finishOpen(f *os.File, info fs.FileInfo) (err error) {
 	return restrict(f, info)
 }
 
-// giveToBbolt lets bbolt open the file.
+// giveToBbolt opens the checked file with bbolt, for writing. ms are the meta pages that were checked: if they have changed, another program wrote in
+// between, and the error matches persist.ErrLocked.
 func (j *Journal) giveToBbolt(f *os.File, opts Options, ms metas) error {
 	if err := j.openBolt(f, opts); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (j *Journal) giveToBbolt(f *os.File, opts Options, ms metas) error {
 	return nil
 }
 
-// dataSync is bbolt's sync, tried again if a signal has ended it, as File.Sync is.
+// dataSync makes the writes to the file durable by bbolt's own sync. It is tried again if a signal interrupts it, as File.Sync is.
 func (j *Journal) dataSync() error {
 	for {
 		if err := j.db.Sync(); !errors.Is(err, syscall.EINTR) {
@@ -128,8 +129,8 @@ func (j *Journal) dataSync() error {
 	}
 }
 
-// openBolt opens the file with bbolt. A panic of bbolt means damage, too. Then its mapping of the file is
-// left, and holds the lock.
+// openBolt opens the file with bbolt. bbolt panics on some damaged files: that is persist.ErrCorrupt here. After such a panic its mapping of the file
+// stays, and holds the lock.
 func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -86,8 +86,8 @@ func (p *page) bytes(from, to uint64) ([]byte, error) {
 	return p.b[from:to], nil
 }
 
-// entry returns the key, the value and the flags of the i-th entry of a leaf page read whole. They point
-// into the page.
+// entry returns the key, the value and the flags of the i-th entry of a leaf page. They point into the page, which must have been read with its
+// overflow pages.
 // Errors: persist.ErrCorrupt.
 func (p *page) entry(i int) (key, value []byte, flags uint32, err error) {
 	e, err := p.element(i)

@@ -23,11 +23,13 @@ type cursor interface {
 // boltCursor is a cursor of bbolt. It panics on a damaged page.
 type boltCursor struct{ c *bbolt.Cursor }
 
+// seek is [bbolt.Cursor.Seek]: the first entry with a key not below from. It never fails; its error is for the other cursor.
 func (b boltCursor) seek(from []byte) (key, value []byte, err error) {
 	key, value = b.c.Seek(from)
 	return key, value, nil
 }
 
+// next is [bbolt.Cursor.Next]. It never fails; its error is for the other cursor.
 func (b boltCursor) next() (key, value []byte, err error) {
 	key, value = b.c.Next()
 	return key, value, nil
@@ -57,6 +59,7 @@ type step struct {
 	buf  []byte
 }
 
+// seek moves to the first entry with a key not below from, and returns it. The key is nil at the end.
 func (c *pageCursor) seek(from []byte) (key, value []byte, err error) {
 	c.depth = 0
 	if err := c.descend(c.bucket.root, from); err != nil {
@@ -65,6 +68,7 @@ func (c *pageCursor) seek(from []byte) (key, value []byte, err error) {
 	return c.here()
 }
 
+// next moves to the next entry, and returns it. The key is nil at the end, and before a seek.
 func (c *pageCursor) next() (key, value []byte, err error) {
 	if c.depth == 0 {
 		return nil, nil, nil
@@ -73,7 +77,7 @@ func (c *pageCursor) next() (key, value []byte, err error) {
 	return c.here()
 }
 
-// here returns the entry of the position. At the end of a leaf it goes on to the next leaf.
+// here returns the entry at the cursor's position. At the end of a leaf page it goes on to the next leaf. The key is nil at the end of the tree.
 func (c *pageCursor) here() (key, value []byte, err error) {
 	for {
 		leaf := &c.path[c.depth-1]
@@ -88,7 +92,8 @@ func (c *pageCursor) here() (key, value []byte, err error) {
 	}
 }
 
-// nextLeaf goes to the first entry of the next leaf. It returns false at the end.
+// nextLeaf moves from the end of a leaf page to the first entry of the next one: up to the nearest page with a further child, and down from there. It
+// returns false at the end of the tree.
 func (c *pageCursor) nextLeaf() (bool, error) {
 	for c.depth--; c.depth > 0; c.depth-- {
 		up := &c.path[c.depth-1]
@@ -103,7 +108,8 @@ func (c *pageCursor) nextLeaf() (bool, error) {
 	return false, nil
 }
 
-// descend goes from a page down to the leaf where the key is or would be. nil is before all keys.
+// descend goes from the page with this id down to the leaf page where key is or would be, and notes the pages on the way. A nil key is before all
+// keys. A damaged tree that is too deep is an error.
 func (c *pageCursor) descend(id uint64, key []byte) error {
 	for range depthMax {
 		s, err := c.read(id)
@@ -122,7 +128,7 @@ func (c *pageCursor) descend(id uint64, key []byte) error {
 	return fmt.Errorf("%w: a tree is deeper than %d levels", persist.ErrCorrupt, depthMax)
 }
 
-// read reads a page as the next step of the path. Page 0 is that of a bucket inside the root page.
+// read reads a page as the next step of the path from the root to a leaf. The id 0 means the page of a small bucket, which lies inside the root page.
 func (c *pageCursor) read(id uint64) (s *step, err error) {
 	if c.depth == len(c.path) {
 		c.path = append(c.path, step{})
@@ -139,7 +145,8 @@ func (c *pageCursor) read(id uint64) (s *step, err error) {
 	return s, err
 }
 
-// page reads a page with its overflow pages. buf is memory to be used again, and returned.
+// page reads a page with its overflow pages, the pages that follow if its entries are long. buf is memory for it; it is returned, perhaps larger, to
+// be used for the next page.
 func (p *commitPages) page(id uint64, buf []byte) (page, []byte, error) {
 	if id < 2 || id >= p.pages {
 		return page{}, buf, damagedPage(id, "does not exist")
@@ -160,7 +167,7 @@ func (p *commitPages) page(id uint64, buf []byte) (page, []byte, error) {
 	return got, buf, err
 }
 
-// read reads the bytes from the beginning of a page on.
+// read reads size bytes from the beginning of a page. A page that ends before is damaged. buf is memory for it, and replaced if it is too small.
 func (p *commitPages) read(id, size uint64, buf []byte) ([]byte, error) {
 	if uint64(cap(buf)) < size {
 		buf = make([]byte, size)

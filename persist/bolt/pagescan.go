@@ -76,7 +76,8 @@ func (r *root) trees() []tree {
 	return []tree{{r.intents, seqKeySize}, {r.progress, seqKeySize}, {r.bodies, pieceKeySize}}
 }
 
-// root reads the root page, and returns the places of the journal's buckets.
+// root reads the root page, and returns the places of the journal's buckets. Each bucket must be there once, in bbolt's order, and nothing else may
+// be there.
 // Errors: persist.ErrCorrupt, also for a bbolt file without a journal.
 func (s *scanner) root() (root, error) {
 	p, err := s.page(s.meta.root)
@@ -118,7 +119,7 @@ func (s *scanner) root() (root, error) {
 	return r, nil
 }
 
-// page reads one page, without its overflow pages, and notes it as taken.
+// page reads one page, without its overflow pages, and notes it as taken: a page that two places name is damage.
 func (s *scanner) page(id uint64) (page, error) {
 	if id < 2 || id >= s.meta.pages {
 		return page{}, damagedPage(id, "does not exist")
@@ -165,7 +166,7 @@ type bound struct {
 	piece uint32
 }
 
-// parseBound reads a key of size bytes. It returns false for a key of another length.
+// parseBound reads a key of size bytes: the Seq of a record, and for a piece of a body its number. It returns false for a key of another length.
 func parseBound(key []byte, size int) (bound, bool) {
 	if len(key) != size {
 		return bound{}, false
@@ -229,7 +230,8 @@ func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) er
 	return fmt.Errorf("%w: a tree is deeper than %d levels", persist.ErrCorrupt, depthMax)
 }
 
-// level reads the pages of one level, already sorted, and as many neighbours at once as fit in the buffer.
+// level reads and checks the pages of one level of a tree. refs names them, sorted by page. Pages near to each other are read by one call, as many as
+// fit in the buffer.
 func (w *walk) level(refs []ref) error {
 	size := uint64(w.s.meta.pageSize)
 	span := readMax / size
@@ -263,8 +265,8 @@ func (w *walk) level(refs []ref) error {
 	return nil
 }
 
-// page checks one page, with b as its beginning, and its content. Its overflow pages are read if they are
-// needed.
+// page checks one page of a tree and its content. b is its first page; its overflow pages are read only if somebody needs their content. A leaf's
+// entries are visited, and the children of a branch are noted for the next level.
 func (w *walk) page(b []byte, r ref) error {
 	p, err := parsePage(b, r.id, uint64(w.s.meta.pageSize))
 	if err != nil {
@@ -373,8 +375,8 @@ func (w *walk) key(p *page, e element) ([]byte, error) {
 	return key, err
 }
 
-// order checks that the i-th key of a page is within the bounds given to the page by its parent, and
-// returns it as numbers.
+// order checks that the i-th key of a page has the right length, and is within the bounds that the page's parent gives it. It returns the key as
+// numbers.
 func (w *walk) order(p *page, i int, key []byte, r ref) (bound, error) {
 	b, ok := parseBound(key, w.keySize)
 	if !ok {

@@ -32,7 +32,8 @@ func (p *pageSums) sum(b []byte) uint64 { return maphash.Bytes(p.seed, b) }
 // add notes a page just read.
 func (p *pageSums) add(id uint64, b []byte) { p.sums[id] = pageSum{p.sum(b), len(b)} }
 
-// without removes the pages shared with another commit. If the other commit is damaged, it removes none.
+// without removes the pages that the commit of the meta page m has as well. The rest are the pages of the newest commit alone. If that other commit
+// is damaged, it removes none.
 func (p *pageSums) without(f io.ReaderAt, size int64, m meta) error {
 	s, err := newScanner(f, size, m)
 	if err != nil {
@@ -54,8 +55,7 @@ func (p *pageSums) without(f io.ReaderAt, size int64, m meta) error {
 // part is a part of the file, in whole pages.
 type part struct{ at, size int64 }
 
-// parts are the places of the pages and of their commit's meta page, in the order of
-// the file.
+// parts returns the places in the file of the noted pages and of the meta page m of their commit, in the order of the file.
 func (p *pageSums) parts(m meta, pageSize int) []part {
 	all := []part{{int64(m.txid%2) * int64(pageSize), int64(pageSize)}}
 	for _, id := range slices.Sorted(maps.Keys(p.sums)) {

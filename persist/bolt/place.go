@@ -113,7 +113,7 @@ func (p *place) sameCommit() (same bool, newest proof) {
 	return err == nil && there == mine, mine
 }
 
-// readProof reads the proof of the newest commit in a file. It is an error if the file has not this id.
+// readProof reads the proof (number and state) of the newest commit in a file. It is an error if the file is no journal, or one with another id.
 func readProof(f *os.File, id [idSize]byte) (proof, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -144,7 +144,7 @@ func readProof(f *os.File, id [idSize]byte) (proof, error) {
 	return proof{ms.newest.txid, [stateSize]byte(r.state)}, nil
 }
 
-// isAt reports whether path leads to f. It is false, too, if this cannot be found out.
+// isAt reports whether path leads to the open file f. It is false, too, if this cannot be found out.
 func isAt(path string, f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {

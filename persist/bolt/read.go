@@ -75,8 +75,8 @@ func (j *Journal) read(seq uint64) (persist.Record, error) {
 	return rec, j.wrap(err)
 }
 
-// unsettled returns the batch making the record of a Seq durable, if a caller still waits for this. The
-// caller holds mu.
+// unsettled returns the batch that has a change of this record if a caller waits for that change, or nil. Such a change may still fail, and then it
+// is undone. The caller holds mu.
 func (j *Journal) unsettled(seq uint64) *batch {
 	for _, b := range [...]*batch{j.collecting, j.committing} {
 		if b == nil {
@@ -156,7 +156,7 @@ func (j *Journal) beginRead() (tx *bbolt.Tx, err error) {
 	return tx, j.wrap(err)
 }
 
-// view returns a view of the pages of a commit.
+// view returns a view, the means to read records, of the pages of this commit. It is used by a journal that is open for reading only.
 func (p *commitPages) view() *view {
 	at := func(b bucket) cursor { return &pageCursor{of: p, bucket: b} }
 	return &view{
@@ -337,8 +337,8 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	return rest.Match(&head), nil
 }
 
-// readBodies reads the bodies kept outside the record's entries. request and answer give their lengths,
-// zero for none, and their checksums.
+// readBodies reads the bodies stored in pieces, outside of the record's entries, into rec. request and answer have their lengths (zero: none) and
+// checksums. A body that is queued and not yet in the file is taken from o.
 func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o *overlay) (err error) {
 	if request.Len > 0 {
 		if rec.Body, err = v.readBody(rec.Seq, partRequest, request); err != nil {

@@ -46,8 +46,9 @@ type foundRecord struct {
 	overlay overlay
 }
 
-// findEach looks IDs up in the index, and begins the transaction to read them in. The
-// view is nil if there is nothing to read.
+// findEach finds the records of these IDs in memory, and begins the transaction to read them in. found may have more records than IDs, since a hash
+// can be that of another ID: the reader compares. Records in the middle of an unfinished change are left out; GetEach reads those alone. The view is
+// nil if there is nothing to read.
 func (j *Journal) findEach(ids []persist.ID) (found []foundRecord, v *view, err error) {
 	hashes := make([]uint64, len(ids))
 	for i, id := range ids {

@@ -146,8 +146,8 @@ func (j *Journal) syncMark() error {
 	return err
 }
 
-// reached reports whether a failed commit may have got as far as its meta page. Before this, nothing of it
-// counts.
+// reached reports whether a failed commit may have written its meta page, the last thing that a commit writes. If not, nothing of it counts. It is
+// true also if the page cannot be read. txid is the number of the commit.
 func (j *Journal) reached(txid uint64) bool {
 	page := make([]byte, pageHeader+metaSize)
 	if _, err := j.file.ReadAt(page, int64(txid%2)*int64(j.pageSize)); err != nil {

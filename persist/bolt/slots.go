@@ -98,8 +98,8 @@ type slots struct {
 // newSlots is empty, and ready to be loaded.
 func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}, tally: newTally()} }
 
-// get returns the slot of a record. found is false if there is no such record, or it
-// was removed.
+// get returns the slot of a record: all that memory has of it. found is false if there is no such record. A slot is kept in two parts, one for every
+// record, and one for unfinished ones.
 func (s *slots) get(seq uint64) (v slot, found bool) {
 	c := s.chunks[seq>>6]
 	if c == nil || c.used&(1<<(seq&63)) == 0 {
@@ -146,7 +146,7 @@ func (s *slots) set(seq uint64, v slot) {
 	s.rank(c)
 }
 
-// owe keeps the bit of slotOwed in a chunk, and the count of all slots with it.
+// owe sets or clears the bit of one slot that tells that its end is owed to Config.OnResult. It keeps the number of all such slots.
 func (s *slots) owe(c *chunk, bit uint64, is bool) {
 	switch was := c.owed&bit != 0; {
 	case is && !was:
@@ -169,7 +169,8 @@ func (s *slots) enter(n uint64) {
 	}
 }
 
-// settle ends the loading: next may be called, and new Seqs ascend from here on.
+// settle ends the loading of a journal: the chunks are sorted and ranked. From here on next may be called, and each new Seq is greater than all
+// before.
 func (s *slots) settle() {
 	slices.Sort(s.order)
 	s.settled = true
@@ -178,8 +179,7 @@ func (s *slots) settle() {
 	}
 }
 
-// remove forgets the slot of a record, and keeps the digest and the count. It does
-// nothing if there is none.
+// remove takes the slot of a record out, and out of the digest, the counts and the heaps. It does nothing if there is none.
 func (s *slots) remove(seq uint64) {
 	c := s.chunks[seq>>6]
 	if c == nil || c.used&(1<<(seq&63)) == 0 {
@@ -245,7 +245,7 @@ func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 	return dst
 }
 
-// mask returns the slots of a chunk with a record of the wanted kinds, a bit each.
+// mask returns the slots of a chunk with a record of the wanted kinds, as a set of bits. States are added up. The other conditions restrict the set.
 func (c *chunk) mask(w which) uint64 {
 	m := uint64(0)
 	if w.pending {

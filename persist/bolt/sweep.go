@@ -188,7 +188,8 @@ func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, n
 	return decision{change: c, next: next, account: rec.Account}
 }
 
-// decideRequest is decideOne for a record that may lose its request before its answer. It reads the whole record: the answer stays.
+// decideRequest decides about a record that may lose its request before its answer: decideOne calls it instead of deciding itself. It reads the whole
+// record, since the answer stays and is written again. changes is false if the record stays as it is.
 func (j *Journal) decideRequest(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
 	rec, _, err := view.readMatch(seq, &overlay{}, nil)
 	if err != nil {
@@ -209,7 +210,8 @@ func (j *Journal) decideRequest(view *view, seq uint64, before slot, l *persist.
 	return decision{change: c, next: next}, true, nil
 }
 
-// move enters a record that a sweep has erased under its new ID. The caller holds mu.
+// move enters a record under its new ID in memory, after a sweep has erased its text: the ID of an erased record is a digest. The old ID goes with
+// the commit (removeMoved). The caller holds mu.
 func (j *Journal) move(c *change, account string) {
 	if !c.moved {
 		return

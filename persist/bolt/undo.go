@@ -37,7 +37,8 @@ func (j *Journal) undo(b *batch) {
 	}
 }
 
-// restore undoes one change in memory. The caller holds mu.
+// restore undoes one change in memory, after its commit has failed and nothing was written. A new record goes, and any other has its slot and its
+// places in the indexes as before. The caller holds mu.
 func (j *Journal) restore(c *change) {
 	now, exists := j.slots.get(c.seq)
 	if c.fresh {
@@ -57,8 +58,8 @@ func (j *Journal) restore(c *change) {
 	j.index(c.keys, c.seq, was, c.before.unresolved())
 }
 
-// requeue queues a change without a waiting caller again, if the record is as it was before. The caller
-// holds mu.
+// requeue queues a change without a waiting caller again, after the commit with it has failed. It does so only if undo has left the record as it was
+// before this change. The caller holds mu.
 func (j *Journal) requeue(c change) {
 	s, found := j.slots.get(c.seq)
 	if !found || s != c.before {
@@ -69,8 +70,7 @@ func (j *Journal) requeue(c change) {
 	j.putLazy(c, c.after)
 }
 
-// removeForgotten takes records out of memory after a commit has removed them from the file. The caller
-// holds mu.
+// removeForgotten takes deleted records out of memory, after a commit has deleted them from the file. The caller holds mu.
 func (j *Journal) removeForgotten(b *batch) {
 	for i := range b.changes {
 		c := &b.changes[i]

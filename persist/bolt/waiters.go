@@ -16,7 +16,8 @@ type waiters struct {
 	full  chan struct{} // closed when as many wait again, if a commit waits for this
 }
 
-// join counts one more.
+// join counts one more waiting caller. If as many wait now as when the last commit ended, it notes how long that took, and wakes a commit that waits
+// for it.
 func (w *waiters) join() {
 	w.now++
 	if w.now != w.last || w.back != 0 {

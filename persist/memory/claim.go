@@ -14,7 +14,7 @@ import (
 // InProcess implements [persist.InProcess].
 func (j *Journal) InProcess() bool { return true }
 
-// Now implements [persist.Claimer]. The journal's clock is that of the process.
+// Now implements [persist.Claimer]. The journal's clock is that of the process. It fails if the journal is closed or ctx has ended.
 func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	if err := j.Flush(ctx); err != nil {
 		return time.Time{}, err
@@ -30,7 +30,8 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	return j.claim(ctx, q, owner, lease, n, nil)
 }
 
-// ClaimToSend implements [persist.SendClaimer], as Claim.
+// ClaimToSend implements [persist.SendClaimer]: it claims records as Claim does, and marks those as maybe sent that the claimer may send at once.
+// sending is how long after the claim such a send may be on its way.
 func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
 	return j.claim(ctx, q, owner, lease, n, func(rec *persist.Record, now time.Time) {
 		rec.MaybeSent, rec.FirstSent = true, now
@@ -38,7 +39,8 @@ func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string
 	})
 }
 
-// claim is Claim; with a mark, it is ClaimToSend. mark marks a record claimed at now.
+// claim gives up to n pending records, due and without a lasting lease, to owner for the time of lease. Those due for longest come first. If mark is
+// not nil, it is called with each record that may be sent at once, and changes it to say so (ClaimToSend).
 func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, mark func(rec *persist.Record, now time.Time)) ([]persist.Record, time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, time.Time{}, err
@@ -79,7 +81,8 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 	return claimed, now, nil
 }
 
-// Renew implements [persist.Claimer].
+// Renew implements [persist.Claimer]: it extends the leases that owner has on these records, and returns the ids of the records that owner still has.
+// Revisions stay as they are.
 func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, time.Time{}, err
@@ -109,7 +112,8 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	return held, at, nil
 }
 
-// DueTimes implements [persist.DueTimes]. It looks at every record, as a listing does: this journal is for tests.
+// DueTimes implements [persist.DueTimes]: the first due time of the pending records of each origin with the same needs. It looks at every record, as
+// a listing does: this journal is for tests.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

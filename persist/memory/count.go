@@ -24,7 +24,7 @@ type counted struct {
 	oldest, next int32              // places in the heaps, which say whether it is counted
 }
 
-// newTally counts nothing yet.
+// newTally returns a tally of no records: counts, and two heaps for the oldest unfinished record and the earliest due time.
 func newTally() tally {
 	return tally{
 		held:   map[persist.HoldReason]int{},
@@ -33,7 +33,8 @@ func newTally() tally {
 	}
 }
 
-// count counts an entry as it is now. The caller holds mu.
+// count counts an entry as it is now, in the place of what it was when it was counted before. Final entries are not counted. reason is the reason of
+// a hold. The caller holds mu.
 func (t *tally) count(e *entry, reason persist.HoldReason) {
 	if e.counted.oldest == 0 && e.state.Final() {
 		return
@@ -52,7 +53,7 @@ func (t *tally) count(e *entry, reason persist.HoldReason) {
 	t.oldest.Set(e, ordered(e.created))
 }
 
-// leave counts an entry no longer.
+// leave takes an entry out of the counts, as it was counted last. It does nothing if the entry is not counted.
 func (t *tally) leave(e *entry) {
 	switch r := e.counted.reason; {
 	case e.counted.next != 0:
@@ -69,7 +70,7 @@ func (t *tally) leave(e *entry) {
 	t.oldest.Remove(e)
 }
 
-// ordered is a time as a number in the same order, but for times before 1678 and after 2262.
+// ordered returns a time as a number in the same order, for a heap. Times before 1678 are one number, and so are those after 2262.
 func ordered(t time.Time) int64 {
 	const most = math.MaxInt64 / int64(time.Second)
 	switch sec := t.Unix(); {
@@ -81,7 +82,7 @@ func ordered(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// Count implements [persist.Counter], in constant time.
+// Count implements [persist.Counter], in constant time: each change has kept the counts.
 func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	if err := ctx.Err(); err != nil {
 		return persist.Counts{}, err

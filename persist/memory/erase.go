@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Erase implements [persist.Eraser].
+// Erase implements [persist.Eraser]: it replaces an ended record by its erased form, under an ID made of digests. The record must be the one that was
+// read, by its revision, Created and fingerprint, and nobody may still have to be told of its end.
 func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []byte) (persist.Record, error) {
 	if err := cmp.Or(ctx.Err(), rec.ReadyToErase()); err != nil {
 		return persist.Record{}, err
@@ -38,7 +39,7 @@ func (j *Journal) Erase(ctx context.Context, rec persist.Record, fingerprint []b
 	return next.Clone(), nil
 }
 
-// rename gives an entry, and its record, the ID of an erased one, and the fingerprint of that. The caller holds mu.
+// rename gives an entry and its record the ID of an erased record, made of digests of its ID before, and the fingerprint of rec. The caller holds mu.
 func (j *Journal) rename(e *entry, rec *persist.Record) {
 	delete(j.byID, e.id)
 	rec.ID = persist.ErasedID(j.secret[:], e.id)
@@ -47,7 +48,7 @@ func (j *Journal) rename(e *entry, rec *persist.Record) {
 	e.fingerprint = [32]byte(rec.Fingerprint)
 }
 
-// find returns the record of an ID, also the erased one that had it; nil if there is none. The caller holds mu.
+// find returns the entry of an ID, or nil. An erased record is found by the ID that it had before, too. The caller holds mu.
 func (j *Journal) find(id persist.ID) *entry {
 	e := j.byID[id]
 	if e == nil && j.erased {

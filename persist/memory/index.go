@@ -14,7 +14,8 @@ func (e *entry) unresolved() bool {
 // owed reports whether a query for owed results selects the entry.
 func (e *entry) owed() bool { return !e.owedFrom.IsZero() && e.state != persist.StatePending }
 
-// noteOwed enters a record into the index of owed results, or takes it out. The caller holds mu.
+// noteOwed enters an entry into the index of owed results, or takes it out, as the entry is now. A result is owed if Config.OnResult still has to
+// hear of it. The caller holds mu.
 func (j *Journal) noteOwed(e *entry) {
 	if e.owed() {
 		j.owed[e] = struct{}{}
@@ -23,7 +24,8 @@ func (j *Journal) noteOwed(e *entry) {
 	delete(j.owed, e)
 }
 
-// link enters a record into the index of unresolved ones, if it belongs there.
+// link enters an entry into the index of unresolved records if it belongs there: a caller without a key may still have to hear how it ends. Entries
+// of one fingerprint are a list. The caller holds mu.
 func (j *Journal) link(e *entry) {
 	if e.unresolved() {
 		e.next = j.unresolved[e.fingerprint]
@@ -31,8 +33,7 @@ func (j *Journal) link(e *entry) {
 	}
 }
 
-// unlink removes a record from that index. It changes nothing if the record is
-// not in it.
+// unlink removes an entry from the index of unresolved records. It changes nothing if the entry is not in it. The caller holds mu.
 func (j *Journal) unlink(e *entry) {
 	first := j.unresolved[e.fingerprint]
 	if first == e && e.next == nil {

@@ -14,8 +14,8 @@ import (
 // step is the number of records looked at in one hold of the lock.
 const step = 256
 
-// List implements [persist.Journal]. Records begun after the call are left out:
-// a loop ends even if its body begins records.
+// List implements [persist.Journal]. Records begun after the call are left out, so that a loop ends even if its body begins records. Most calls ask
+// for unresolved records and find none: these return at once.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	ended := ctx.Err() != nil // a nil ctx panics here, with nothing held
 	j.mu.Lock()
@@ -28,7 +28,7 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	return j.listed(ctx, q, last)
 }
 
-// noneUnresolved reports whether an index shows at once that q selects nothing.
+// noneUnresolved reports whether an index shows that q selects nothing, without a look at the records. The caller holds mu.
 func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	if len(q.Unresolved) == 32 {
 		return j.unresolved[[32]byte(q.Unresolved)] == nil
@@ -58,8 +58,8 @@ func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter
 	}
 }
 
-// page returns the matching records among the next step, and the Seq to go on
-// after.
+// page returns the matching records among the next entries after a Seq, at most step entries, and the Seq after which the next page begins. last is
+// the last Seq of the listing.
 func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64) (found []persist.Record, next uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
@@ -107,7 +107,8 @@ func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	return entries[from:]
 }
 
-// match asks q without decoding the record, unless q asks for its needs.
+// match reports whether q selects the entry. The record is decoded only if q asks for its needs, since all other conditions are about fields of the
+// entry.
 func (e *entry) match(q *persist.Query) bool {
 	if q.Needs != "" {
 		rest := *q
@@ -123,7 +124,8 @@ func (e *entry) match(q *persist.Query) bool {
 	return q.Match(&head)
 }
 
-// Sweep implements [persist.Journal].
+// Sweep implements [persist.Journal]. It goes through all records in steps, and gives up mu in between. It ends after l.Max changed records, or
+// 10,000 if that is zero.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	now, left := l.Now, l.Max
 	if now.IsZero() {
@@ -143,8 +145,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	}
 }
 
-// sweepStep sweeps the next step of records, at most left of them, and returns
-// the Seq to go on after.
+// sweepStep sweeps the next records after a Seq, until left of them have changed. It returns the number of changed ones, the Seq after which the next
+// step begins, and whether there are more.
 func (j *Journal) sweepStep(ctx context.Context, l *persist.Limits, now time.Time, after uint64, left int) (n int, next uint64, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, false, err
@@ -173,8 +175,8 @@ func (j *Journal) sweepStep(ctx context.Context, l *persist.Limits, now time.Tim
 	return n, next, len(entries) == step, nil
 }
 
-// sweepOne applies the limits to one record, and reports whether that changed
-// anything. The caller holds mu.
+// sweepOne applies the limits to one record. Depending on its age it stays, becomes a tombstone (its key is remembered, its content goes), or goes
+// whole. It reports whether anything changed. The caller holds mu.
 func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed bool, err error) {
 	if e.dropped || !e.state.Final() {
 		return false, nil

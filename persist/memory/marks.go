@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// MarkReported implements [persist.Journal].
+// MarkReported implements [persist.Journal]: it clears Unreported of an ended record. It does nothing if there is no such record, or if the record is
+// not Unreported.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -42,7 +43,8 @@ func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, 
 	return j.owe(ctx, id, revision, from)
 }
 
-// owe sets the time from which the record's result is owed, if it is owed at this revision; zero: it is delivered.
+// owe sets OwedFrom of the record: the time from which its result is owed to Config.OnResult. The zero time means that it was delivered. It changes
+// nothing, and returns false, if the record has another revision or owes nothing.
 func (j *Journal) owe(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -75,7 +75,7 @@ type entry struct {
 	room        [408]byte // for both, as most records are small
 }
 
-// New returns an empty journal.
+// New returns an empty journal with a random secret.
 func New() *Journal {
 	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}, owed: map[*entry]struct{}{}, facts: map[string][]byte{}, tally: newTally()}
 	_, _ = rand.Read(j.secret[:]) // never fails
@@ -89,8 +89,7 @@ func NewWithSecret(secret [persist.SecretSize]byte) *Journal {
 	return j
 }
 
-// Begin implements [persist.Journal]. The record is encoded before mu is taken: so
-// callers disturb each other little.
+// Begin implements [persist.Journal]. The record is encoded before mu is taken, so that callers disturb each other little.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
@@ -123,8 +122,8 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 // known beforehand is an upper bound, and small records are far below it.
 const scratchMax = 2048
 
-// sized returns an empty slice with room for size bytes: scratch, on the
-// caller's stack, if it is large enough.
+// sized returns an empty slice with room for size bytes. It uses scratch, an array on the caller's stack, if that is large enough: then nothing is
+// allocated.
 func sized(scratch *[scratchMax]byte, size int) []byte {
 	if size > scratchMax {
 		return make([]byte, 0, size)
@@ -132,8 +131,8 @@ func sized(scratch *[scratchMax]byte, size int) []byte {
 	return scratch[:0]
 }
 
-// begin encodes a record whole into the entry: a new one, or a tombstone. Both parts of a small record lie in the
-// entry's own room: one allocation.
+// begin encodes a whole record into the entry: that of a new record, or one that loses its request. If the record is small, both parts of it (intent
+// and progress, see package codec) lie in the entry's own array.
 func (e *entry) begin(rec *persist.Record) {
 	var scratch [scratchMax]byte
 	b := sized(&scratch, codec.IntentSize(rec, codec.Inline)+codec.ProgressSize(rec, codec.Inline))
@@ -144,114 +143,7 @@ func (e *entry) begin(rec *persist.Record) {
 	e.set(rec, b[n:])
 }
 
-// Update implements [persist.Journal].
-func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if err := ready(ctx, &rec, false); err != nil {
-		return persist.Record{}, err
-	}
-	if err := j.change(&rec, j.current); err != nil {
-		return persist.Record{}, err
-	}
-	return rec, nil
-}
-
-// Finish implements [persist.Journal].
-func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
-	if err := ready(ctx, &rec, true); err != nil {
-		return err
-	}
-	return j.change(&rec, j.current)
-}
-
-// Amend implements [persist.Journal].
-func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if err := cmp.Or(ctx.Err(), rec.ReadyToAmend()); err != nil {
-		return persist.Record{}, err
-	}
-	if err := j.change(&rec, j.ended); err != nil {
-		return persist.Record{}, err
-	}
-	return rec, nil
-}
-
-// change replaces the progress of the record found by its ID and revision, and
-// counts rec's revision up. What Begin has frozen must be as it was. Of both SendUntil the later stays, and is in rec.
-// Errors: those of find, and persist.ErrInvalid.
-func (j *Journal) change(rec *persist.Record, find func(*persist.Record) (*entry, error)) error {
-	next := *rec
-	next.Revision++
-	var scratch [scratchMax]byte
-	progress := codec.AppendProgress(sized(&scratch, codec.ProgressSize(&next, codec.Inline)), &next, codec.Inline)
-
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	e, err := find(rec)
-	if err != nil {
-		return err
-	}
-	if !rec.Created.Equal(e.created) || !bytes.Equal(rec.Fingerprint, e.fingerprint[:]) {
-		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
-	}
-	if e.sendUntil.After(next.SendUntil) {
-		next.SendUntil, rec.SendUntil = e.sendUntil, e.sendUntil
-		progress = codec.AppendProgress(nil, &next, codec.Inline)
-	}
-	rec.Revision = next.Revision
-	j.replace(e, &next, progress)
-	return nil
-}
-
-// replace gives the entry another progress, and keeps the index of
-// unresolved records true. The caller holds mu.
-func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
-	was := e.unresolved()
-	if rec.RequestDropped {
-		e.begin(rec) // into its room again, without the request
-	} else {
-		e.set(rec, progress)
-	}
-	switch is := e.unresolved(); {
-	case was && !is:
-		j.unlink(e)
-	case is && !was:
-		j.link(e)
-	}
-	j.noteOwed(e)
-	j.tally.count(e, rec.HoldReason)
-}
-
-// Assign implements [persist.Journal].
-func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return persist.Record{}, err
-	}
-	if err := rec.Validate(); err != nil {
-		return persist.Record{}, err
-	}
-	next := rec
-	next.Account = account
-	next.Revision++
-
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	e, err := j.standing(&rec)
-	switch {
-	case err != nil:
-		return persist.Record{}, err
-	case !rec.Created.Equal(e.created) || !bytes.Equal(rec.Fingerprint, e.fingerprint[:]):
-		return persist.Record{}, fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
-	case j.find(next.ID) != nil:
-		return persist.Record{}, fmt.Errorf("%w: account %q, key %q", persist.ErrExists, account, rec.Key)
-	}
-	delete(j.byID, e.id)
-	e.id = next.ID
-	j.byID[e.id] = e
-	e.begin(&next)
-	j.tally.count(e, next.HoldReason)
-	return next.Clone(), nil
-}
-
-// Secret implements [persist.Journal].
+// Secret implements [persist.Journal]. It returns a copy.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	if err := j.Flush(ctx); err != nil { // whether it is open
 		return nil, err
@@ -259,7 +151,7 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return slices.Clone(j.secret[:]), nil
 }
 
-// Fact implements [persist.Journal].
+// Fact implements [persist.Journal]: it returns a named value of the journal, and writes it first if the value is still old. A nil value only reads.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if err := cmp.Or(persist.CheckFact(name, value), ctx.Err()); err != nil {
 		return nil, err
@@ -275,7 +167,7 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 	return bytes.Clone(j.facts[name]), nil
 }
 
-// Flush implements [persist.Journal]. Nothing is ever queued here.
+// Flush implements [persist.Journal]. Nothing is ever queued here: it only checks that the journal is open.
 func (j *Journal) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -288,21 +180,7 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Forget implements [persist.Journal].
-func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	e, err := j.current(&rec)
-	if err == nil {
-		j.drop(e)
-	}
-	return err
-}
-
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. The record shares nothing with the journal.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return persist.Record{}, err
@@ -328,73 +206,25 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// current returns the entry of the unfinished record from the caller's read. The caller holds mu.
-// Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrClosed.
-func (j *Journal) current(rec *persist.Record) (*entry, error) {
-	e, err := j.standing(rec)
-	if err == nil && e.state.Final() {
-		return nil, stale(rec, e)
-	}
-	return e, err
-}
-
-// ended is current for a final record.
-func (j *Journal) ended(rec *persist.Record) (*entry, error) {
-	e, err := j.standing(rec)
-	if err == nil && !e.state.Final() {
-		return nil, stale(rec, e)
-	}
-	return e, err
-}
-
-// standing is current for a record in any state.
-func (j *Journal) standing(rec *persist.Record) (*entry, error) {
-	if !j.open {
-		return nil, errClosed()
-	}
-	e := j.find(rec.ID)
-	switch {
-	case e == nil:
-		return nil, notFound(rec.ID)
-	case e.seq != rec.Seq || e.rev != rec.Revision:
-		return nil, stale(rec, e)
-	}
-	return e, nil
-}
-
 // stale returns the error for a record other than the one in the caller's read.
 func stale(rec *persist.Record, e *entry) error {
 	return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, e.state, e.rev)
 }
 
-// set gives the entry a copy of another progress, and notes the fields first needed by a
-// query.
+// set gives the entry a copy of a new progress, the encoded changeable part of rec. It also sets the entry's copies of the fields by which queries
+// select.
 func (e *entry) set(rec *persist.Record, progress []byte) {
 	e.rev, e.state, e.nextAttempt, e.sendUntil = rec.Revision, rec.State, rec.NextAttempt, rec.SendUntil
 	e.swept, e.unreported, e.owedFrom = rec.Swept, rec.Unreported, rec.OwedFrom
 	e.progress = append(e.intent[len(e.intent):], progress...)
 }
 
-// record decodes the entry. The record shares nothing with it.
+// record decodes the entry. The record shares no memory with it.
 func (e *entry) record() (persist.Record, error) {
 	rec := persist.Record{Seq: e.seq}
 	_, err := codec.DecodeIntent(e.intent, &rec)
 	_, err2 := codec.DecodeProgress(e.progress, &rec)
 	return rec, errors.Join(err, err2)
-}
-
-// ready makes the checks of Begin, Update and Finish before they look at the journal.
-func ready(ctx context.Context, rec *persist.Record, final bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := rec.Validate(); err != nil {
-		return err
-	}
-	if rec.State.Final() != final {
-		return fmt.Errorf("%w: state %v", persist.ErrInvalid, rec.State)
-	}
-	return nil
 }
 
 // errClosed returns the error of every method after Close.

@@ -19,7 +19,7 @@ func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (
 	return j.opts.Begin(ctx, tx, rec)
 }
 
-// BeginIn implements [persist.TxBeginner]: tx is a *sql.Tx.
+// BeginIn implements [persist.TxBeginner]: it begins an operation in the caller's own transaction. tx is a *sql.Tx.
 func (j *Journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if own, is := tx.(*sql.Tx); is {
 		return j.BeginTx(ctx, own, rec)

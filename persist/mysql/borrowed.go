@@ -34,7 +34,8 @@ const (
 // backslashMode is the mode in which the driver writes strings otherwise. It is kept.
 const backslashMode = "NO_BACKSLASH_ESCAPES"
 
-// fits reports whether statements of the journal mean the same in a session of this mode.
+// fits reports whether the statements of the journal mean the same in a session of this sql_mode. Only known modes do, and one that refuses values
+// out of range must be among them.
 func fits(mode string) bool {
 	strict := false
 	for name := range strings.SplitSeq(mode, ",") {
@@ -85,7 +86,7 @@ type borrowed struct {
 	spent bool   // a transaction may be open: the DB drops the connection
 }
 
-// prepare makes the session the journal's.
+// prepare sets the variables of the session as the journal needs them, and notes how to set them back.
 func (b *borrowed) prepare(ctx context.Context, s session) error {
 	to, back := s.set(max(1, int(b.limit/time.Second)))
 	if len(to) == 0 {
@@ -100,7 +101,8 @@ func (b *borrowed) prepare(ctx context.Context, s session) error {
 // next one.
 func (b *borrowed) IsValid() bool { return false }
 
-// Close gives the connection back, with its session as it was. If it cannot be set back, the DB drops the connection.
+// Close gives the connection back to the program's DB, with the variables of its session as they were. If they cannot be set back, the connection is
+// dropped.
 func (b *borrowed) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), b.limit)
 	defer cancel()
@@ -117,7 +119,7 @@ func (b *borrowed) Close() error {
 	return nil
 }
 
-// ExecContext implements [driver.ExecerContext].
+// ExecContext implements [driver.ExecerContext]. The parameters are written into the text of the statement where that is safe; else it is prepared.
 func (b *borrowed) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if text, ok := b.interpolated(query, args); ok {
 		return b.conn.ExecContext(ctx, text)
@@ -130,7 +132,7 @@ func (b *borrowed) ExecContext(ctx context.Context, query string, args []driver.
 	return stmt.ExecContext(ctx, values(args)...)
 }
 
-// QueryContext implements [driver.QueryerContext].
+// QueryContext implements [driver.QueryerContext]. The parameters are written into the text of the statement where that is safe; else it is prepared.
 func (b *borrowed) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	var stmt *sql.Stmt
 	var read *sql.Rows
@@ -151,7 +153,7 @@ func (b *borrowed) QueryContext(ctx context.Context, query string, args []driver
 	return r, nil
 }
 
-// values returns the values of parameters.
+// values returns the values of the parameters without their names.
 func values(args []driver.NamedValue) []any {
 	all := make([]any, len(args))
 	for i, arg := range args {
@@ -233,6 +235,7 @@ func (t *transaction) Commit() error { return t.end("COMMIT AND NO CHAIN NO RELE
 // Rollback implements [driver.Tx].
 func (t *transaction) Rollback() error { return t.end("ROLLBACK AND NO CHAIN NO RELEASE") }
 
+// end ends the transaction by COMMIT or ROLLBACK. After an error the connection is not used again.
 func (t *transaction) end(statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), t.b.limit)
 	defer cancel()
@@ -251,7 +254,7 @@ type rows struct {
 // Columns implements [driver.Rows].
 func (r *rows) Columns() []string { return r.columns }
 
-// Close implements [driver.Rows].
+// Close implements [driver.Rows]. It closes the prepared statement, too, if there is one.
 func (r *rows) Close() (err error) {
 	if r.read != nil {
 		err = r.read.Close()
@@ -262,7 +265,7 @@ func (r *rows) Close() (err error) {
 	return err
 }
 
-// Next implements [driver.Rows].
+// Next implements [driver.Rows], by the rows of the program's DB.
 func (r *rows) Next(dest []driver.Value) error {
 	if !r.read.Next() {
 		if err := r.read.Err(); err != nil {
@@ -280,7 +283,7 @@ func (r *rows) Next(dest []driver.Value) error {
 // HasNextResultSet implements [driver.RowsNextResultSet]. NextResultSet finds out.
 func (r *rows) HasNextResultSet() bool { return true }
 
-// NextResultSet implements [driver.RowsNextResultSet].
+// NextResultSet implements [driver.RowsNextResultSet], by the rows of the program's DB.
 func (r *rows) NextResultSet() (err error) {
 	if !r.read.NextResultSet() {
 		if err := r.read.Err(); err != nil {

@@ -46,7 +46,8 @@ type dialect struct {
 	most   *most           // of a packet
 }
 
-// dialect returns the dialect with this journal's names and bounds.
+// dialect returns the statements and names for this journal's database, with its time limits. There are two statements for Begin: for encrypted
+// records and for those in clear.
 func (o Options) dialect() *dialect {
 	wait := o.LockWait
 	if o.polls {
@@ -152,7 +153,8 @@ func (d *dialect) DeleteAll(n int) string {
 		strings.Repeat(" UNION ALL SELECT ?", n-1), d.Records())
 }
 
-// Orphan implements sqljournal.Dialect.
+// Orphan implements sqljournal.Dialect: it returns the condition for an operation with a generated key whose end a caller may still have to hear.
+// With one, it has a parameter for the fingerprint of the request. The column orphan is computed by the server.
 func (d *dialect) Orphan(one bool) string {
 	if one {
 		return "orphan = ?"
@@ -160,7 +162,8 @@ func (d *dialect) Orphan(one bool) string {
 	return "orphan IS NOT NULL"
 }
 
-// Begin implements sqljournal.Dialect. There is always a standing row.
+// Begin implements sqljournal.Dialect: one statement inserts the row and returns the one that stands there, which may be the row itself. It locks a
+// gate, a row of a small table, by which Barrier waits for it.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	var standing sqljournal.Row
 	err := run(ctx, d.begin[isSealed(row)], insertValues(row, rand.IntN(gates)), standing.Fields()...)
@@ -189,8 +192,8 @@ const (
 // behind it. A later statement then waits as well.
 const barrierTries = 5
 
-// Barrier implements sqljournal.Dialect. A transaction with a number holds a shared lock on a gate, so an exclusive
-// lock proves its end.
+// Barrier implements sqljournal.Dialect: it returns when all transactions that have taken a number before the call have ended. Each holds a shared
+// lock on one gate, a row of a small table. So an exclusive lock on each gate proves it.
 func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	for gate := range gates {
 		if err := d.passed(ctx, conn, gate); err != nil {
@@ -200,7 +203,8 @@ func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// passed returns when no statement behind the gate at the call is behind it any more.
+// passed returns when every transaction that held a lock on this gate at the call has ended. A gate is a row of a small table. It first tries without
+// a wait: a waiting exclusive lock would hold up others.
 func (d *dialect) passed(ctx context.Context, conn *sql.Conn, gate int) (err error) {
 	query := "SELECT gate FROM " + d.gate() + " WHERE gate = ? FOR UPDATE"
 	for try := range barrierTries {
@@ -270,7 +274,7 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	return now, tx.Commit()
 }
 
-// Renew implements sqljournal.Dialect.
+// Renew implements sqljournal.Dialect: it extends the leases of owner on the rows with these ids. Rows locked by others are passed over.
 func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
@@ -314,7 +318,7 @@ func (d *dialect) Confirm() string { return "" }
 // its own.
 func (d *dialect) Most() (bytes int64, bound string) { return d.most.Load(), serverPacket }
 
-// TooLarge implements sqljournal.Dialect.
+// TooLarge implements sqljournal.Dialect: it reports whether an error means that a statement is longer than the server takes.
 func (d *dialect) TooLarge(err error) bool {
 	var my *mysql.MySQLError
 	switch {
@@ -326,7 +330,8 @@ func (d *dialect) TooLarge(err error) bool {
 	return my.Number == packetTooLarge || my.Number == unknownError && strings.Contains(my.Message, packetName)
 }
 
-// Doubt implements sqljournal.Dialect. The errors of a server stop or of a KILL may come during a commit.
+// Doubt implements sqljournal.Dialect: it tells by the error of a statement whether it may have taken effect. The errors of a server stop or of a
+// KILL may come during a commit.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	var my *mysql.MySQLError
 	switch {

@@ -22,7 +22,7 @@ type settings struct{ durable, flush, binlog, sync int64 }
 // dest returns pointers for a Scan.
 func (s *settings) dest() []any { return []any{&s.durable, &s.flush, &s.binlog, &s.sync} }
 
-// check refuses settings with a loss of commits in a loss of power. Error: ErrVolatile.
+// check returns ErrVolatile if the server's settings allow it to lose commits when the power fails.
 func (s *settings) check() error {
 	if s.durable == 1 {
 		return nil
@@ -40,7 +40,7 @@ type greeting struct {
 	durable bool // a server that may lose acknowledged writes is refused
 }
 
-// Connect implements driver.Connector. Error: also ErrVolatile.
+// Connect implements driver.Connector: it makes a connection and checks the server's settings. Error: also ErrVolatile.
 func (g greeting) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := g.Connector.Connect(ctx)
 	if err != nil {

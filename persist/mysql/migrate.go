@@ -34,7 +34,7 @@ func (o Options) Migrations() fs.FS {
 // files returns the files of Migrations, for checked options.
 func (o Options) files() fs.FS { return sqljournal.Files(schema, map[string]string{"db": o.prefix()}) }
 
-// schema is the journal's schema.
+// schema returns the description of the journal's tables for sqljournal: the steps that make them, and the statements that find their version.
 func (o Options) schema() (*sqljournal.Schema, error) {
 	steps, err := sqljournal.Steps(o.files())
 	const name, older = "oncehttp_version", "oncehttp_schema"
@@ -76,6 +76,7 @@ func Migrate(ctx context.Context, url string, opts Options) error {
 	return sqljournal.Migrate(ctx, db, name, opts.migrate)
 }
 
+// migrate makes or upgrades the journal's tables, under a lock of the server that keeps other processes from the same.
 func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 	made, err := o.schema()
 	if err != nil {

@@ -72,7 +72,9 @@ type Options struct {
 // databaseName matches the allowed names of a database.
 var databaseName = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
 
-// checked fills in the defaults. Error: ErrOptions.
+// checked returns the options with the defaults filled in. polls is set if the time limit of a call is too short for a wait for locks, which lasts
+// whole seconds: the journal then tries again instead.
+// Error: ErrOptions for an invalid one.
 func (o Options) checked() (Options, error) {
 	if o.MaxConns == 0 {
 		o.MaxConns = defaultMaxConns
@@ -137,7 +139,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return opts.open(ctx, db, name, d, opts.check)
 }
 
-// config reads a URL. Its error does not quote the URL, since the URL may hold a password.
+// config parses the URL of a database. Its error does not quote the URL, which may hold a password.
 func (o Options) config(text string) (*mysql.Config, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "mysql" && u.Scheme != "mariadb" || u.Hostname() == "" {
@@ -204,7 +206,7 @@ type silent struct{}
 // Print does nothing.
 func (silent) Print(...any) {}
 
-// check checks the schema for Open.
+// check returns an error if this program cannot work with the tables of the database. Open calls it.
 func (o Options) check(ctx context.Context, db *sql.DB) error {
 	made, err := o.schema()
 	if err != nil {
@@ -213,7 +215,7 @@ func (o Options) check(ctx context.Context, db *sql.DB) error {
 	return made.Check(ctx, db)
 }
 
-// prefix returns the prefix of the tables' names.
+// prefix returns the text before the name of each table: the quoted name of the database and a dot, or nothing.
 func (o Options) prefix() string {
 	if o.Database == "" {
 		return ""

@@ -61,8 +61,8 @@ func OpenDB(ctx context.Context, db *sql.DB, opts Options) (*Journal, error) {
 	return opts.open(ctx, own, name, d, opts.checkDB)
 }
 
-// checkDB makes the checks of OpenDB. The server makes some statements only in a session with a database, whichever
-// that is. Error: also ErrOptions.
+// checkDB makes the checks of OpenDB: the tables are right, and the connections have a database selected, as some statements of the journal need any
+// one. Error: also ErrOptions.
 func (o Options) checkDB(ctx context.Context, db *sql.DB) error {
 	var selected sql.NullString
 	if err := db.QueryRowContext(ctx, "SELECT DATABASE()").Scan(&selected); err != nil {
@@ -91,7 +91,8 @@ const (
 // borrowTries bounds the connections found to be dead when one is borrowed, beyond those that the DB may keep.
 const borrowTries = 3
 
-// Connect implements [driver.Connector].
+// Connect implements [driver.Connector]: it takes a connection of the program's DB within a time limit. It passes over dead ones, and tries again a
+// few times after refused credentials: while they are changed, the server may not know the new ones yet.
 func (l *lender) Connect(ctx context.Context) (driver.Conn, error) {
 	// database/sql itself connects without a bound.
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
@@ -130,7 +131,7 @@ const accessDenied = 1045
 // Driver implements [driver.Connector].
 func (l *lender) Driver() driver.Driver { return l.db.Driver() }
 
-// borrow takes a connection from the DB, and makes its session ready. Error: also ErrVolatile.
+// borrow takes a connection from the program's DB, checks its server, and sets its session as the journal needs it. Error: also ErrVolatile.
 func (l *lender) borrow(ctx context.Context) (*borrowed, error) {
 	taken, err := l.db.Conn(ctx)
 	if err != nil {
@@ -152,7 +153,7 @@ func (l *lender) borrow(ctx context.Context) (*borrowed, error) {
 	return b, nil
 }
 
-// session reads and checks the settings of a connection and its server. Error: also ErrVolatile.
+// session reads and checks the settings of a connection and its server. A connection with an open transaction is refused. Error: also ErrVolatile.
 func (l *lender) session(ctx context.Context, conn *sql.Conn) (session, error) {
 	var server settings
 	var s session

@@ -26,6 +26,7 @@ var arraysPool = sync.Pool{New: func() any { return new(arrays) }}
 // newArrays returns empty arrays. The caller calls free after its last use of them and their parameters.
 func newArrays() *arrays { return arraysPool.Get().(*arrays) }
 
+// free gives the buffer back for the next statement. A very large one is left to the garbage collector.
 func (a *arrays) free() {
 	if cap(a.buf) <= keptArrays {
 		a.buf, a.ends = a.buf[:0], a.ends[:0]
@@ -39,7 +40,8 @@ func (a *arrays) text(s string) {
 	a.end()
 }
 
-// add adds two arrays, of the bytes and of the numbers in the columns, with the fields of these rows.
+// add adds the values of the rows as two parameters, in PostgreSQL's binary form of arrays: one array of all bytes columns, and one of all number
+// columns. An array has its values column by column. fields returns pointers to a row's values.
 func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, fields func(*sqljournal.Row) []any) {
 	all := make([][]any, len(rows))
 	for i, row := range rows {
@@ -76,7 +78,7 @@ func (a *arrays) begin(element uint32, columns, rows int) {
 	a.number32(2, 1, int(element), columns, 1, rows, 1)
 }
 
-// field adds the value of a pointer as an element: its length and its bytes; the length of NULL is -1.
+// field adds one value as an element of the array: its length and its bytes. The length of NULL is -1. pointer points to it.
 func (a *arrays) field(pointer any) {
 	switch v := pointer.(type) {
 	case *[]byte:
@@ -107,7 +109,7 @@ func (a *arrays) number32(numbers ...int) {
 // end ends a parameter.
 func (a *arrays) end() { a.ends = append(a.ends, len(a.buf)) }
 
-// parameters returns all added parameters. They are part of the buffer.
+// parameters returns all parameters added so far. They lie in the buffer, and are valid until free.
 func (a *arrays) parameters() [][]byte {
 	parameters, from := make([][]byte, len(a.ends)), 0
 	for i, to := range a.ends {

@@ -28,7 +28,7 @@ func (j *Journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (
 	return j.opts.BeginSQL(ctx, tx, rec)
 }
 
-// BeginPgx is BeginTx for a transaction of pgx.
+// BeginPgx begins an operation in the caller's own transaction, as BeginTx does, for a transaction of pgx.
 func (j *Journal) BeginPgx(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := j.Begins(ctx); err != nil {
 		return persist.Record{}, false, err
@@ -36,7 +36,7 @@ func (j *Journal) BeginPgx(ctx context.Context, tx pgx.Tx, rec persist.Record) (
 	return j.opts.Begin(ctx, tx, rec)
 }
 
-// BeginIn implements [persist.TxBeginner]: tx is a *sql.Tx or a pgx.Tx.
+// BeginIn implements [persist.TxBeginner]: it begins an operation in the caller's own transaction. tx is a *sql.Tx or a pgx.Tx.
 func (j *Journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (existing persist.Record, created bool, err error) {
 	switch tx := tx.(type) {
 	case *sql.Tx:

@@ -42,7 +42,8 @@ type claims struct {
 	sendUntil     []int64
 }
 
-// take reads the rows locked by a claim, if there are any, and returns the values to be written into them.
+// take reads the rows that a claim's query has locked. It calls taken with each, and returns the values to be written into them. If there are no
+// rows, the query still returns the time.
 func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any, taken func(*sqljournal.Row, int64) []byte) (w claims, now int64, err error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -63,7 +64,7 @@ func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any
 	return w, now, rows.Err()
 }
 
-// Renew implements sqljournal.Dialect, in one statement.
+// Renew implements sqljournal.Dialect: one statement extends the leases of owner on the rows with these ids. Rows locked by others are passed over.
 func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
 	query := fmt.Sprintf(`WITH %s, free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY($2::bytea[]) AND lease_owner = $3 AND state = 0 FOR NO KEY UPDATE SKIP LOCKED),
 		mine AS (UPDATE %s r SET lease_until = clock.now + $1 FROM free, clock WHERE r.id = free.id RETURNING r.id)

@@ -21,7 +21,7 @@ type connector struct {
 	guards bool // see conn
 }
 
-// Connect implements [driver.Connector].
+// Connect implements [driver.Connector]. The connection can check the server's settings with each write (guards).
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	made, err := withCredentials(ctx, c.again, c.Connector.Connect)
 	if err != nil {
@@ -37,7 +37,8 @@ const (
 	credentialPause = 50 * time.Millisecond
 )
 
-// withCredentials connects. If again is set, it connects again after refused credentials.
+// withCredentials connects by connect. If again is set, it connects a few times more after refused credentials: while they are changed, the server
+// may not know the new ones yet.
 func withCredentials[T any](ctx context.Context, again bool, connect func(context.Context) (T, error)) (made T, err error) {
 	for try := 1; ; try++ {
 		made, err = connect(ctx)
@@ -68,7 +69,8 @@ const (
 // dial makes a connection for listening.
 type dial func(ctx context.Context) (*pgx.Conn, error)
 
-// dialer returns a dial with this configuration. before, unless it is nil, may change it.
+// dialer returns a function that makes connections with this configuration. before, unless it is nil, may change the configuration first: it sets
+// fresh credentials.
 func (o Options) dialer(config *pgx.ConnConfig, before func(context.Context, *pgx.ConnConfig) error) dial {
 	connect := func(ctx context.Context) (*pgx.Conn, error) {
 		own := config.Copy()
@@ -87,6 +89,7 @@ type connectError struct{ err error }
 
 func (e *connectError) Unwrap() error { return e.err }
 
+// Error returns the lines of the driver's error in one line, each once.
 func (e *connectError) Error() string {
 	var said []string
 	for line := range strings.Lines(e.err.Error()) {

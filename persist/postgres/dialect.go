@@ -41,7 +41,7 @@ type dialect struct {
 	togetherWait string // of a lock, in milliseconds
 }
 
-// dialect returns the dialect with this journal's names and bounds.
+// dialect returns the statements and names for this journal's schema, with its time limits.
 func (o Options) dialect() *dialect {
 	d := &dialect{table: o.Schema + ".record", fact: o.Schema + ".fact", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
@@ -87,7 +87,8 @@ func insert(table, seq, from string) string {
 // insertValues returns the parameters of insert.
 func insertValues(row *sqljournal.Row) []any { return slices.Delete(row.Fields(), 1, 2) }
 
-// Rebind implements sqljournal.Dialect. No statement has a question mark in a string.
+// Rebind implements sqljournal.Dialect: it replaces each question mark by PostgreSQL's $1, $2 and so on. No statement has a question mark in a
+// string.
 func (d *dialect) Rebind(query string) string {
 	var b strings.Builder
 	n := 0
@@ -141,7 +142,8 @@ func (d *dialect) DeleteAll(n int) string {
 	return d.Rebind("DELETE FROM " + d.table + " WHERE id IN (" + sqljournal.Parameters(n) + ")")
 }
 
-// Orphan implements sqljournal.Dialect.
+// Orphan implements sqljournal.Dialect: it returns the condition for an operation with a generated key whose end a caller may still have to hear.
+// With one, it has a parameter for the fingerprint of the request.
 func (d *dialect) Orphan(one bool) string {
 	condition := "generated = 1 AND (unreported = 1 OR state < 2)"
 	if one {
@@ -156,7 +158,7 @@ type nullRow struct {
 	numbers []sql.NullInt64
 }
 
-// dest returns pointers for a Scan of the row's columns.
+// dest returns pointers for a Scan of a row that may be absent: then all its columns are null.
 func (r *nullRow) dest() []any {
 	dest := r.Fields()
 	r.numbers = make([]sql.NullInt64, len(dest))
@@ -168,7 +170,7 @@ func (r *nullRow) dest() []any {
 	return dest
 }
 
-// row returns the scanned row, or nil if it is absent.
+// row returns the row that was scanned, or nil if it is absent.
 func (r *nullRow) row() *sqljournal.Row {
 	if r.ID == nil {
 		return nil
@@ -181,7 +183,8 @@ func (r *nullRow) row() *sqljournal.Row {
 	return &r.Row
 }
 
-// Begin implements sqljournal.Dialect.
+// Begin implements sqljournal.Dialect: one statement inserts the row, or reads the one that stands there. It returns the standing row, nil if there
+// is none after all: another transaction was under way.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	var seq sql.NullInt64
 	var confirmed sql.NullString
@@ -202,8 +205,8 @@ func (d *dialect) NumbersUsed() bool { return false }
 // numberRows is the largest number of records numbered by Number in one statement.
 const numberRows = 5000
 
-// Number implements sqljournal.Dialect. It waits for others numbering the same records, so the records have numbers
-// when it returns.
+// Number implements sqljournal.Dialect: it gives numbers to the committed records without one. It waits for others that number the same records, so
+// that these have numbers when it returns.
 func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	statement := fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL AND swept < 2 ORDER BY id LIMIT %d FOR NO KEY UPDATE OF record)
 		UPDATE %s r SET seq = nextval('%s') FROM late WHERE r.id = late.id AND r.seq IS NULL AND r.swept < 2`, d.bound, d.table, numberRows, d.table, d.sequence)
@@ -219,8 +222,8 @@ func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// Barrier implements sqljournal.Dialect. A transaction with a number holds a lock on the sequence until it has ended
-// and is visible.
+// Barrier implements sqljournal.Dialect: it returns when all transactions that have taken a number before the call have ended, and are visible. Each
+// holds a lock on the sequence of numbers until then.
 func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	var first []string
 	for pause := time.Millisecond; ; pause *= 2 {
@@ -243,7 +246,7 @@ func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// holders returns the names of the transactions holding a number.
+// holders returns the names of the transactions that have taken a number from the sequence and have not ended.
 func (d *dialect) holders(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	rows, err := conn.QueryContext(ctx, `SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
 		AND relation = '`+d.sequence+`'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
@@ -296,8 +299,8 @@ func (d *dialect) TooLarge(err error) bool {
 	return errors.As(err, &pg) && pg.Code == limitExceeded
 }
 
-// Doubt implements sqljournal.Dialect. An answer of severity FATAL ends the connection, and may come after the
-// commit, during the wait for a standby.
+// Doubt implements sqljournal.Dialect: it tells by the error of a statement whether it may have taken effect. An answer of severity FATAL ends the
+// connection, and may come after the commit, during the wait for a standby.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	var pg *pgconn.PgError
 	switch {

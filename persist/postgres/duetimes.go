@@ -38,7 +38,7 @@ func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, ar
 	})
 }
 
-// readOrigins reads the results of DueTimes to their end.
+// readOrigins reads the results of the two statements of DueTimes to their end, and calls found with each row.
 func readOrigins(results pgx.BatchResults, found func(origin, needs []byte, next int64)) (err error) {
 	defer func() {
 		if closed := results.Close(); err == nil { // it says the same again

@@ -32,7 +32,8 @@ const (
 	readOnlyTransaction = "25006"
 )
 
-// told returns the error of a write in this package's words.
+// told returns the error of a write as one of this package: ErrVolatile if the guard found that the server would lose commits, persist.ErrReadOnly if
+// it takes no writes. Any other error stays as it is.
 func told(err error) error {
 	var pg *pgconn.PgError
 	switch {
@@ -61,7 +62,8 @@ func (c *conn) alone(query string) bool {
 	return c.guards && !reads && !strings.HasPrefix(query, "NOTIFY ") && c.Conn.Conn().PgConn().TxStatus() == 'I'
 }
 
-// ExecContext implements [driver.ExecerContext].
+// ExecContext implements [driver.ExecerContext]. A write that is no part of a transaction is sent together with the guard, a statement that fails if
+// the server would lose commits in a crash.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if !c.alone(query) {
 		result, err := c.Conn.ExecContext(ctx, query, args)
@@ -74,8 +76,8 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	return driver.RowsAffected(tag.RowsAffected()), nil
 }
 
-// QueryContext implements [driver.QueryerContext]. The rows of a guarded query are read before it returns: its
-// transaction is committed then.
+// QueryContext implements [driver.QueryerContext]. A write that is no part of a transaction is sent together with the guard (see ExecContext). Its
+// rows are read before it returns, since its transaction is committed then.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if !c.alone(query) {
 		rows, err := c.Conn.QueryContext(ctx, query, args)
@@ -88,7 +90,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return rows, nil
 }
 
-// guarded sends guard and a statement at once, in one transaction, and returns after its end.
+// guarded sends the guard and a statement at once, in one transaction, and returns after its end. The guard fails if the server would lose commits in
+// a crash; the statement has no effect then.
 func (c *conn) guarded(ctx context.Context, query string, args []driver.NamedValue) (rows *rows, tag pgconn.CommandTag, err error) {
 	on := c.Conn.Conn()
 	if on.IsClosed() {
@@ -112,7 +115,7 @@ func (c *conn) guarded(ctx context.Context, query string, args []driver.NamedVal
 	return rows, tag, told(err)
 }
 
-// readGuarded reads the results of guard and of the statement behind it.
+// readGuarded reads the results of the guard and of the statement behind it.
 func readGuarded(results pgx.BatchResults) (*rows, pgconn.CommandTag, error) {
 	if _, err := results.Exec(); err != nil {
 		return nil, pgconn.CommandTag{}, err
@@ -149,7 +152,7 @@ func (r *rows) Columns() []string { return r.columns }
 // Close implements [driver.Rows].
 func (r *rows) Close() error { return nil }
 
-// Next implements [driver.Rows].
+// Next implements [driver.Rows]. All rows were read before.
 func (r *rows) Next(dest []driver.Value) error {
 	if len(r.left) == 0 {
 		return io.EOF
@@ -161,8 +164,8 @@ func (r *rows) Next(dest []driver.Value) error {
 	return nil
 }
 
-// BeginTx implements [driver.ConnBeginTx]. A guarded transaction begins with guard. This package begins no other than
-// READ COMMITTED ones.
+// BeginTx implements [driver.ConnBeginTx]. A transaction that may write begins with the guard, which fails if the server would lose commits in a
+// crash. This package begins no other than READ COMMITTED ones.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if !c.guards || sql.IsolationLevel(opts.Isolation) != sql.LevelReadCommitted || opts.ReadOnly {
 		return c.Conn.BeginTx(ctx, opts)

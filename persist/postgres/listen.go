@@ -33,7 +33,7 @@ func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 	return j.wakes.Listen(ctx, heard)
 }
 
-// Close implements [persist.Journal].
+// Close implements [persist.Journal]: it sends a waiting notification, ends listening, and closes the journal.
 func (j *Journal) Close() error {
 	if j.wakes != nil {
 		j.wakes.Close()
@@ -44,7 +44,7 @@ func (j *Journal) Close() error {
 // channel returns the channel of a journal's notifications. Each journal of a database has its own.
 func (o Options) channel() string { return o.Schema + "_wake" }
 
-// notification returns the statement to send a message. The message must need no quoting.
+// notification returns the statement that sends a message to all listeners of the journal. The message must need no quoting.
 func (o Options) notification(message string) string {
 	if message == "" {
 		return "NOTIFY " + o.channel()
@@ -80,7 +80,7 @@ func (o Options) Notify(ctx context.Context, on Executor) error {
 	return err
 }
 
-// NotifySQL is Notify for database/sql.
+// NotifySQL wakes the listeners of the journal as Notify does, by a connection or a transaction of database/sql.
 func (o Options) NotifySQL(ctx context.Context, on ExecutorSQL) error {
 	o, err := o.checked()
 	if err == nil {
@@ -89,7 +89,7 @@ func (o Options) NotifySQL(ctx context.Context, on ExecutorSQL) error {
 	return err
 }
 
-// wakes makes the journal's notifier. It listens on a connection made by listen.
+// wakes returns the journal's notifier. It sends by db, and listens on a connection of its own, made by listen.
 func (o Options) wakes(db *sql.DB, listen dial, name string) *notify.Hub {
 	within := o.CallTimeout / 3
 	return notify.New(notify.Config{
@@ -120,7 +120,8 @@ type line struct {
 	backend string // the pid of the listening backend
 }
 
-// run runs a statement, and returns the pid of its backend.
+// run runs a statement on the listening connection, and returns the process id of its server process. If a pooler changes that, the connection no
+// longer listens.
 func (l *line) run(ctx context.Context, statement string) (backend string, err error) {
 	results, err := l.conn.PgConn().Exec(ctx, statement+"; SELECT pg_backend_pid()").ReadAll()
 	if err != nil {
@@ -132,7 +133,7 @@ func (l *line) run(ctx context.Context, statement string) (backend string, err e
 // unlistenTries bounds the tries to reach the listening backend through a pooler.
 const unlistenTries = 10
 
-// Next implements notify.Line.
+// Next implements notify.Line: it waits for the next message.
 func (l *line) Next(ctx context.Context) (string, error) {
 	n, err := l.conn.WaitForNotification(ctx)
 	if err != nil {

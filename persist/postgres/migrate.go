@@ -37,7 +37,7 @@ func (o Options) files() fs.FS {
 	return sqljournal.Files(schema, map[string]string{"schema": o.Schema})
 }
 
-// schema is the journal's schema.
+// schema returns the description of the journal's tables for sqljournal: the steps that make them, and the statements that find their version.
 func (o Options) schema() (*sqljournal.Schema, error) {
 	steps, err := sqljournal.Steps(o.files())
 	table, older := o.Schema+".version", o.Schema+".schema_version"
@@ -76,6 +76,7 @@ func Migrate(ctx context.Context, url string, opts Options) error {
 	return sqljournal.Migrate(ctx, db, name, opts.migrate)
 }
 
+// migrate makes or upgrades the journal's tables in one transaction, under a lock that keeps other processes from the same.
 func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 	made, err := o.schema()
 	if err != nil {
@@ -98,8 +99,7 @@ func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// prepare makes the schema. An existing schema is left alone: so a user without the right to make one can migrate
-// into it.
+// prepare makes the journal's schema. An existing schema is left alone, so that a role without the right to make one can migrate into it.
 func (o Options) prepare(ctx context.Context, tx *sql.Tx) error {
 	var exists bool
 	err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", o.Schema).Scan(&exists)

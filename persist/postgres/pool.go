@@ -63,7 +63,8 @@ func OpenPool(ctx context.Context, pool *pgxpool.Pool, opts Options) (*Journal, 
 	return opts.open(ctx, db, opts.name(config.ConnConfig), listen, opts.checkPool)
 }
 
-// poolListener returns the dial of the listening connection of a journal on a pool.
+// poolListener returns the function that makes the listening connection of a journal on a pool: with the pool's configuration, or with that of
+// ListenURL.
 func (o Options) poolListener(config *pgxpool.Config) (dial, error) {
 	own := config.ConnConfig.Copy()
 	if o.ListenURL != "" {
@@ -76,7 +77,8 @@ func (o Options) poolListener(config *pgxpool.Config) (dial, error) {
 	return o.dialer(own, config.BeforeConnect), nil
 }
 
-// checkPool makes the checks of OpenPool.
+// checkPool makes the checks of OpenPool: the server keeps commits in a crash, takes writes unless the journal is for reading, and has the right
+// tables.
 func (o Options) checkPool(ctx context.Context, db *sql.DB) error {
 	var fsync, reads string
 	err := db.QueryRowContext(ctx, "SELECT current_setting('fsync'), current_setting('transaction_read_only')").Scan(&fsync, &reads)
@@ -98,7 +100,7 @@ type poolConnector struct {
 	within time.Duration // database/sql itself connects without a bound
 }
 
-// Connect implements [driver.Connector].
+// Connect implements [driver.Connector]: it takes a connection of the pool, within a time limit. The error says so if all of them are in use.
 func (c poolConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.within)
 	defer cancel()

@@ -80,7 +80,8 @@ type Options struct {
 // schemaName matches the allowed names of a schema. They need no quotes.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
-// checked fills in the defaults. Error: ErrOptions.
+// checked returns the options with the defaults filled in.
+// Error: ErrOptions for an invalid one.
 func (o Options) checked() (Options, error) {
 	if o.Schema == "" {
 		o.Schema = defaultSchema
@@ -148,7 +149,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return opts.open(ctx, db, name, opts.dialer(listen, opts.BeforeConnect), opts.check)
 }
 
-// open makes the journal on db, after check. It closes db after an error.
+// open returns the journal on db, once check has accepted the database. It closes db after an error. listen makes connections for notifications.
 func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial, check func(context.Context, *sql.DB) error) (*Journal, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 	defer cancel()
@@ -166,7 +167,8 @@ func (o Options) open(ctx context.Context, db *sql.DB, name string, listen dial,
 // checks reports whether a server that may lose acknowledged writes is refused.
 func (o Options) checks() bool { return !o.AllowVolatile && !o.ReadOnly }
 
-// connConfig reads a URL. The parameter what is the name of the URL in the error. Error: ErrOptions.
+// connConfig parses a URL of a database. The parameter what names the URL in the error, which does not quote it.
+// Error: ErrOptions.
 func (o Options) connConfig(what, url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -177,7 +179,7 @@ func (o Options) connConfig(what, url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// listenConfig returns the configuration of the listening connection.
+// listenConfig returns the configuration of the connection for notifications: that of ListenURL, or else that of the journal's own URL.
 func (o Options) listenConfig(url string) (*pgx.ConnConfig, error) {
 	if o.ListenURL != "" {
 		return o.connConfig("ListenURL", o.ListenURL)
@@ -267,7 +269,7 @@ func greeting(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// durable refuses settings with a loss of commits in a crash of the server. Error: ErrVolatile.
+// durable returns ErrVolatile if the server's settings allow it to lose commits in a crash.
 func durable(fsync, sync string) error {
 	if fsync != "off" && sync != "off" {
 		return nil

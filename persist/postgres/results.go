@@ -50,8 +50,8 @@ func (o Options) MarkDeliveredSQL(ctx context.Context, tx *sql.Tx, id persist.ID
 	return o.markIn(ctx, id, revision, sqljournal.OnTx(tx))
 }
 
-// markIn is MarkDelivered in a transaction. It bounds the wait for another transaction, and puts the bound of the
-// caller back; see beginStatement.
+// markIn marks a result as delivered, in the caller's own transaction. It bounds the wait for other transactions, and puts the caller's own bound
+// back; see beginStatement. delivered is false if nothing is owed at this revision.
 func (o Options) markIn(ctx context.Context, id persist.ID, revision uint64, run sqljournal.QueryRow) (delivered bool, err error) {
 	if o, err = o.checked(); err != nil {
 		return false, err

@@ -30,7 +30,8 @@ func (o Options) together() string {
 // togetherTypes are the types of its parameters.
 var togetherTypes = []uint32{pgtype.TextOID, pgtype.ByteaArrayOID, pgtype.Int8ArrayOID, pgtype.ByteaArrayOID, pgtype.Int8ArrayOID}
 
-// WriteAll implements sqljournal.Together.
+// WriteAll implements sqljournal.Together: one statement inserts the rows of begins, and updates those of changes. It returns the tokens of the rows
+// that were written, with their numbers.
 func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes []*sqljournal.Row) (numbers map[string]sql.NullInt64, err error) {
 	a := newArrays()
 	defer a.free()
@@ -51,7 +52,7 @@ func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes 
 // binaryForm is the form of all parameters and results.
 var binaryForm = []int16{pgtype.BinaryFormatCode}
 
-// written reads the result of the statement to its end: token and number of each record.
+// written reads the result of the statement of WriteAll to its end: the token and the number of each row that was written.
 func written(result *pgconn.ResultReader) (numbers map[string]sql.NullInt64, err error) {
 	numbers = map[string]sql.NullInt64{}
 	for result.NextRow() {

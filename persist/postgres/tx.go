@@ -57,6 +57,8 @@ func (o Options) BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (
 // beginTries bounds the tries when a met record is removed in the meantime.
 const beginTries = 3
 
+// beginIn begins an operation in the caller's own transaction; run runs a query in it. A journal that takes encrypted records only refuses it. Every
+// error matches persist.ErrOutcomeUnknown: the key may already have an operation.
 func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal.QueryRow) (existing persist.Record, created bool, err error) {
 	defer func() { err = sqljournal.Undecided(err) }()
 	if o, err = o.checked(); err != nil {

@@ -47,7 +47,8 @@ type bucket struct {
 	keys   []string
 }
 
-// newBucket names the keys of a bucket. In a cluster the part between the braces decides on the node of a key.
+// newBucket returns the bucket of this number. The records of a journal are spread over its buckets; each bucket is a few keys of Redis: a hash with
+// records, and indexes. In a cluster the part of a key between the braces decides its node, so all keys of a bucket are on one.
 func newBucket(prefix string, number int) *bucket {
 	b := &bucket{number: number, keys: make([]string, indexes)}
 	for i := range indexes {
@@ -77,7 +78,7 @@ func hashOf(key string) string {
 	return string(sum[:keyHash])
 }
 
-// of returns the bucket of the id. A result of hashOf serves, too.
+// of returns the bucket of a record by its id (idOf). A journal that was never opened has none, and gets an empty one: its calls fail later.
 func (j *Journal) of(id string) *bucket {
 	if len(j.buckets) == 0 { // it was never opened; enter says so
 		return &bucket{}
@@ -102,7 +103,8 @@ func (b *bucket) numberOf(seq uint64) uint64 {
 	return number
 }
 
-// first returns the lowest number in this bucket with a Seq greater than after.
+// first returns the lowest record number in this bucket whose Seq is greater than after. A Seq is a record's number in its bucket together with the
+// number of the bucket.
 func (b *bucket) first(after uint64) uint64 {
 	n := after >> bucketBits
 	if b.seqOf(n) <= after {

@@ -26,7 +26,8 @@ func (m *most) learn(setting string) {
 	}
 }
 
-// fits returns an error if a part of the entry is larger than the server allows. Error: persist.ErrTooLarge.
+// fits returns an error if a part of the entry (an encoded record) is longer than the server takes in one value.
+// Error: persist.ErrTooLarge.
 func (m *most) fits(rec *persist.Record, e *entry) error {
 	bytes := m.found.Load()
 	if bytes == 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// ready is called by Begin and by the methods that change a record, before they look at Redis.
+// ready checks the arguments of a writing method before any use of Redis: the context has not ended, and the record is valid, and final or not as the
+// method needs it.
 func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -23,7 +24,8 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
-// Begin implements [persist.Journal]. A record without a KeepKey gets Options.KeepKey, or its Window if this is longer.
+// Begin implements [persist.Journal], by one script. A record without a KeepKey gets Options.KeepKey, or its Window if this is longer. If the record
+// was begun by a later try, an earlier one may still reach the server: that is noted in landing, so that the record is not forgotten meanwhile.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if err := cmp.Or(j.opened(), ready(ctx, &rec, false)); err != nil {
 		return persist.Record{}, false, err
@@ -69,7 +71,8 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	return existing, created, nil
 }
 
-// existing decodes the record found by a Begin. Error: persist.ErrCorrupt.
+// existing decodes the record that a Begin found under its ID. values are its parts, as the script has returned them.
+// Error: persist.ErrCorrupt.
 func (b *bucket) existing(id string, values []any) (persist.Record, error) {
 	e := entryOf(id, values)
 	if e == nil {
@@ -78,7 +81,7 @@ func (b *bucket) existing(id string, values []any) (persist.Record, error) {
 	return e.record(b)
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]: it replaces an unfinished record at its revision.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.change(ctx, &rec, false, false); err != nil {
 		return persist.Record{}, err
@@ -98,7 +101,7 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.finish(ctx, &rec, true)
 }
 
-// finish is Finish, or FinishLate.
+// finish is Finish, or FinishLate if late is set. The begin of an ended record need not be watched any more.
 func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) error {
 	err := j.change(ctx, rec, true, late)
 	if err == nil {
@@ -123,7 +126,7 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	return j.replace(ctx, rec, j.scripts.change, settle)
 }
 
-// Amend implements [persist.Journal].
+// Amend implements [persist.Journal]: it replaces a record that has ended.
 func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := cmp.Or(j.opened(), ctx.Err(), rec.ReadyToAmend()); err != nil {
 		return persist.Record{}, err
@@ -138,7 +141,8 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 // settler is settle, or settleLate.
 type settler func(ctx context.Context, do func(ctx context.Context, repeated bool) error) error
 
-// replace runs a script that replaces the progress of a record: change, or amend. The later SendUntil is in rec on return.
+// replace runs a script that replaces the changeable part of a record: change for an unfinished record, amend for a final one. settle makes the call,
+// and repeats it after a lost answer. On return rec has the later one of its SendUntil and the stored one.
 func (j *Journal) replace(ctx context.Context, rec *persist.Record, s script, settle settler) error {
 	b := j.of(idOf(rec.ID))
 	e := b.newEntry(rec, rec.Revision+1)
@@ -169,7 +173,8 @@ func (j *Journal) replace(ctx context.Context, rec *persist.Record, s script, se
 	})
 }
 
-// refusal returns the error for a script's refusal to change the record.
+// refusal returns the error for the answer of a script that has not changed the record: word is the reason, and rest has the record's state and
+// revision.
 func refusal(rec *persist.Record, word string, rest []any) error {
 	switch word {
 	case "gone":
@@ -187,7 +192,8 @@ func refusal(rec *persist.Record, word string, rest []any) error {
 	return fmt.Errorf("a script has answered %q", word)
 }
 
-// Forget implements [persist.Journal].
+// Forget implements [persist.Journal]: it deletes an unfinished record at its revision. It refuses while a call that begins this record may still
+// reach the server. repeated means that an earlier try may have taken effect.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if j.landing.May(idOf(rec.ID), rec.Seq) {
 		return j.failed(fmt.Errorf("%w: what began the record may still be on its way", persist.ErrUncertain))
@@ -212,7 +218,8 @@ func goneSince(number uint64, word string, rest []any) bool {
 	return word == "gone" || word == "stale" && err == nil && stands != number
 }
 
-// Assign implements [persist.Journal]. The bucket of a record depends on its key only, so one script moves it.
+// Assign implements [persist.Journal]: it gives the record to another account. The bucket of a record depends on its key only, so one script moves
+// it.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if err := j.opened(); err != nil {
 		return persist.Record{}, err
@@ -246,7 +253,7 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	return next, nil
 }
 
-// MarkReported implements [persist.Journal]. It is durable on return.
+// MarkReported implements [persist.Journal]: it clears Unreported of an ended record. It is durable on return.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	name := idOf(id)
 	return j.settle(ctx, func(ctx context.Context, _ bool) error {

@@ -65,7 +65,8 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	return c.claimed, now, nil
 }
 
-// start chooses the index to read: origins if the query names an origin, else due.
+// start chooses the index that a claim reads: that of the due records of each origin if the query names an origin, else that of all due records. A
+// line is the part of such an index in one bucket.
 func (c *claiming) start(ctx context.Context) (err error) {
 	if c.q.Origin != "" {
 		c.lines, err = c.j.linesOf(ctx, c.q, c.now)
@@ -78,7 +79,8 @@ func (c *claiming) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// next returns the places of n records not looked at yet, those due for longest first.
+// next returns n records that this claim has not looked at yet, by their places in the index, those due for longest first. It returns fewer at the
+// end of all lines.
 func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	for len(refs) < n {
 		if err := c.fill(ctx, n); err != nil {
@@ -101,7 +103,7 @@ func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 	return refs, nil
 }
 
-// fill reads up to n more places for each line without places.
+// fill reads up to n more places for each line, a part of an index, of which all places were taken.
 func (c *claiming) fill(ctx context.Context, n int) error {
 	var empty []*line
 	for _, l := range c.lines {
@@ -127,7 +129,7 @@ func (c *claiming) fill(ctx context.Context, n int) error {
 	})
 }
 
-// take claims the records selected by the query and leased by nobody.
+// take reads these records, and claims those that the query selects and nobody has a lease of. A damaged one is noted, and passed over.
 func (c *claiming) take(ctx context.Context, refs []ref) error {
 	chunk, err := c.j.fetch(ctx, refs)
 	if err != nil {
@@ -158,7 +160,8 @@ func (c *claiming) free(rec *persist.Record) bool {
 	return rec.State == persist.StatePending && !rec.NextAttempt.After(c.now) && !rec.Leased("", c.now) && c.q.Match(rec)
 }
 
-// lease leases the unchanged records of the chunk, in one step for each bucket, and returns their ids.
+// lease writes the lease into those of the records that have not changed since they were read, by one script for each bucket. It returns the ids of
+// the records that this claim now has.
 func (c *claiming) lease(ctx context.Context, chunk []found) (ours map[string]bool, err error) {
 	begin := append(append(seconds(c.now), c.owner), seconds(c.until)...)
 	parts := byBucket{}
@@ -171,7 +174,7 @@ func (c *claiming) lease(ctx context.Context, chunk []found) (ours map[string]bo
 // seconds returns a time in the form of the scripts: seconds since 1970 and nanoseconds.
 func seconds(t time.Time) []any { return []any{t.Unix(), t.Nanosecond()} }
 
-// Renew implements [persist.Claimer].
+// Renew implements [persist.Claimer]: it extends the leases that owner has on these records, and returns the ids of the records that owner still has.
 func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, now time.Time, err error) {
 	if now, err = j.Now(ctx); err != nil {
 		return nil, time.Time{}, err
@@ -199,7 +202,8 @@ type part struct {
 	args []any
 }
 
-// add adds a record. begin goes before the first of each bucket, and more follows the id.
+// add adds a record to the arguments of its bucket's script. begin are the arguments before the first record, and more those that follow the record's
+// id.
 func (p byBucket) add(b *bucket, id string, begin []any, more ...any) {
 	if p[b] == nil {
 		p[b] = &part{args: slices.Clone(begin)}
@@ -208,7 +212,8 @@ func (p byBucket) add(b *bucket, id string, begin []any, more ...any) {
 	p[b].args = append(append(p[b].args, id), more...)
 }
 
-// runParts runs a script with the changed records as its answer, counted from 0, and returns their ids.
+// runParts runs a script for the records of each bucket, and returns the ids of the records that it has changed. The script answers with their places
+// among its arguments, counted from 0.
 func (j *Journal) runParts(ctx context.Context, s script, parts byBucket) (changed map[string]bool, err error) {
 	buckets := slices.Collect(maps.Keys(parts))
 	answers, err := j.runEach(ctx, s, buckets, func(i int) []any { return parts[buckets[i]].args })

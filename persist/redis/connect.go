@@ -40,7 +40,8 @@ func (o Options) parse(rawURL string) (address, error) {
 	return address{options: options, nodes: append([]string{options.Addr}, more...)}, nil
 }
 
-// own sets the options with the journal's own values. A dialer and an OnConnect that are set are called as well.
+// own sets the options that the journal decides itself: time limits, the number of connections, and no repeats by the client, since the journal
+// repeats its writes. A dialer and an OnConnect that the program has set are called as well.
 func (o Options) own(options *goredis.Options) {
 	try := o.CallTimeout / triesInLimit
 	options.Protocol, options.DisableIdentity = 2, true // no notifications, and nothing unknown to old servers
@@ -52,7 +53,8 @@ func (o Options) own(options *goredis.Options) {
 	options.OnConnect, options.Dialer = o.greetAfter(options.OnConnect), dialer(options)
 }
 
-// greetAfter returns greet, after the program's own greeting, unless that is nil.
+// greetAfter returns the function that is called with each new connection: first the program's own, which may be nil, then greet, which checks the
+// server.
 func (o Options) greetAfter(first func(context.Context, *goredis.Conn) error) func(context.Context, *goredis.Conn) error {
 	if first == nil {
 		return o.greet
@@ -94,7 +96,7 @@ func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {
 	return nil, all
 }
 
-// cluster returns the same options for a cluster.
+// cluster returns the options of the address for the client of a Redis Cluster.
 func (a address) cluster() *goredis.ClusterOptions {
 	o := a.options
 	return &goredis.ClusterOptions{

@@ -48,7 +48,7 @@ func (j *Journal) Count(ctx context.Context) (persist.Counts, error) {
 	return c, nil
 }
 
-// addCounts adds the numbers of one bucket.
+// addCounts adds the numbers of unfinished records of one bucket, as they stand in its hash: those pending, and those held, by reason.
 func addCounts(c *persist.Counts, numbers map[string]string) error {
 	for field, text := range numbers {
 		n, err := strconv.Atoi(text)
@@ -64,7 +64,7 @@ func addCounts(c *persist.Counts, numbers map[string]string) error {
 	return nil
 }
 
-// countOwed returns the number of owed results.
+// countOwed returns the number of records whose state is still owed to Config.OnResult.
 func (j *Journal) countOwed(ctx context.Context) (n int, err error) {
 	numbers := make([]int64, len(j.buckets)) // a call that is made again sets them again
 	err = j.each(ctx, len(j.buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
@@ -79,7 +79,7 @@ func (j *Journal) countOwed(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// oldest returns the earliest Created of an unfinished record, or zero.
+// oldest returns the earliest Created of the unfinished records, or zero if there are none. Each bucket has an index by it.
 func (j *Journal) oldest(ctx context.Context) (oldest time.Time, err error) {
 	err = j.each(ctx, len(j.buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
 		p.ZRange(ctx, j.buckets[i].keys[ages], 0, 0)
@@ -99,7 +99,7 @@ func (j *Journal) oldest(ctx context.Context) (oldest time.Time, err error) {
 	return oldest, err
 }
 
-// nextDue returns the earliest time from which a pending record can be claimed, or zero.
+// nextDue returns the earliest time from which a pending record can be claimed, or zero if there is none, or if one can be claimed at once.
 func (j *Journal) nextDue(ctx context.Context) (next time.Time, err error) {
 	found := false
 	err = j.each(ctx, len(j.buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {

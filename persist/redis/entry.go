@@ -36,7 +36,7 @@ type entry struct {
 	answer   []byte // the body of the answer
 }
 
-// newEntry encodes a record for this revision, under a new token. Its bodies are the record's own.
+// newEntry returns the encoded record at this revision. The entry shares the record's bodies: they must stay unchanged until it is written.
 func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
 	next := *rec
 	next.Revision = revision
@@ -83,7 +83,8 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
 }
 
-// encode fills intent and progress.
+// encode sets the intent (the part frozen by Begin) and the progress (the changeable part) of the entry, without the values that its head has:
+// scripts read and change the head.
 func (e *entry) encode(rec *persist.Record) {
 	rest := *rec
 	rest.Fingerprint, rest.Generated, rest.Created = nil, false, time.Time{}
@@ -96,8 +97,8 @@ func (e *entry) encode(rec *persist.Record) {
 // token returns the token of the write.
 func (e *entry) token() []byte { return e.head[16 : 16+tokenSize] }
 
-// record decodes the entry, and checks that it is whole. The record owns its memory. Error: persist.ErrCorrupt;
-// *persist.UnreadError with persist.ErrNewer.
+// record decodes the entry, and checks its bodies against their checksums. The record shares no memory with others.
+// Errors: persist.ErrCorrupt; *persist.UnreadError with persist.ErrNewer for a record of a later version.
 func (e *entry) record(b *bucket) (persist.Record, error) {
 	rec, intent, progress, err := e.withoutBodies(b)
 	if err != nil {
@@ -118,7 +119,8 @@ func (e *entry) record(b *bucket) (persist.Record, error) {
 	return rec, nil
 }
 
-// withoutBodies decodes all but the bodies. intent and progress describe the right bodies.
+// withoutBodies decodes all but the bodies. intent and progress describe these: their lengths and checksums. A record in the place of another ID is
+// damage.
 func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress codec.Outside, err error) {
 	if format := e.format(); format != persist.Format {
 		return persist.Record{}, intent, progress, e.unread(b, format)
@@ -139,7 +141,8 @@ func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress c
 	return rec, intent, progress, nil
 }
 
-// format returns the format of intent and progress. It returns this version's if the head is too short for one.
+// format returns the format of the encoded parts, which is in the head. A head that is too short counts as this version's format: it is found damaged
+// later.
 func (e *entry) format() int {
 	if len(e.head) < headSize {
 		return persist.Format
@@ -163,7 +166,7 @@ func (e *entry) unread(b *bucket, format int) error {
 		Err: fmt.Errorf("%w: account %q, key %q has format %d", persist.ErrNewer, clear.Account, clear.Key, format)}
 }
 
-// needsOf returns the text of the record's needs. Of a record of another format it is that format alone.
+// needsOf returns the text of the record's needs, by which claims choose. A record of another format cannot be read: its needs are the format alone.
 func (e *entry) needsOf(rec *persist.Record) string {
 	if format := e.format(); format != persist.Format {
 		return strconv.Itoa(format)
@@ -171,7 +174,7 @@ func (e *entry) needsOf(rec *persist.Record) string {
 	return rec.Needs().String()
 }
 
-// readHead reads a head written by appendHead or a script.
+// readHead reads the values of the head, which a script may have changed, into rec. A head has a fixed length, with the owner of the lease behind it.
 func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	if len(e.head) < headSize {
 		return fmt.Errorf("%w: a head of %d bytes", persist.ErrCorrupt, len(e.head))

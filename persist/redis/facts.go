@@ -12,8 +12,8 @@ import (
 // factField begins the name of a fact's field.
 const factField = "fact:"
 
-// Fact implements [persist.Journal]. Facts are fields of the hash with the journal's layout. Error: also
-// persist.ErrGone.
+// Fact implements [persist.Journal]: it reads a named value of the journal, or writes it if the value is still old. Facts are fields of the hash that
+// describes the journal. Error: also persist.ErrGone if Redis was emptied.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
 	if err := persist.CheckFact(name, value); err != nil {
 		return nil, err
@@ -38,7 +38,8 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) (sta
 	return standing, err
 }
 
-// readFact reads a fact by a command for users with the right to read only.
+// readFact reads a fact by a plain command, which users with the right to read only may use. It compares the id of the journal, to find out if Redis
+// was emptied.
 func (j *Journal) readFact(ctx context.Context, name string) ([]byte, error) {
 	values, err := j.client.HMGet(ctx, j.place, "id", factField+name).Result()
 	if err != nil {
@@ -50,7 +51,7 @@ func (j *Journal) readFact(ctx context.Context, name string) ([]byte, error) {
 	return bytesOf(values[1]), nil
 }
 
-// writeFact is one try of a write.
+// writeFact makes one try of a write of a fact, and returns the value that stands then.
 func (j *Journal) writeFact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	word, rest, err := split(j.scripts.fact.Run(ctx, j.client, []string{j.place}, j.id, factField+name, old, value))
 	if err != nil {

@@ -37,6 +37,8 @@ func (g *greeting) Read(b []byte) (int, error) {
 	return n, g.failed(err)
 }
 
+// failed returns an error of the connection. During the greeting, the client's first commands on a new connection, it matches errGreeting: no command
+// of the journal was sent yet.
 func (g *greeting) failed(err error) error {
 	if err == nil || g.over {
 		return err
@@ -44,7 +46,7 @@ func (g *greeting) failed(err error) error {
 	return fmt.Errorf("%w: %w", errGreeting, err) // with two causes, since the client unwraps an error with a single one
 }
 
-// isGreeting reports whether the first of these commands, given as arrays of the protocol, is one of a greeting.
+// isGreeting reports whether the first command in these bytes of the Redis protocol is one that the client sends to greet a server.
 func isGreeting(commands []byte) bool {
 	lines := bytes.SplitN(commands, []byte("\r\n"), 4)
 	if len(lines) < 4 {
@@ -58,7 +60,7 @@ func isGreeting(commands []byte) bool {
 	return false
 }
 
-// dialer makes such connections, by the dialer of the options if there is one.
+// dialer returns a function that makes connections which know whether their greeting is over. It uses the dialer of the options, if there is one.
 func dialer(o *goredis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := o.Dialer
 	if dial == nil {

@@ -76,6 +76,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return opts.open(ctx, url, loadScripts())
 }
 
+// open opens the journal at a URL with these scripts. Tests replace the scripts.
 func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, error) {
 	opts, err := o.checked()
 	if err != nil {
@@ -89,7 +90,7 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 	return opts.openAt(ctx, at, with)
 }
 
-// openAt opens the journal at an address.
+// openAt opens the journal at an address: it connects, and reads or creates the layout.
 func (o Options) openAt(ctx context.Context, at address, with scripts) (*Journal, error) {
 	opts := o
 	var err error
@@ -110,7 +111,8 @@ func (o Options) openAt(ctx context.Context, at address, with scripts) (*Journal
 	return j, nil
 }
 
-// lay reads the layout of the journal, or notes it for a new one, and asks all masters.
+// lay reads the layout of the journal (its format, number of buckets, id and secret), or creates it, and fills in j. It asks every node, so that an
+// unreachable one is found when the journal is opened.
 func (j *Journal) lay(ctx context.Context, opts Options) error {
 	buckets := opts.Buckets
 	if buckets == 0 {
@@ -157,7 +159,8 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	return err
 }
 
-// noted reads the layout of the journal. If there is none, noted writes it, unless the journal is opened for reading.
+// noted reads the layout of the journal: format, buckets, id, named and secret. If there is none, it writes it with these values; a journal opened
+// for reading returns an error instead.
 func (j *Journal) noted(ctx context.Context, place, prefix string, buckets int, secret []byte) ([]any, error) {
 	if !j.looks {
 		return j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text(), secret).Slice()
@@ -182,7 +185,7 @@ func (e missingError) Unwrap() error { return ErrLayout }
 // NoJournal returns the prefix of the missing journal.
 func (e missingError) NoJournal() string { return e.prefix }
 
-// opened returns an error if Open has not made the journal.
+// opened returns an error for a zero Journal, which Open has not made.
 func (j *Journal) opened() error {
 	if j.client == nil {
 		return j.failed(persist.ErrClosed)
@@ -190,7 +193,8 @@ func (j *Journal) opened() error {
 	return nil
 }
 
-// enter notes a call under way. It returns false if the journal is closed or was never opened.
+// enter counts a call that begins to use Redis, so that Close waits for it. It returns false if the journal is closed or was never opened. After true
+// the caller must call running.Done.
 func (j *Journal) enter() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -201,7 +205,7 @@ func (j *Journal) enter() bool {
 	return open
 }
 
-// Close implements [persist.Journal].
+// Close implements [persist.Journal]: it refuses new calls, waits for those under way, and closes the connections.
 func (j *Journal) Close() error {
 	if j.client == nil { // it was never opened
 		return nil
@@ -218,7 +222,8 @@ func (j *Journal) Close() error {
 	return j.failed(j.client.Close())
 }
 
-// Flush implements [persist.Journal]. Every method returns after its write was synced, so there is nothing to wait for.
+// Flush implements [persist.Journal]. Every method returns after its write is durable, so there is nothing to wait for: it only checks that the
+// journal is open.
 func (j *Journal) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -235,7 +240,8 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return slices.Clone(j.secret), j.Flush(ctx) // an error if it is closed
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. With the record it reads the name of the bucket: if that is missing, Redis was emptied, and a missing record
+// proves nothing.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
 	name := idOf(id)
 	b := j.of(name)

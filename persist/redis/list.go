@@ -66,8 +66,7 @@ type stream struct {
 	over   bool   // all places are read
 }
 
-// hand yields the records of a chunk selected by the query, as long as ctx lasts. It returns false if the loop was
-// left.
+// hand yields the records of a chunk that the query selects, and the errors of damaged ones. It returns false if the loop body has ended the loop.
 func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Record, error) bool) bool {
 	for i := range chunk {
 		f := &chunk[i]
@@ -128,7 +127,7 @@ func (l *listing) bound(ctx context.Context) error {
 	return nil
 }
 
-// next reads the next records, in the order of their Seq. It returns none at the end.
+// next reads the next records, in the order of their Seq; none at the end. The number of records in one read depends on their size.
 func (l *listing) next(ctx context.Context) ([]found, error) {
 	for {
 		refs, err := l.take(ctx)
@@ -150,7 +149,7 @@ func (l *listing) next(ctx context.Context) ([]found, error) {
 	}
 }
 
-// take returns the places of the next records, l.rows at most.
+// take returns the places of the next records, l.rows at most. A place is a record's bucket, id and number.
 func (l *listing) take(ctx context.Context) (refs []ref, err error) {
 	if l.streams == nil {
 		n := min(l.rows, len(l.known))
@@ -168,7 +167,8 @@ func (l *listing) take(ctx context.Context) (refs []ref, err error) {
 	return refs, nil
 }
 
-// first returns the stream with the lowest Seq as its next record, or nil at the end.
+// first returns the stream whose next record has the lowest Seq, or nil at the end. A stream is the part of an index in one bucket, and buckets are
+// listed side by side.
 func (l *listing) first(ctx context.Context) (first *stream, err error) {
 	if err := l.fill(ctx); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (l *listing) first(ctx context.Context) (first *stream, err error) {
 
 func bySeq(a, b ref) int { return cmp.Compare(a.seq(), b.seq()) }
 
-// fill reads more places for the streams that have none left.
+// fill reads more places for each stream of which all places were taken.
 func (l *listing) fill(ctx context.Context) error {
 	var empty []*stream
 	for _, s := range l.streams {
@@ -205,7 +205,7 @@ func (l *listing) fill(ctx context.Context) error {
 	})
 }
 
-// take notes places read from the index.
+// take keeps the places that were read from the index, and notes where the next read begins.
 func (s *stream) take(members []goredis.Z) {
 	s.read = make([]ref, 0, len(members))
 	for _, m := range members {

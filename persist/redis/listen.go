@@ -23,8 +23,7 @@ func (j *Journal) Notify() {
 	}
 }
 
-// Listen implements [persist.Notifier]. All listeners of this journal share one connection, not counted by
-// Options.MaxConns.
+// Listen implements [persist.Notifier]. All listeners of this journal share one connection, which Options.MaxConns does not count.
 func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
 	if j.wakes == nil {
 		return j.failed(persist.ErrClosed)
@@ -77,8 +76,8 @@ func (l *subscription) receive(ctx context.Context) (any, error) {
 	return l.ReceiveTimeout(ctx, 0)
 }
 
-// Next implements notify.Line. The library makes a broken connection anew by itself, and subscribes again: then a
-// message may have been missed.
+// Next implements notify.Line: it returns the next message. The client library replaces a broken connection by itself, and subscribes again: a
+// message may have been missed then, so that this is an error here.
 func (l *subscription) Next(ctx context.Context) (string, error) {
 	switch said, err := l.receive(ctx); said := said.(type) {
 	case *goredis.Message:

@@ -27,7 +27,8 @@ func (j *Journal) giveNames(ctx context.Context, place string) error {
 	return j.client.HSet(ctx, place, "named", "yes").Err()
 }
 
-// mustBe returns an error if name, as it was read, is not the name of this journal. Error: persist.ErrGone.
+// mustBe compares the name read from a bucket with the id of the journal. If it is another one or missing, Redis was emptied after the journal was
+// made, and the error is persist.ErrGone.
 func (j *Journal) mustBe(b *bucket, name any) error {
 	if name == j.id {
 		return nil

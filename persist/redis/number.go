@@ -9,7 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// met notes an existing number: the next record begun by this process gets a higher one.
+// met notes the number of an existing record. The next record begun by this process gets a higher one.
 func (j *Journal) met(number uint64) {
 	for {
 		old := j.seen.Load()
@@ -50,8 +50,8 @@ func (j *Journal) lastNumber(ctx context.Context) (uint64, error) {
 	return last, err
 }
 
-// Now implements [persist.Claimer]. The journal's clock is the server's. In a cluster it is the clock of the first
-// bucket's node.
+// Now implements [persist.Claimer]. The journal's clock is the server's; in a cluster, that of the node with the first bucket. A journal opened for
+// reading asks by a plain command, without a script.
 func (j *Journal) Now(ctx context.Context) (now time.Time, err error) {
 	if j.looks {
 		err = j.read(ctx, func(ctx context.Context) error {

@@ -66,7 +66,8 @@ type Options struct {
 // prefixes describes a valid prefix, so the hash tag of a key is always the intended one.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,60}$`)
 
-// checked fills in the defaults, except that of Buckets. Error: ErrOptions.
+// checked returns the options with the defaults filled in, except that of Buckets.
+// Error: ErrOptions for an invalid one.
 func (o Options) checked() (Options, error) {
 	if o.Prefix == "" {
 		o.Prefix = defaultPrefix

@@ -73,7 +73,8 @@ type turn struct {
 	groupNames
 }
 
-// DueTimes implements [persist.DueTimes]. It steps from group to group through an index, in each bucket.
+// DueTimes implements [persist.DueTimes]: the first due time of each origin with the same needs. In each bucket it steps from group to group in an
+// index; a group is the records of one account, origin and needs.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	now, err := j.Now(ctx)
 	if err != nil {
@@ -97,7 +98,8 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.
 	return all, nil
 }
 
-// linesOf returns the lines with the due records of one origin.
+// linesOf returns the lines with the due records of the query's origin: parts of an index, each of one group. A group has two, for free records and
+// for those whose lease is over.
 func (j *Journal) linesOf(ctx context.Context, q *persist.Query, now time.Time) (lines []*line, err error) {
 	turns, err := j.turns(ctx, q, now)
 	seen := map[string]bool{}
@@ -117,7 +119,8 @@ func (j *Journal) linesOf(ctx context.Context, q *persist.Query, now time.Time) 
 	return lines, err
 }
 
-// placesIn returns the ids in a line's part of an index, by the time from which they are due.
+// placesIn returns the ids in the answer to a read of a line, scored by the time from which each is due. One of the two indexes has the time as its
+// score, the other within its members.
 func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 	if scored, ok := answer.(*goredis.ZSliceCmd); ok {
 		return scored.Result()
@@ -154,7 +157,7 @@ func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([
 	}
 }
 
-// selected returns the turns selected by q.
+// selected returns the turns that q selects. A turn is the first due record of a group: the records of one account, origin and needs.
 func selected(q *persist.Query, all []turn) (turns []turn) {
 	accounts := *q
 	accounts.Needs = ""
@@ -166,7 +169,8 @@ func selected(q *persist.Query, all []turn) (turns []turn) {
 	return turns
 }
 
-// allTurns asks all buckets for the turns of q's origin and needs, or of all.
+// allTurns asks each bucket for its turns, the first due record of each group, of the query's origin and needs, or of all. over has, for each bucket,
+// the arguments of the script behind the origin.
 func (j *Journal) allTurns(ctx context.Context, q *persist.Query, now time.Time, over map[*bucket][]any) (all []turn, err error) {
 	origin := ""
 	switch {
@@ -190,7 +194,8 @@ func (j *Journal) allTurns(ctx context.Context, q *persist.Query, now time.Time,
 	return all, err
 }
 
-// turnOf reads one turn of an answer.
+// turnOf reads one turn, the first due record of a group, out of a script's answer: its place in the index, and its due time in seconds and
+// nanoseconds.
 func (b *bucket) turnOf(place, sec, nano any) (turn, error) {
 	p, _ := place.(string)
 	s, _ := sec.(string)

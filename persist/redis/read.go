@@ -28,7 +28,7 @@ type found struct {
 	err    error // persist.ErrCorrupt
 }
 
-// number returns the number of the entry; 0 if its head is too short for one.
+// number returns the record's number in its bucket; 0 if the head is too short to have one.
 func (e *entry) number() uint64 {
 	if len(e.head) < headSize {
 		return 0
@@ -41,7 +41,8 @@ func (e *entry) size() int {
 	return 512 + len(e.intent) + len(e.progress) + len(e.body) + len(e.answer)
 }
 
-// each asks for n things at once, and hands the answers on in order.
+// each sends n commands to Redis at once, and calls answered with each answer, in order. If the connection fails, all are sent again: answered may be
+// called again for the same i.
 func (j *Journal) each(ctx context.Context, n int, ask func(ctx context.Context, p goredis.Pipeliner, i int), answered func(i int, answer goredis.Cmder) error) error {
 	if n == 0 {
 		return nil

@@ -22,7 +22,7 @@ type scripts struct {
 	name, begin, change, amend, assign, forget, report, sweep, raise, time, claim, renew, turns, owe script
 }
 
-// text returns the text of a script, a part of the program.
+// text returns the text of a Lua script that is built into the program.
 func text(name string) string {
 	b, err := lua.ReadFile("lua/" + name + ".lua")
 	if err != nil {
@@ -34,6 +34,7 @@ func text(name string) string {
 // loadScripts reads the scripts. All but open and fact begin with the prelude.
 func loadScripts() scripts { return makeScripts(text) }
 
+// makeScripts returns all scripts, with their texts by name. Those that work on a bucket begin with a common part, the prelude.
 func makeScripts(text func(name string) string) scripts {
 	load := func(name string) script { return script{goredis.NewScript(text("prelude") + text(name))} }
 	return scripts{
@@ -49,7 +50,7 @@ func (j *Journal) run(ctx context.Context, s script, b *bucket, args ...any) (wo
 	return split(s.Run(ctx, j.client, b.keys, args...))
 }
 
-// split takes the answer of a script apart.
+// split takes the answer of a script apart: the first element is a word that says how it ended, and the rest are values.
 func split(cmd *goredis.Cmd) (word string, rest []any, err error) {
 	answer, err := cmd.Slice()
 	if err != nil || len(answer) == 0 {
@@ -77,7 +78,8 @@ func (j *Journal) runEach(ctx context.Context, s script, buckets []*bucket, args
 // how is one of the two ways to run a script.
 type how func(ctx context.Context, c goredis.Scripter, keys []string, args ...any) *goredis.Cmd
 
-// runOn is one try of runEach.
+// runOn sends a script to several buckets at once, and returns the values of each answer. It is one try of runEach. run tells how the script is
+// named: by its text or by its hash.
 func (j *Journal) runOn(ctx context.Context, run how, buckets []*bucket, args func(i int) []any) ([][]any, error) {
 	answers, err := j.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i, b := range buckets {
@@ -97,7 +99,7 @@ func (j *Journal) runOn(ctx context.Context, run how, buckets []*bucket, args fu
 	return rests, nil
 }
 
-// numberAt reads a number from a script's answer.
+// numberAt reads a number at a place of a script's answer. It is an error if there is none.
 func numberAt(answer []any, at int) (uint64, error) {
 	if at < len(answer) {
 		switch v := answer[at].(type) {
@@ -110,7 +112,7 @@ func numberAt(answer []any, at int) (uint64, error) {
 	return 0, fmt.Errorf("an answer without a number: %v", answer)
 }
 
-// bytesOf reads a string returned by Redis. It returns nil if there is none.
+// bytesOf returns a string in an answer of Redis as bytes; nil if the value is absent.
 func bytesOf(v any) []byte {
 	s, ok := v.(string)
 	if !ok {
@@ -123,7 +125,7 @@ func bytesOf(v any) []byte {
 // progress, body, body of the answer.
 const everyPart = "hipba"
 
-// fields names parts of a record in the hash of its bucket; which contains their letters.
+// fields returns the names of fields in the hash of a bucket: for each letter in which, the field with this part of the record.
 func fields(id, which string) []string {
 	names := make([]string, len(which))
 	for i, part := range which {
@@ -132,7 +134,8 @@ func fields(id, which string) []string {
 	return names
 }
 
-// entryOf makes an entry of its first parts, as returned by Redis. It returns nil if there is no such record.
+// entryOf makes an entry of its parts as Redis returns them, in their order; parts at the end may be missing. It returns nil if there is no such
+// record.
 func entryOf(id string, values []any) *entry {
 	if len(values) == 0 || values[0] == nil {
 		return nil

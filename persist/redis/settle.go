@@ -35,7 +35,7 @@ const (
 	none                  // nothing was sent, or the server has done nothing and tells the reason
 )
 
-// effectOf sorts an error by its effect.
+// effectOf tells by the error of a call whether its write may have taken effect: none if it certainly has not, inDoubt if that is not known.
 func effectOf(err error) effect {
 	var answered goredis.Error
 	var network *net.OpError
@@ -89,7 +89,7 @@ func (j *Journal) settleLate(ctx context.Context, write func(ctx context.Context
 	return j.settled(j.write(ctx, true, write))
 }
 
-// settled makes the error of settle from the results of repeat.
+// settled returns the error of settle: persist.ErrUncertain if the write may or may not have taken effect, and else err itself.
 func (j *Journal) settled(doubtful bool, err error) error {
 	if doubtful {
 		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
@@ -104,7 +104,8 @@ func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context) e
 	return j.failed(err)
 }
 
-// write is repeat for changes. Error: also persist.ErrReadOnly.
+// write makes a write by repeat, once it has begun to the end, whatever ctx does. Error: also persist.ErrReadOnly for a journal opened for reading.
+// The results are those of repeat.
 func (j *Journal) write(ctx context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
 	if j.looks {
 		return false, cmp.Or(ctx.Err(), persist.ErrReadOnly)
@@ -112,8 +113,7 @@ func (j *Journal) write(ctx context.Context, patient bool, write func(ctx contex
 	return j.repeat(ctx, context.WithoutCancel(ctx), patient, write)
 }
 
-// read makes a read within the limit of a call, and no longer than ctx lasts. It is made again if the connection
-// failed.
+// read makes a read, and makes it again if the connection fails. It ends with ctx, or at the time limit of a call.
 func (j *Journal) read(ctx context.Context, query func(ctx context.Context) error) error {
 	_, err := j.repeat(ctx, ctx, false, func(ctx context.Context, _ bool) error { return query(ctx) })
 	if ctx.Err() != nil && err != nil && !isOwn(err) {
@@ -184,7 +184,7 @@ func (j *Journal) reload(ctx context.Context) {
 	}
 }
 
-// isOwn reports whether the error is a decision of this package about an answer of Redis, and no failure of a call.
+// isOwn reports whether an error is this package's own verdict on an answer of Redis, and not the failure of a call.
 func isOwn(err error) bool {
 	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrNewer, persist.ErrGone} {
 		if errors.Is(err, own) {
@@ -194,7 +194,7 @@ func isOwn(err error) bool {
 	return false
 }
 
-// failed names the journal in an error. The client's errors hold no password.
+// failed adds the name of the journal to an error. nil stays nil. The client's errors hold no password.
 func (j *Journal) failed(err error) error {
 	if err == nil {
 		return nil

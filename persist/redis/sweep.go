@@ -65,7 +65,8 @@ func (s *sweeping) shelves() []shelf {
 	return []shelf{answers, {unreported, s.ago(0)}, keys}
 }
 
-// ago returns the highest score older than keep. A negative keep selects everything.
+// ago returns the highest score of the records that ended at least keep ago; scores are times of ends. With a negative keep it returns one above all
+// scores.
 func (s *sweeping) ago(keep time.Duration) string {
 	if keep < 0 {
 		return "+inf"
@@ -74,7 +75,8 @@ func (s *sweeping) ago(keep time.Duration) string {
 	return strconv.FormatInt(microseconds(at.Unix(), at.Nanosecond()), 10)
 }
 
-// clear sweeps one shelf of all buckets, from the lowest score on. It does not look again at records passed over.
+// clear sweeps one shelf in all buckets, the oldest records first. A shelf is an index together with the highest score that is due. Records that stay
+// as they are are passed over, and not looked at again.
 func (s *sweeping) clear(ctx context.Context, from shelf) error {
 	buckets, passed := s.j.buckets, make([]int, len(s.j.buckets))
 	for more := true; more && s.total < s.l.Max; {
@@ -100,7 +102,7 @@ func (s *sweeping) clear(ctx context.Context, from shelf) error {
 	return nil
 }
 
-// places reads the next places of a shelf, of each bucket.
+// places reads the ids of the next records of a shelf, for each bucket. passed tells how many records of the bucket to pass over.
 func (s *sweeping) places(ctx context.Context, from shelf, passed []int) ([][]string, error) {
 	places := make([][]string, len(passed))
 	err := s.j.each(ctx, len(passed), func(ctx context.Context, p goredis.Pipeliner, i int) {
@@ -114,7 +116,7 @@ func (s *sweeping) places(ctx context.Context, from shelf, passed []int) ([][]st
 	return places, err
 }
 
-// step applies the limits to the records, and returns the number of changed ones. A damaged record stays as it is.
+// step applies the limits to the records of one bucket by one script, and returns the number of changed ones. A damaged record stays as it is.
 func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed int, err error) {
 	refs := make([]ref, len(ids))
 	for i, id := range ids {
@@ -148,7 +150,8 @@ func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed i
 	return changed, err
 }
 
-// change returns the script's arguments for one record. It returns nil if the record stays as it is.
+// change returns the arguments of the sweep's script for one record: empty parts to delete it, or its new parts. It returns nil if the record stays
+// as it is.
 func (s *sweeping) change(b *bucket, rec *persist.Record, was *entry) []any {
 	drop, strip := s.l.Sweep(rec, s.l.Now)
 	seq, revision := b.numberOf(rec.Seq), rec.Revision

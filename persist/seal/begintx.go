@@ -14,7 +14,7 @@ func (j *journal) BeginTx(ctx context.Context, tx *sql.Tx, rec persist.Record) (
 	return j.BeginIn(ctx, tx, rec)
 }
 
-// BeginIn implements [persist.TxBeginner], as BeginTx does.
+// BeginIn implements [persist.TxBeginner]: it begins the sealed (encrypted) record in the caller's own transaction, as BeginTx does.
 func (j *journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (existing persist.Record, created bool, err error) {
 	existing, created, err = j.begin(ctx, rec, func(sealed persist.Record) (persist.Record, bool, error) {
 		return persist.BeginIn(ctx, j.Journal, tx, sealed)
@@ -25,7 +25,8 @@ func (j *journal) BeginIn(ctx context.Context, tx any, rec persist.Record) (exis
 	return existing, created, nil
 }
 
-// begin begins rec, sealed by the first key, below. Error: also that of an existing record that cannot be unsealed.
+// begin encrypts rec with the first key and begins it in the journal below, by the function below. If a record exists, it is returned decrypted.
+// Error: also that of an existing record that cannot be decrypted.
 func (j *journal) begin(ctx context.Context, rec persist.Record, below func(sealed persist.Record) (persist.Record, bool, error)) (existing persist.Record, created bool, err error) {
 	sealed, err := j.s.Seal(rec)
 	if err == nil {

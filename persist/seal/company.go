@@ -20,7 +20,8 @@ const (
 	factSealing = "sealing" // begun in clear, and sealed from some record on
 )
 
-// fact returns the fact of a journal begun by this sealer.
+// fact returns the value of the journal's fact that says how its records are sealed: with keys from the beginning, from some time on, or with hashed
+// keys under this HashKey.
 func (s *Sealer) fact() []byte {
 	switch {
 	case s.plain:
@@ -31,7 +32,8 @@ func (s *Sealer) fact() []byte {
 	return []byte(factSealed)
 }
 
-// checkFact returns persist.ErrSealed if the standing fact does not fit this sealer. Nothing stands in a new journal.
+// checkFact compares the journal's fact on sealing with this sealer. It returns persist.ErrSealed if the two do not fit. The text is empty in a new
+// journal, which fits every sealer.
 func (s *Sealer) checkFact(standing []byte) error {
 	text := string(standing)
 	switch {
@@ -58,8 +60,8 @@ type holding struct {
 	done bool
 }
 
-// hold writes the fact of the journal, unless it stands, before a record is begun. Errors: persist.ErrSealed, and those
-// of Fact.
+// hold writes the journal's fact on how its records are sealed, unless it stands, before the first record is begun. Other programs then refuse the
+// journal without the keys. Errors: persist.ErrSealed, and those of Fact.
 func (j *journal) hold(ctx context.Context) error {
 	j.holding.mu.Lock()
 	defer j.holding.mu.Unlock()
@@ -114,7 +116,8 @@ func (*company) Sealed() error {
 // errOtherKeys: two users of a journal in one process have different keys.
 var errOtherKeys = errors.New("this process has the journal open with other keys, or with these in another order; use one Sealer, or close the journal and open it anew")
 
-// join attaches the keys to the journal, for this process. Error: persist.ErrSealed if others are attached.
+// join notes, for this process, that the journal is used with these keys. Error: persist.ErrSealed if the process uses it without keys or with others
+// at the same time.
 func (s *Sealer) join(j persist.Journal) (*company, error) {
 	sum := sha256.New()
 	for _, k := range s.keys {

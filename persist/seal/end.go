@@ -51,7 +51,8 @@ func (j *journal) sealEnd(ctx context.Context, sealed, rec *persist.Record) {
 	sealed.SealedEnd = string(append(vector, k.endStream(vector, scopes)...))
 }
 
-// endVector returns the MAC of an end.
+// endVector returns the MAC of the end of an operation: its ID, effect, scopes, state, status and time. It proves the end of a record that has lost
+// its text, and is the start value of its encryption.
 func (k *key) endVector(rec *persist.Record, scopes []byte) []byte {
 	var b []byte
 	for _, part := range []string{rec.Account, rec.Key, string(rec.Effect), string(scopes)} {
@@ -63,7 +64,7 @@ func (k *key) endVector(rec *persist.Record, scopes []byte) []byte {
 	return mac(k.end[:SecretSize], b)[:endMAC]
 }
 
-// endStream encrypts or decrypts the scopes of an end.
+// endStream encrypts or decrypts the scopes in the end of a record: twice gives the input again. vector is the result of endVector.
 func (k *key) endStream(vector, in []byte) []byte {
 	block, err := aes.NewCipher(k.end[SecretSize:])
 	if err != nil {
@@ -77,7 +78,8 @@ func (k *key) endStream(vector, in []byte) []byte {
 // isEnd reports whether a sealed record has nothing but its end.
 func isEnd(sealed *persist.Record) bool { return sealed.Erased && sealed.SealedEnd != "" }
 
-// openEnd returns a record that has nothing but its end, once this is the one that was sealed for its ID.
+// openEnd returns the record of which only its sealed end is left, once it is proved to be the one sealed for its ID. It tries all keys, since
+// nothing names the right one.
 // Error: persist.ErrSealed.
 func (s *Sealer) openEnd(sealed *persist.Record) (persist.Record, error) {
 	if len(sealed.SealedEnd) >= endMAC {
@@ -112,7 +114,7 @@ func plainEnd(sealed *persist.Record) persist.Record {
 	return rec
 }
 
-// unsealOf is Unseal of a record found by an ID: one that has nothing but its end must be that of this ID.
+// unsealOf decrypts a record found by an ID. A record of which only its end is left must be that of this ID: its own is made of digests.
 func (j *journal) unsealOf(ctx context.Context, sealed persist.Record, id persist.ID) (persist.Record, error) {
 	if sealed.Carrier == persist.CarrierSealed && isEnd(&sealed) {
 		secret, err := j.Journal.Secret(ctx)
@@ -136,7 +138,7 @@ func (j *journal) unsealListed(sealed persist.Record) (persist.Record, error) {
 // digestSize is the length of each digest in the ID of an erased record.
 const digestSize = 2 * sha256.Size
 
-// isDigests reports whether an ID has the digests of persist.ErasedID.
+// isDigests reports whether an ID consists of digests, as persist.ErasedID makes them: then the record was erased.
 func isDigests(id persist.ID) bool {
 	full := len(id.Key) >= digestSize
 	for i, part := range strings.Split(id.Account, "|") {

@@ -26,7 +26,8 @@ type times struct {
 	s     *Sealer
 }
 
-// DueTimes implements [persist.DueTimes].
+// DueTimes implements [persist.DueTimes]. The needs of a sealed record are encrypted, differently by each key: the journal below is asked for all
+// forms of them, and the needs in its results are decrypted.
 func (t times) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	below := []string{""}
 	if q.Needs != "" {
@@ -164,7 +165,7 @@ func (j *journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	return j.begin(ctx, rec, func(sealed persist.Record) (persist.Record, bool, error) { return j.Journal.Begin(ctx, sealed) })
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]: it updates the encrypted record in the journal below.
 func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	err := j.change(ctx, rec, func(sealed persist.Record) error {
 		updated, err := j.Journal.Update(ctx, sealed)
@@ -224,7 +225,8 @@ func (j *journal) Assign(ctx context.Context, rec persist.Record, account string
 	return persist.Record{}, fmt.Errorf("%w: no key that was given has sealed %q", persist.ErrInvalid, rec.Key)
 }
 
-// Amend implements [persist.Journal]. A record still sealed, since it could not be unsealed, is amended as it is given.
+// Amend implements [persist.Journal]: it amends the encrypted record in the journal below. A record that could not be decrypted is amended as it is
+// given.
 func (j *journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if rec.Carrier == persist.CarrierSealed {
 		return j.Journal.Amend(ctx, rec)
@@ -273,7 +275,7 @@ func (j *journal) MarkReported(ctx context.Context, id persist.ID) error {
 	return j.Journal.MarkReported(ctx, j.s.StoredID(id))
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]: it reads the record from the journal below, and decrypts it.
 func (j *journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	sealed, err := j.Journal.Get(ctx, j.s.StoredID(id))
 	if err != nil {
@@ -282,7 +284,7 @@ func (j *journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	return j.unsealOf(ctx, sealed, id)
 }
 
-// Probe implements [persist.Prober]. If the journal below is no Prober, Probe is Get.
+// Probe implements [persist.Prober]: it probes the journal below, and decrypts the record. If the journal below is no Prober, Probe is Get.
 func (j *journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	below, can := persist.As[persist.Prober](j.Journal)
 	if !can {

@@ -40,7 +40,8 @@ func ReadFile(name string) (Config, error) {
 	return c, nil
 }
 
-// readPrivate reads a file readable by its owner only. It checks the opened file, not the name.
+// readPrivate reads a file. It refuses one that others than its owner may read or write, and a very long one. It checks the opened file, since the
+// name could be changed in between.
 func readPrivate(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -63,7 +64,8 @@ func readPrivate(name string) (string, error) {
 	return string(text), err
 }
 
-// parse reads the lines of a file of keys.
+// parse reads a file of keys: a line for each, with its id, a colon and its secret in base64. Empty lines and those with '#' first are passed over.
+// The line with HashKeyID has the key for hashing.
 func parse(text string) (c Config, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)

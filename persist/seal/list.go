@@ -9,7 +9,8 @@ import (
 
 // This file lists sealed records: a list by a sealed field is one list for each key.
 
-// List implements [persist.Journal]. If a record cannot be unsealed it is an error for itself; the listing goes on.
+// List implements [persist.Journal]. Several keys and records in clear can need several listings of the journal below: they are merged by Seq. A
+// record that cannot be decrypted yields an error of its own, and the listing goes on.
 func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	lists := make([]iter.Seq2[persist.Record, error], 0, 1)
 	for _, below := range j.queries(q) {
@@ -91,7 +92,8 @@ func merge(lists []iter.Seq2[persist.Record, error]) iter.Seq2[persist.Record, e
 	}
 }
 
-// earliest returns the next head: one with an error, else the one of the smallest Seq; nil at the end.
+// earliest returns the listing whose next record comes first: one with an error, else that of the smallest Seq. It returns nil if all are at their
+// end.
 func earliest(heads []*head) (first *head) {
 	for _, h := range heads {
 		switch {

@@ -33,7 +33,7 @@ func (k *key) hide(text string) string {
 	return base64.RawURLEncoding.EncodeToString(append(vector, k.needsStream(vector, []byte(text))...))
 }
 
-// reveal decrypts a result of hide. ok is false if it was made under another key.
+// reveal decrypts the needs that hide has encrypted. ok is false if another key did it, or if the text was changed.
 func (k *key) reveal(hidden string) (text string, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(hidden)
 	if err != nil || len(b) < needsVector {
@@ -43,7 +43,7 @@ func (k *key) reveal(hidden string) (text string, ok bool) {
 	return string(plain), hmac.Equal(mac(k.needs[:needsKeySize], plain)[:needsVector], b[:needsVector])
 }
 
-// needsStream encrypts or decrypts.
+// needsStream encrypts or decrypts the text of needs: twice gives the input again. vector is its start value.
 func (k *key) needsStream(vector, in []byte) []byte {
 	block, err := aes.NewCipher(k.needs[needsKeySize:])
 	if err != nil {
@@ -54,7 +54,8 @@ func (k *key) needsStream(vector, in []byte) []byte {
 	return out
 }
 
-// sealedNeeds returns the text of needs for a record begun with one key and written with another.
+// sealedNeeds returns the text of needs of a sealed record: the ids of the key of its Begin and of the key of this write in clear, and everything
+// else encrypted.
 func sealedNeeds(n persist.Needs, begun, writes *key) string {
 	ids := begun.id
 	if writes != begun {

@@ -68,7 +68,8 @@ func (k *key) newBox(id persist.ID, created time.Time) (*box, error) {
 	return &box{key: k, aead: aead, data: data}, err
 }
 
-// seal returns the sealed part.
+// seal encrypts one part of the record. The result begins with the id of the key and a check of it, in clear. It can only be decrypted as this field
+// of this record.
 func (b *box) seal(f field, plain []byte) []byte {
 	part := make([]byte, 0, 2+len(b.key.id)+checkSize+b.aead.Overhead()+len(plain))
 	part = append(part, formatVersion, byte(len(b.key.id)))
@@ -120,7 +121,7 @@ func (o *opener) open(f field, part []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// split takes a sealed part apart. ok is false if it is none.
+// split takes an encrypted part apart: the id of its key, the check of that key, and the encrypted rest. ok is false if it is no such part.
 func split(part []byte) (id string, check, rest []byte, ok bool) {
 	if len(part) < 2 || part[0] != formatVersion || len(part) < 2+int(part[1])+checkSize {
 		return "", nil, nil, false

@@ -34,7 +34,7 @@ func (s *Sealer) Seal(rec persist.Record) (persist.Record, error) {
 	return s.sealBy(s.keys[0], &rec)
 }
 
-// made returns an error if New did not make the Sealer.
+// made returns an error for a nil or zero Sealer, which New has not made.
 func (s *Sealer) made() error {
 	if s == nil || len(s.keys) == 0 {
 		return fmt.Errorf("persist/seal: %w: the Sealer is nil or zero; New makes one", persist.ErrInvalid)
@@ -42,7 +42,7 @@ func (s *Sealer) made() error {
 	return nil
 }
 
-// sealBy is Seal by one of the keys.
+// sealBy returns the record encrypted by one of the keys, for a Begin: its frozen part, its changeable part and its body.
 func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 	sealed, box, err := s.sealChange(k, rec)
 	if err != nil {
@@ -59,7 +59,8 @@ func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 // headName is the one name in a sealed record's header: its value is the sealed head.
 const headName = "Sealed"
 
-// sealFrozen seals the data frozen by Begin, without the body of the request.
+// sealFrozen encrypts the data frozen by Begin into sealed, without the body of the request. The encrypted identity stands in the field Target, and
+// the headers in a header of their own.
 func (b *box) sealFrozen(sealed, rec *persist.Record) {
 	sealed.Target = string(b.seal(fieldIdentity, encodeIntent(identityOf(rec))))
 	if !rec.Swept {
@@ -68,8 +69,8 @@ func (b *box) sealFrozen(sealed, rec *persist.Record) {
 	}
 }
 
-// dropRequest gives a sealed change without a body what Begin has frozen: the journal below writes that anew. k is the key of the record's
-// Begin.
+// dropRequest adds the data frozen by Begin to an encrypted change that drops the body of the request: the journal below writes these anew then. k is
+// the key of the record's Begin.
 func (k *key) dropRequest(sealed, rec *persist.Record) error {
 	box, err := k.newBox(sealed.ID, rec.Created)
 	if err != nil {
@@ -80,7 +81,7 @@ func (k *key) dropRequest(sealed, rec *persist.Record) error {
 	return nil
 }
 
-// identityOf returns rec with nothing but the data frozen by Begin and kept by a sweep.
+// identityOf returns a record with only those fields of rec that Begin freezes and a sweep keeps. They are encrypted as one part.
 func identityOf(rec *persist.Record) persist.Record {
 	return persist.Record{
 		KeepRequest: rec.KeepRequest, Erased: rec.Erased,
@@ -164,6 +165,8 @@ func (s *Sealer) unread(sealed *persist.Record, err error) error {
 	return &persist.UnreadError{Record: *sealed, Needs: s.needsAbove(sealed.Needs().String()), Err: err}
 }
 
+// unseal decrypts a record: what Begin has frozen, the request unless it was swept, and the changes since. Errors: persist.ErrSealed without the
+// right key, persist.ErrCorrupt for a changed part.
 func (s *Sealer) unseal(sealed *persist.Record) (persist.Record, error) {
 	o := &opener{s: s, id: sealed.ID, created: sealed.Created}
 	rec, err := o.identity(sealed)
@@ -215,7 +218,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	return rec, nil
 }
 
-// request opens the request into rec: its head, and its body if it is there.
+// request decrypts the headers of the request and, if it is there, its body into rec.
 func (o *opener) request(sealed, rec *persist.Record) error {
 	head, err := o.openIntent(fieldHead, []byte(sealed.Header.Get(headName)))
 	rec.Header, rec.Omitted, rec.Trace = head.Header, head.Omitted, head.Trace
@@ -227,7 +230,7 @@ func (o *opener) request(sealed, rec *persist.Record) error {
 	return err
 }
 
-// openIntent opens a part made by encodeIntent.
+// openIntent decrypts a part that was encoded by encodeIntent, and returns the record with the fields in it.
 func (o *opener) openIntent(f field, part []byte) (was persist.Record, err error) {
 	plain, err := o.open(f, part)
 	if err == nil {
@@ -236,7 +239,7 @@ func (o *opener) openIntent(f field, part []byte) (was persist.Record, err error
 	return was, err
 }
 
-// progress opens the changes of the record since its Begin into rec.
+// progress decrypts the fields that may change after Begin into rec, and compares the fields in clear with the encrypted proof of them (standing).
 func (o *opener) progress(sealed, rec *persist.Record) error {
 	for _, text := range []struct {
 		field  field
@@ -283,7 +286,7 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 	return o.standing(sealed, rec)
 }
 
-// openProgress opens a part made by encodeProgress.
+// openProgress decrypts a part that was encoded by encodeProgress, and returns the record with the fields in it.
 func (o *opener) openProgress(f field, part []byte) (was persist.Record, err error) {
 	plain, err := o.open(f, part)
 	if err == nil {

@@ -61,7 +61,8 @@ type (
 	}
 )
 
-// owing returns the journal over j if j finds owed results, else nil. sealed is its common part.
+// owing returns the sealed journal over j with the abilities that j has, if j finds owed results; else nil. Each combination of abilities is a type
+// of its own, since callers find an ability by a type assertion. sealed is the common part of these types.
 func (s *Sealer) owing(j persist.Journal, sealed journal) persist.Journal {
 	below, finds := persist.As[persist.Results](j)
 	due, knows := persist.As[persist.DueTimes](j)

@@ -63,7 +63,8 @@ type key struct {
 // checkSize is the length of check in bytes: it misses 1 of 4 billion other secrets.
 const checkSize = 4
 
-// New makes a sealer. It keeps none of the caller's slices. Errors name the fault and its key, and no secret.
+// New returns a sealer, which encrypts and decrypts records with these keys. It keeps none of the caller's slices. Errors name the fault and its key,
+// and no secret.
 func New(c Config) (*Sealer, error) {
 	s := &Sealer{hashKey: slices.Clone(c.HashKey), plain: c.AcceptPlain}
 	switch {
@@ -90,7 +91,7 @@ func New(c Config) (*Sealer, error) {
 	return s, nil
 }
 
-// validID reports whether a key may have this id.
+// validID reports whether an id can name a key: up to idMax letters, digits and the signs '.', '_' and '-'.
 func validID(id string) bool {
 	return id != "" && len(id) <= idMax && !strings.ContainsFunc(id, func(r rune) bool {
 		known := r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '_' || r == '-'
@@ -98,6 +99,7 @@ func validID(id string) bool {
 	})
 }
 
+// valid returns an error if the key has an invalid id, or a secret of a wrong length.
 func (k Key) valid() error {
 	switch {
 	case !validID(k.ID):
@@ -143,7 +145,8 @@ func (s *Sealer) find(id string) *key {
 // index returns the value in the place of a fingerprint in records sealed by k.
 func (k *key) index(fingerprint []byte) []byte { return mac(k.fingerprint, fingerprint) }
 
-// indexes returns the possible values in the place of a fingerprint, the value of new records first.
+// indexes returns all values under which a record with this fingerprint may be found: one for each key, the value of new records first. Records in
+// clear have the fingerprint itself.
 func (s *Sealer) indexes(fingerprint []byte) [][]byte {
 	list := make([][]byte, 0, len(s.keys)+1)
 	for _, k := range s.keys {
@@ -155,7 +158,8 @@ func (s *Sealer) indexes(fingerprint []byte) [][]byte {
 	return list
 }
 
-// stored returns the business key in the form of the journal. The empty key of a query stays empty.
+// stored returns the caller's idempotency key as the journal below has it: hashed if there is a HashKey. The empty key, as in a query for all, stays
+// empty.
 func (s *Sealer) stored(key string) string {
 	if s.hashKey == nil || key == "" {
 		return key

@@ -18,7 +18,8 @@ import (
 //
 // The plaintext is the digest of what a sweep drops, the digest of what it keeps, and the copy. The first outlasts the answer.
 
-// standingOf returns the covered fields of a record in clear, or of a sealed one.
+// standingOf returns a record with only the fields that stay in clear in a sealed record and that an encrypted proof covers. It does so for a record
+// in clear and for a sealed one.
 func standingOf(rec *persist.Record) persist.Record {
 	st := persist.Record{
 		State: rec.State, HoldReason: rec.HoldReason, Effect: rec.Effect, Finished: rec.Finished, Status: rec.Status, PlainHTTP: rec.PlainHTTP, Enqueued: rec.Enqueued,
@@ -37,7 +38,7 @@ func standing(rec, sealed *persist.Record) []byte {
 	return append(append(passing(sealed), lasting(sealed)...), encodeProgress(st)...)
 }
 
-// passing returns the digest of the changing parts that a sweep drops: the answer and the history.
+// passing returns the digest of the encrypted parts that a sweep drops: the answer and the history.
 func passing(sealed *persist.Record) []byte {
 	var parts []string
 	if sealed.Answer != nil {
@@ -49,7 +50,7 @@ func passing(sealed *persist.Record) []byte {
 	return digest(parts...)
 }
 
-// lasting returns the digest of the changing parts that a sweep keeps.
+// lasting returns the digest of the encrypted changeable parts that a sweep keeps.
 func lasting(sealed *persist.Record) []byte {
 	parts := []string{sealed.Token, sealed.Replaces, sealed.ReplacedBy, sealed.RedriveRun, sealed.Credential, sealed.Region, sealed.Note}
 	if e := sealed.Evidence; e != nil {
@@ -58,7 +59,7 @@ func lasting(sealed *persist.Record) []byte {
 	return digest(parts...)
 }
 
-// digest returns the SHA-256 of texts.
+// digest returns the SHA-256 of texts, each with its length before it, so that no two lists have one digest.
 func digest(texts ...string) []byte {
 	var all []byte
 	for _, text := range texts {

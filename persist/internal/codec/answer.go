@@ -9,8 +9,8 @@ import (
 
 // This file encodes an answer, and the times of a progress.
 
-// appendAnswer appends an answer, at the end of a progress. Its time is among those of
-// the progress; its body comes last.
+// appendAnswer appends an encoded answer to b; it is the last part of a progress. The answer's time is encoded with the other times of the progress.
+// A body longer than limit stays outside: only its length and checksum are appended.
 func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	flags := byte(0)
 	set := func(f byte, on bool) {
@@ -42,7 +42,8 @@ func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	return b
 }
 
-// appendTimes writes the flags of the set times, and these times.
+// appendTimes appends a byte with one flag for each time that is set, and then these times. One more flag tells that the answer's body is outside, so
+// that a reader of the head knows it.
 func appendTimes(b []byte, r *persist.Record, limit int) []byte {
 	times := [...]time.Time{r.Finished, r.NextAttempt, r.SendUntil, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
 	at := len(b)

@@ -8,8 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// appendLength writes the length of a body, and its checksum if it is outside.
-// A body that is absent and one that is empty differ by a flag.
+// appendLength appends the length of a body and, if the body is stored outside, its checksum. A flag elsewhere tells an absent body from an empty
+// one.
 func appendLength(b, body []byte, outside bool) []byte {
 	b = binary.AppendUvarint(b, uint64(len(body)))
 	if outside {
@@ -35,7 +35,7 @@ func appendBytes(b, s []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// appendStrings appends the number of strings, and each of them.
+// appendStrings appends the number of the strings, and then each of them.
 func appendStrings(b []byte, list []string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, s := range list {
@@ -44,8 +44,7 @@ func appendStrings(b []byte, list []string) []byte {
 	return b
 }
 
-// appendHeader appends a header, its names in any order: nothing compares encoded
-// records.
+// appendHeader appends a header. Its names come in any order, since nothing compares encoded records.
 func appendHeader(b []byte, h http.Header) []byte {
 	b = binary.AppendUvarint(b, uint64(len(h)))
 	for name, values := range h {
@@ -55,7 +54,7 @@ func appendHeader(b []byte, h http.Header) []byte {
 	return b
 }
 
-// appendEvidence appends the texts of an evidence, and its time.
+// appendEvidence appends an event that proves the effect of an operation: its texts, and the time at which it was stored.
 func appendEvidence(b []byte, e *persist.Evidence) []byte {
 	for _, s := range [...]string{e.Event, e.Type, e.By, e.Scheme, e.Digest} {
 		b = appendString(b, s)

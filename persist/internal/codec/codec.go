@@ -12,7 +12,6 @@ package codec
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"net/http"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -123,79 +122,14 @@ const (
 // single strings.
 const fixed = 256
 
-// IntentSize bounds the size of r's intent with every body up to limit inside. So one allocation holds it.
-func IntentSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.Account) + len(r.Key) + len(r.Fingerprint) + len(r.Origin) + len(r.Method) + len(r.Target) +
-		len(r.Carrier) + len(r.CarrierName) + len(r.WireKey) + len(r.Profile) + len(r.ProfileVersion) + len(r.Recipe) +
-		headerSize(r.Header)
-	for _, s := range r.Omitted {
-		n += binary.MaxVarintLen32 + len(s)
-	}
-	for _, pointer := range r.DropAnswer {
-		n += binary.MaxVarintLen32 + len(pointer)
-	}
-	for i := range r.KeptFields {
-		n += 2*binary.MaxVarintLen32 + 1 + len(r.KeptFields[i].Pointer) + len(r.KeptFields[i].Value)
-	}
-	for i := range r.Credentials {
-		n += 2*binary.MaxVarintLen32 + len(r.Credentials[i].Name) + len(r.Credentials[i].Digest)
-	}
-	n += len(r.Facts) + len(r.Content) + len(r.Trace)
-	for i := range r.Scopes {
-		n += 2*binary.MaxVarintLen32 + len(r.Scopes[i].Name) + len(r.Scopes[i].Value)
-	}
-	if len(r.Body) <= limit {
-		n += len(r.Body)
-	}
-	return n
-}
-
-// ProgressSize bounds the size of r's progress likewise.
-func ProgressSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds) + len(r.ReplacedBy) + len(r.RedriveRun) + len(r.SealedEnd)
-	for i := range r.Acts {
-		n += 6*binary.MaxVarintLen64 + len(r.Acts[i].Did) + len(r.Acts[i].Note)
-	}
-	if e := r.Evidence; e != nil {
-		n += 6*binary.MaxVarintLen64 + len(e.Event) + len(e.Type) + len(e.By) + len(e.Scheme) + len(e.Digest)
-	}
-	for i := range r.History {
-		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
-	}
-	if a := r.Answer; a != nil {
-		n += headerSize(a.Header)
-		for _, pointer := range a.Dropped {
-			n += binary.MaxVarintLen32 + len(pointer)
-		}
-		if len(a.Body) <= limit {
-			n += len(a.Body)
-		}
-	}
-	return n
-}
-
-// headerSize bounds the size of an encoded header.
-func headerSize(h http.Header) int {
-	n := 0
-	for name, values := range h {
-		n += 2*binary.MaxVarintLen32 + len(name)
-		for _, v := range values {
-			n += binary.MaxVarintLen32 + len(v)
-		}
-	}
-	return n
-}
-
-// AppendIntent appends r's intent to b. A body longer than limit stays outside. The values for Match, Sweep and an
-// index come first, so PeekIntent reads no further. The body comes last.
-func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
+// flagsOfIntent returns the flags of r's intent: single values, and the parts that follow. outside tells that the body is stored elsewhere.
+func flagsOfIntent(r *persist.Record, outside bool) uint64 {
 	flags := uint64(0)
 	set := func(f uint64, on bool) {
 		if on {
 			flags |= f
 		}
 	}
-	outside := len(r.Body) > limit
 	set(intentGenerated, r.Generated)
 	set(intentHeader, r.Header != nil)
 	set(intentOmitted, r.Omitted != nil)
@@ -215,6 +149,14 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	set(intentErased, r.Erased)
 	set(intentDrops, len(r.DropAnswer) > 0)
 	set(intentUntilEnd, r.KeepRequest == persist.RequestUntilEnd)
+	return flags
+}
+
+// AppendIntent appends r's intent, the part frozen by Begin, to b. A body longer than limit stays outside: only its length and checksum are appended.
+// The values for Match, Sweep and an index come first, so that PeekIntent reads no further. The body comes last.
+func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
+	outside := len(r.Body) > limit
+	flags := flagsOfIntent(r, outside)
 	b = binary.AppendUvarint(b, flags)
 	b = appendLength(b, r.Body, outside)
 	b = binary.AppendVarint(b, int64(r.Window))
@@ -260,7 +202,8 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	return b
 }
 
-// appendKept appends the number of fields, and each of them. A nil list and an empty one are the same.
+// appendKept appends the number of the kept fields, single values of the request's body, and then each of them. A nil list and an empty one are the
+// same.
 func appendKept(b []byte, fields []persist.KeptField) []byte {
 	b = binary.AppendUvarint(b, uint64(len(fields)))
 	for _, f := range fields {
@@ -273,7 +216,7 @@ func appendKept(b []byte, fields []persist.KeptField) []byte {
 	return b
 }
 
-// appendCredentials appends the number of credentials, and each of them. A nil list and an empty one are the same.
+// appendCredentials appends the number of the credentials (names with digests), and then each of them. A nil list and an empty one are the same.
 func appendCredentials(b []byte, all []persist.Credential) []byte {
 	b = binary.AppendUvarint(b, uint64(len(all)))
 	for _, c := range all {
@@ -293,9 +236,8 @@ func appendReading(b []byte, r *persist.Record) []byte {
 	return b
 }
 
-// AppendProgress appends r's progress to b. An answer's body longer than limit stays
-// outside.
-func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
+// flagsOfProgress returns the flags of r's progress: its state, single values, and the parts that follow.
+func flagsOfProgress(r *persist.Record) uint64 {
 	flags := uint64(r.State) & progressState
 	set := func(f uint64, on bool) {
 		if on {
@@ -314,12 +256,18 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressEvidence, r.Evidence != nil)
 	set(progressKeepText, r.KeepText != 0)
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
-	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
-	set(progressForOperators, forOperators)
+	set(progressForOperators, r.Status != 0 || r.Note != "" || r.History != nil)
 	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "" || r.SealedNeeds != "" || r.ReplacedBy != "" || r.RedriveRun != "" || r.SealedEnd != "")
 	set(progressTold, r.Told)
 	set(progressRequestDropped, r.RequestDropped)
 	set(progressActs, len(r.Acts) > 0)
+	return flags
+}
+
+// AppendProgress appends r's progress, the changeable part, to b. An answer's body longer than limit stays outside: only its length and
+// checksum are appended. The values for Match, Sweep and an index come first, so that PeekProgress reads no further.
+func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
+	flags := flagsOfProgress(r)
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	if flags&progressKeeping != 0 {
@@ -341,7 +289,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	b = binary.AppendVarint(b, int64(r.Sends))
 	b = binary.AppendVarint(b, int64(r.Drives))
 	b = appendString(b, r.LeaseOwner)
-	if forOperators {
+	if flags&progressForOperators != 0 {
 		b = appendForOperators(b, r)
 	}
 	if flags&progressTexts != 0 {
@@ -359,7 +307,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	return b
 }
 
-// appendForOperators writes the fields read only by people. A nil history and an empty one are the same.
+// appendForOperators appends the fields that only people read: status, note and history. A nil history and an empty one are the same.
 func appendForOperators(b []byte, r *persist.Record) []byte {
 	b = binary.AppendVarint(b, int64(r.Status))
 	b = appendString(b, r.Note)
@@ -378,7 +326,7 @@ func appendForOperators(b []byte, r *persist.Record) []byte {
 	return b
 }
 
-// appendTexts appends the number of set texts, and each of them after its tag.
+// appendTexts appends the texts that few records have: their number, and each text that is set after its tag.
 func appendTexts(b []byte, r *persist.Record) []byte {
 	at := len(b)
 	b = append(b, 0)
@@ -392,7 +340,7 @@ func appendTexts(b []byte, r *persist.Record) []byte {
 	return b
 }
 
-// appendActs appends the number of acts, and each of them. A nil list and an empty one are the same.
+// appendActs appends the number of the acts of persons on the operation, and then each of them. A nil list and an empty one are the same.
 func appendActs(b []byte, acts []persist.Act) []byte {
 	b = binary.AppendUvarint(b, uint64(len(acts)))
 	for _, a := range acts {

@@ -40,7 +40,7 @@ type Progress struct {
 	HoldReason  []byte        // Record.HoldReason
 }
 
-// PeekIntent reads the head of an intent and allocates nothing.
+// PeekIntent reads the head of an encoded intent: the fields by which journals build their indexes. It allocates nothing.
 // Error: persist.ErrCorrupt.
 func PeekIntent(b []byte) (Intent, error) {
 	d := decoder{b: b}
@@ -49,7 +49,8 @@ func PeekIntent(b []byte) (Intent, error) {
 	return head, d.err("intent")
 }
 
-// PeekProgress reads the head of a progress and allocates nothing.
+// PeekProgress reads the head of an encoded progress: the fields by which journals build their indexes. It allocates nothing. The reason of a hold
+// lies behind more times, and is read only if there is one.
 // Error: persist.ErrCorrupt.
 func PeekProgress(b []byte) (Progress, error) {
 	d := decoder{b: b}
@@ -70,7 +71,8 @@ func PeekProgress(b []byte) (Progress, error) {
 	return f, d.err("progress")
 }
 
-// DecodeIntent reads an intent into r. Nothing in r points into b afterwards.
+// DecodeIntent reads an intent, the part frozen by Begin, into r. Nothing in r points into b afterwards. If the body is stored outside, the result
+// describes it, and the caller reads it.
 // Error: persist.ErrCorrupt, if b is not exactly one intent.
 func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	d := decoder{b: b}
@@ -123,7 +125,8 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	return body.Outside, d.end("intent")
 }
 
-// DecodeProgress reads a progress into r. Nothing in r points into b afterwards.
+// DecodeProgress reads a progress, the changeable part, into r. Nothing in r points into b afterwards. If the answer's body is stored outside, the
+// result describes it, and the caller reads it.
 // Error: persist.ErrCorrupt, if b is not exactly one progress.
 func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	d := decoder{b: b}
@@ -159,7 +162,8 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	return out, d.end("progress")
 }
 
-// intentHead reads as far as PeekIntent needs, and returns the head, the flags, and the size of the body.
+// intentHead reads the beginning of an intent, common to PeekIntent and DecodeIntent. It returns the values, the flags that tell what follows, and
+// the size of the body.
 func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= intentFlags
@@ -180,8 +184,8 @@ func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
 	return head, flags, body
 }
 
-// progressHead reads as far as PeekProgress needs, and returns the flags of the set times, and the flags of the
-// progress.
+// progressHead reads the beginning of a progress into r, common to PeekProgress and DecodeProgress. It returns the flags of the times that are set,
+// and the flags that tell what follows.
 func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	flags = d.uvarint()
 	d.bad = d.bad || flags >= progressFlags
@@ -214,7 +218,7 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	return times, flags
 }
 
-// kept is the inverse of appendKept.
+// kept reads the kept fields, as appendKept writes them.
 func (d *decoder) kept() []persist.KeptField {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -230,7 +234,7 @@ func (d *decoder) kept() []persist.KeptField {
 	return fields
 }
 
-// credentials is the inverse of appendCredentials.
+// credentials reads the credentials, as appendCredentials writes them.
 func (d *decoder) credentials() []persist.Credential {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -243,7 +247,7 @@ func (d *decoder) credentials() []persist.Credential {
 	return all
 }
 
-// reading is the inverse of appendReading.
+// reading reads facts, content and scopes, as appendReading writes them.
 func (d *decoder) reading(r *persist.Record) {
 	r.Facts, r.Content = d.string(), d.string()
 	n := d.count()
@@ -256,7 +260,7 @@ func (d *decoder) reading(r *persist.Record) {
 	}
 }
 
-// forOperators is the inverse of appendForOperators.
+// forOperators reads status, note and history, as appendForOperators writes them.
 func (d *decoder) forOperators(r *persist.Record) {
 	r.Status = int(d.varint())
 	r.Note = d.string()
@@ -273,7 +277,7 @@ func (d *decoder) forOperators(r *persist.Record) {
 	}
 }
 
-// acts is the inverse of appendActs.
+// acts reads the acts of persons, as appendActs writes them.
 func (d *decoder) acts() []persist.Act {
 	n := d.count()
 	if d.bad || n == 0 {
@@ -286,7 +290,7 @@ func (d *decoder) acts() []persist.Act {
 	return all
 }
 
-// texts reads the tagged texts of a progress.
+// texts reads the tagged texts, as appendTexts writes them. An unknown tag is damage.
 func (d *decoder) texts(r *persist.Record) {
 	for range d.count() {
 		switch d.byte() {
@@ -312,7 +316,7 @@ func (d *decoder) texts(r *persist.Record) {
 	}
 }
 
-// evidence is the inverse of appendEvidence.
+// evidence reads the event that proves the effect, as appendEvidence writes it.
 func (d *decoder) evidence() *persist.Evidence {
 	e := &persist.Evidence{}
 	for _, s := range [...]*string{&e.Event, &e.Type, &e.By, &e.Scheme, &e.Digest} {
@@ -322,7 +326,7 @@ func (d *decoder) evidence() *persist.Evidence {
 	return e
 }
 
-// answer reads an answer into a, and returns the description of a body kept outside.
+// answer reads an answer into a. If its body is stored outside, the result describes it.
 func (d *decoder) answer(a *persist.Answer) Outside {
 	flags := d.byte()
 	body := d.bodySize(flags&answerOutside != 0)

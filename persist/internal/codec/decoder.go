@@ -22,7 +22,8 @@ type bodySize struct {
 	inside int
 }
 
-// err returns persist.ErrCorrupt if anything was wrong. part is the name of the part in the error.
+// err returns persist.ErrCorrupt if anything read so far was wrong. Readers do not return errors: they set bad, and the caller asks once. part names
+// the decoded part in the error.
 func (d *decoder) err(part string) error {
 	if d.bad {
 		return fmt.Errorf("%w: %s of %d bytes cannot be read", persist.ErrCorrupt, part, len(d.b))
@@ -30,7 +31,7 @@ func (d *decoder) err(part string) error {
 	return nil
 }
 
-// end is err, and treats unread bytes as damage.
+// end is err for the end of the bytes: unread ones are damage, too.
 func (d *decoder) end(part string) error {
 	if d.at != len(d.b) {
 		d.bad = true
@@ -38,7 +39,8 @@ func (d *decoder) end(part string) error {
 	return d.err(part)
 }
 
-// strings copies everything except the last keep bytes, for string to cut from.
+// strings copies everything but the last keep bytes (a body) into one string. Strings read later are cut out of it, so that all of them need one
+// allocation.
 func (d *decoder) strings(keep int) {
 	if keep > len(d.b)-d.at {
 		d.bad = true
@@ -47,7 +49,7 @@ func (d *decoder) strings(keep int) {
 	d.text = string(d.b[:len(d.b)-keep])
 }
 
-// take returns the next n bytes, or nil if there are fewer. The bytes point into b.
+// take returns the next n bytes, pointing into b. If there are fewer, it sets bad and returns nil.
 func (d *decoder) take(n uint64) []byte {
 	if d.bad || n > uint64(len(d.b)-d.at) {
 		d.bad = true
@@ -58,7 +60,7 @@ func (d *decoder) take(n uint64) []byte {
 	return s
 }
 
-// byte reads one byte.
+// byte reads one byte; 0 and bad at the end.
 func (d *decoder) byte() byte {
 	if s := d.take(1); s != nil {
 		return s[0]
@@ -66,7 +68,7 @@ func (d *decoder) byte() byte {
 	return 0
 }
 
-// uvarint reads a number as binary.AppendUvarint writes it.
+// uvarint reads a number that binary.AppendUvarint has written; 0 and bad if there is none.
 func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b[d.at:])
 	if d.bad || n <= 0 {
@@ -77,7 +79,7 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
-// varint reads a number as binary.AppendVarint writes it.
+// varint reads a number that binary.AppendVarint has written; 0 and bad if there is none.
 func (d *decoder) varint() int64 {
 	v, n := binary.Varint(d.b[d.at:])
 	if d.bad || n <= 0 {
@@ -88,7 +90,7 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-// time reads a time, in UTC.
+// time reads a time in UTC, as seconds and nanoseconds. It sets bad if it is no time.
 func (d *decoder) time() time.Time {
 	sec, nsec := d.varint(), d.uvarint()
 	if d.bad || nsec >= 1e9 {
@@ -98,7 +100,7 @@ func (d *decoder) time() time.Time {
 	return time.Unix(sec, int64(nsec)).UTC()
 }
 
-// timeIf reads a time if its flag is set, else it returns the zero time.
+// timeIf reads a time if its flag which is set in times, else it returns the zero time.
 func (d *decoder) timeIf(times, which byte) time.Time {
 	if times&which == 0 {
 		return time.Time{}
@@ -109,8 +111,7 @@ func (d *decoder) timeIf(times, which byte) time.Time {
 // bytes reads a length and as many bytes. The bytes point into b.
 func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
 
-// string reads a string out of the text, if it is prepared, else into memory of
-// its own.
+// string reads a string. It is cut out of the text that strings has prepared, or has memory of its own.
 func (d *decoder) string() string {
 	s := d.bytes()
 	if len(d.text) == 0 {
@@ -123,8 +124,8 @@ func (d *decoder) string() string {
 	return d.text[d.at-len(s) : d.at]
 }
 
-// count reads the length of a list with entries of at least one byte each. So a damaged list cannot ask for more
-// entries than it has bytes.
+// count reads the length of a list. Each entry has one byte at least: a larger length than the bytes left is damage, so that a damaged list cannot
+// make the caller allocate much.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.b)-d.at) {
@@ -134,7 +135,7 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-// list reads a list of strings.
+// list reads a list of strings, as appendStrings writes it.
 func (d *decoder) list() []string {
 	list := make([]string, d.count())
 	for i := range list {
@@ -143,7 +144,7 @@ func (d *decoder) list() []string {
 	return list
 }
 
-// header reads a header. It is never nil unless it is damaged.
+// header reads a header, as appendHeader writes it. An empty one is not nil; nil means damage.
 func (d *decoder) header() http.Header {
 	n := d.count()
 	h := make(http.Header, n)
@@ -157,7 +158,7 @@ func (d *decoder) header() http.Header {
 	return h
 }
 
-// bodySize reads the length of a body. With outside, the body is not among these bytes, and its checksum follows.
+// bodySize reads the length of a body. If outside is set, the body is stored elsewhere, and its checksum follows here.
 func (d *decoder) bodySize(outside bool) bodySize {
 	n := d.uvarint()
 	if n > uint64(Inline) {
@@ -174,7 +175,7 @@ func (d *decoder) bodySize(outside bool) bodySize {
 	return bodySize{Outside: Outside{Len: int(n), Sum: binary.LittleEndian.Uint32(sum)}}
 }
 
-// body reads a body of n bytes into memory of its own.
+// body reads a body of n bytes into memory of its own; nil means damage.
 func (d *decoder) body(n int) []byte {
 	s := d.take(uint64(n))
 	if d.bad {

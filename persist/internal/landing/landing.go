@@ -40,7 +40,9 @@ func (b *Begins) Late(id string, rec *persist.Record) { b.add(id, rec, false) }
 // Lost notes a record after a Begin without an answer: its statement may still reach the server.
 func (b *Begins) Lost(id string, rec *persist.Record) { b.add(id, rec, true) }
 
-// add is Late and Lost. Beyond Most it only extends overrun. The record's Window, SendBefore and Created are read.
+// add notes a record whose begin may appear in the database later than its call (lost: the call failed without a known result). It is kept for as
+// long as the operation matters. With Most noted records it keeps no further one: it only extends overrun, the time until which any record may be one
+// of those.
 func (b *Begins) add(id string, rec *persist.Record, lost bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +80,7 @@ func (b *Begins) May(id string, seq uint64) bool {
 	return known && !now.After(at.until) && (at.lost || at.seq == seq) || !now.After(b.overrun)
 }
 
-// End removes a record that has ended. An unknown id is ignored.
+// End removes a record that has ended: its begin cannot appear any more. An unknown id is ignored.
 func (b *Begins) End(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,7 @@ type item[T any] struct {
 // New returns an empty set. place returns the memory of an item for its place: zero at first, and changed by the set alone.
 func New[T any](place func(T) *int32) Heap[T] { return Heap[T]{place: place} }
 
-// Set enters an item, or changes its key.
+// Set enters an item with a key, or changes the key of an item that is in the heap.
 func (h *Heap[T]) Set(of T, key int64) {
 	p := h.place(of)
 	if *p == 0 {
@@ -28,7 +28,7 @@ func (h *Heap[T]) Set(of T, key int64) {
 	h.down(h.up(i))
 }
 
-// Remove takes an item out. It changes nothing if the item is not in the set.
+// Remove takes an item out. It changes nothing if the item is not in the heap. If the heap has become much smaller, its memory is given back.
 func (h *Heap[T]) Remove(of T) {
 	p := h.place(of)
 	i, last := int(*p)-1, len(h.items)-1
@@ -51,7 +51,7 @@ func (h *Heap[T]) Remove(of T) {
 // roomMin is the room of a set for items, at which it stops giving back memory.
 const roomMin = 64
 
-// Least returns the item with the least key; ok is false if the set is empty.
+// Least returns the item with the least key and this key; ok is false if the heap is empty.
 func (h *Heap[T]) Least() (of T, key int64, ok bool) {
 	if len(h.items) == 0 {
 		return of, 0, false
@@ -65,7 +65,7 @@ func (h *Heap[T]) put(i int, it item[T]) {
 	*h.place(it.of) = int32(i + 1)
 }
 
-// up moves the item at i before those with greater keys, and returns its place.
+// up moves the item at place i towards the root, past all with greater keys, and returns its new place.
 func (h *Heap[T]) up(i int) int {
 	it := h.items[i]
 	for ; i > 0 && it.key < h.items[(i-1)/2].key; i = (i - 1) / 2 {
@@ -75,7 +75,7 @@ func (h *Heap[T]) up(i int) int {
 	return i
 }
 
-// down moves the item at i behind those with lesser keys.
+// down moves the item at place i away from the root, past all with lesser keys.
 func (h *Heap[T]) down(i int) {
 	it := h.items[i]
 	for {

@@ -23,14 +23,16 @@ type Hub struct {
 	running sync.WaitGroup // the hub's goroutines; added to under mu, and not after Close
 }
 
-// New returns a hub. It starts no goroutine and no connection before Notify or Listen.
+// New returns a hub: it sends notifications to other processes, and listens for theirs on one connection for all listeners. It starts no goroutine
+// and no connection before Notify or Listen.
 func New(c Config) *Hub {
 	h := &Hub{c: c}
 	h.open, h.finish = context.WithCancel(context.Background())
 	return h
 }
 
-// Notify is the method of [persist.Notifier]. It does not block; after Close it does nothing.
+// Notify is the method of [persist.Notifier]: it has the background goroutine send one notification. Calls while one waits to be sent need no other.
+// It does not block; after Close it does nothing.
 func (h *Hub) Notify() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,7 +60,8 @@ func (h *Hub) send() {
 	}
 }
 
-// next takes the wanted notification. False: there is none, sending is cleared, and send must end.
+// next takes the wanted notification, for the goroutine that sends. False: none is wanted, and the goroutine must end; the next Notify starts
+// another.
 func (h *Hub) next() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +70,7 @@ func (h *Hub) next() bool {
 	return wanted
 }
 
-// Close sends the wanted notification, within twice Within, and ends all listening. A second Close waits, too.
+// Close sends a notification that is still wanted, within twice Config.Within, and ends all listening. A second Close waits for this, too.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.finish()
@@ -115,8 +118,8 @@ type listener struct {
 	deaf  error         // why no notification arrives; nil: they do, or it is unknown
 }
 
-// set adds to the news for the listener; the given deaf, also nil, replaces the one not taken yet. Without news it does
-// nothing. Hub.mu is held.
+// set adds news for a listener, and wakes it: woken tells that something may have become due, deaf that the connection failed. A deaf of nil takes
+// back an error that the listener has not taken yet. Without news it does nothing. The caller holds Hub.mu.
 func (l *listener) set(woken bool, deaf error) {
 	if woken || deaf != nil {
 		l.woken, l.deaf = l.woken || woken, deaf
@@ -127,7 +130,7 @@ func (l *listener) set(woken bool, deaf error) {
 	}
 }
 
-// take returns and clears the news for the listener.
+// take returns and clears the news of a listener: see listener.set.
 func (h *Hub) take(l *listener) (woken bool, deaf error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +139,8 @@ func (h *Hub) take(l *listener) (woken bool, deaf error) {
 	return woken, deaf
 }
 
-// join adds l to the current session, or starts one, and returns it. The caller must call leave. nil: the hub is closed.
+// join adds a listener to the current session, the use of a connection for all listeners, or starts one. The caller must call leave with it. It
+// returns nil if the hub is closed.
 func (h *Hub) join(l *listener) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -158,7 +162,7 @@ func (h *Hub) join(l *listener) *session {
 	return h.current
 }
 
-// leave removes l from the session. The last leave ends the session, and waits for its end.
+// leave removes a listener from its session. When the last one leaves, the session ends, and leave waits for that.
 func (h *Hub) leave(s *session, l *listener) {
 	h.mu.Lock()
 	delete(s.of, l)

@@ -23,8 +23,8 @@ type session struct {
 	over chan struct{}      // closed when run has ended
 }
 
-// run keeps a connection until ctx ends. A connection that has worked is replaced without a word; if the replacement fails,
-// all listeners get the error.
+// run keeps a connection for the listeners until ctx ends. A connection that has worked and breaks is replaced without news to the listeners; if the
+// replacement fails, all of them get the error. Pauses between failures grow.
 func (s *session) run(ctx context.Context) {
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
 		worked, err := s.serve(ctx)
@@ -43,7 +43,7 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// wake notes a working connection and wakes all listeners.
+// wake notes that the connection works, and wakes all listeners: something may have become due.
 func (s *session) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *session) wake() {
 	}
 }
 
-// lose notes the loss of the connection. All listeners get the error, once until the next wake, unless silent.
+// lose notes the loss of the connection. All listeners get the error, once until the next wake. They get none if silent is set.
 func (s *session) lose(err error, silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ type use struct {
 	timer  *time.Timer // runs until the next test, or until the message must have arrived
 }
 
-// read passes on the messages of the line until an error, which it returns.
+// read hands over the messages of the line, one connection that listens, until an error, which it returns.
 func (u *use) read(ctx context.Context, line Line) error {
 	for {
 		message, err := line.Next(ctx)
@@ -116,7 +116,8 @@ func (u *use) read(ctx context.Context, line Line) error {
 	}
 }
 
-// step waits for the next event and handles it. Its error ends the use of the connection.
+// step waits for the next event of a connection (a message, the result of a sent test, the timer) and handles it. Its error ends the use of the
+// connection. A connection is tested now and then: a message of its own must arrive.
 func (u *use) step(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -162,7 +163,8 @@ func (u *use) hear(message string) {
 	}
 }
 
-// test starts a test: it sends a message, in the background, that the connection must receive.
+// test starts a test of the connection: in the background it sends a message with a new token, which the connection must receive within
+// Config.Within.
 func (u *use) test(ctx context.Context) {
 	u.token, u.sent = testPrefix+rand.Text(), make(chan error, 1)
 	token, sent := u.token, u.sent

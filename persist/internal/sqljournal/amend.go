@@ -9,7 +9,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Amend implements [persist.Journal].
+// Amend implements [persist.Journal]: it replaces a record that has ended, by one statement with the conditions that it is at its revision and has
+// not been sent for longer than rec says. If no row fits them, it reads the row, and adopts the later SendUntil for another try, or returns why it
+// does not fit.
 func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened
@@ -66,7 +68,7 @@ func (j *Journal) missedEnd(ctx context.Context, conn *sql.Conn, row *Row) (now 
 	return now, nil
 }
 
-// ended returns a condition for the final record read by the caller.
+// ended returns a condition, with its parameters, for the record of the row if it is final and still as the caller read it.
 func (r *Row) ended() (where string, args []any) {
 	where, args = "id = ? AND revision = ? AND state >= 2", []any{r.ID, r.Revision}
 	if r.Seq.Valid {

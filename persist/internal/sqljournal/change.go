@@ -14,7 +14,8 @@ import (
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
 	"finished = ?, sweep_at = ?, lease_owner = ?, lease_until = ?, send_until = ?, owed_from = ?, progress = ?, answer = ?, needs = COALESCE(?, needs), hold_reason = ?"
 
-// sets lists the columns set for the row, in the order of changed: with a new intent also this, and the body goes with it (Record.RequestDropped).
+// sets returns the SET clause of an UPDATE for the row; its parameters are those of changed. A row with a new intent replaces the stored one, and the
+// stored request's body goes (Record.RequestDropped).
 func (r *Row) sets() string {
 	if r.Intent != nil {
 		return changeable + ", intent = ?, body = NULL"
@@ -22,7 +23,7 @@ func (r *Row) sets() string {
 	return changeable
 }
 
-// changed returns pointers to the fields for changeable. Drivers take them as values.
+// changed returns the parameters for sets, as pointers to the fields of the row. Drivers take them as values.
 func (r *Row) changed() []any {
 	if r.Intent != nil {
 		return append(r.always(), &r.Intent)
@@ -35,8 +36,8 @@ func (r *Row) always() []any {
 	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Progress, &r.Answer, &r.Needs, &r.HoldReason}
 }
 
-// current returns a condition for the unfinished record read by the caller. A record without a number when it was
-// read may have one by now.
+// current returns a condition, with its parameters, for the record of the row if it is unfinished and still as the caller read it. A record that had
+// no number (seq) when it was read may have one by now.
 func (r *Row) current() (where string, args []any) {
 	where, args = "id = ? AND revision = ? AND state < 2", []any{r.ID, r.Revision}
 	if r.Seq.Valid {
@@ -45,7 +46,7 @@ func (r *Row) current() (where string, args []any) {
 	return where, args
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]: it replaces an unfinished record at its revision. It is durable on return.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := j.change(ctx, &rec, false, false); err != nil {
 		return persist.Record{}, err
@@ -145,7 +146,8 @@ func (now *Row) refuse(row *Row) error {
 	return errAgain
 }
 
-// Forget implements [persist.Journal].
+// Forget implements [persist.Journal]: it deletes an unfinished record at its revision. It refuses while a statement that begins this record may
+// still reach the server, since that would begin it once more. repeated means that an earlier try of this write may have taken effect.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if j == nil {
 		return errNotOpened
@@ -177,7 +179,8 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
-// MarkReported implements [persist.Journal]. It is durable on return.
+// MarkReported implements [persist.Journal]: it clears Unreported of an ended record. It is durable on return. repeated means that an earlier try of
+// this write may have taken effect.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	if j == nil {
 		return errNotOpened
@@ -192,7 +195,7 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	})
 }
 
-// exec runs a statement and returns how many rows it changed.
+// exec runs a statement, and returns the number of rows that it has changed.
 func exec(ctx context.Context, conn *sql.Conn, statement string, args []any) (int64, error) {
 	res, err := conn.ExecContext(ctx, statement, args...)
 	if err != nil {

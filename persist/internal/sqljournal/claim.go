@@ -14,7 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Now implements [persist.Claimer]. It returns the time of the database server.
+// Now implements [persist.Claimer]. It returns the time of the database server, the clock of all records of the journal.
 func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	if j == nil {
 		return time.Time{}, errNotOpened
@@ -37,7 +37,9 @@ func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string
 	return j.claim(ctx, q, owner, lease, n, &sending)
 }
 
-// claim is Claim, or ClaimToSend if sending is not nil.
+// claim is Claim: it gives up to n due records without a lasting lease to owner. If sending is not nil, it is ClaimToSend: a record that may be sent
+// at once is marked as maybe sent in its row, and returned without this mark. A damaged record is passed over, and its error returned only if no
+// other was claimed. Records of other formats are left to the programs that can read them.
 func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, sending *time.Duration) (claimed []persist.Record, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened
@@ -158,7 +160,7 @@ func (j *Journal) renew(ctx context.Context, conn *sql.Conn, lease Lease, ids []
 	}
 }
 
-// without returns ids except those.
+// without returns a copy of ids that lacks those in the second list.
 func without(ids, those [][]byte) [][]byte {
 	known := make(map[string]bool, len(those))
 	for _, id := range those {
@@ -167,7 +169,7 @@ func without(ids, those [][]byte) [][]byte {
 	return slices.DeleteFunc(slices.Clone(ids), func(id []byte) bool { return known[string(id)] })
 }
 
-// owned returns the pending records of the owner among these, as far as is committed.
+// owned returns the ids among these whose records are pending and leased to owner. It sees committed changes only.
 func (j *Journal) owned(ctx context.Context, conn *sql.Conn, owner []byte, ids [][]byte) (owned [][]byte, err error) {
 	if len(ids) == 0 {
 		return nil, nil

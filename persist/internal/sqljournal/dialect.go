@@ -10,14 +10,14 @@ import (
 // of another interface. Error: also sql.ErrNoRows.
 type QueryRow func(ctx context.Context, query string, args []any, dest ...any) error
 
-// OnConn is the QueryRow of a connection.
+// OnConn returns a QueryRow, a function that reads one row, for statements on a connection.
 func OnConn(conn *sql.Conn) QueryRow {
 	return func(ctx context.Context, query string, args []any, dest ...any) error {
 		return conn.QueryRowContext(ctx, query, args...).Scan(dest...)
 	}
 }
 
-// OnTx is the QueryRow of a transaction.
+// OnTx returns a QueryRow, a function that reads one row, for statements in a transaction.
 func OnTx(tx *sql.Tx) QueryRow {
 	return func(ctx context.Context, query string, args []any, dest ...any) error {
 		return tx.QueryRowContext(ctx, query, args...).Scan(dest...)

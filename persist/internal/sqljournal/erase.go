@@ -102,7 +102,8 @@ func (j *Journal) erasedBy(ctx context.Context, q *persist.Query) (erased *persi
 	return &of, secret, nil
 }
 
-// knownSecret returns the secret of the journal; nil if the role has no right on it, or there is none yet. Errors: as Fact.
+// knownSecret returns the secret of the journal without making one. It is nil if there is none yet, or if the database role may not read it. Errors:
+// as Fact.
 func (j *Journal) knownSecret(ctx context.Context) ([]byte, error) {
 	j.mu.Lock()
 	secret := j.secret

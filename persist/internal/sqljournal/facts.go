@@ -14,7 +14,8 @@ import (
 // secretFact is the name of the fact with the journal's secret. It has a dot; the names of Fact have none.
 const secretFact = "journal.secret"
 
-// Secret implements [persist.Journal]. The first call of all processes makes it.
+// Secret implements [persist.Journal]. The first call of all processes makes the secret and stores it as a fact; every other call finds it. A journal
+// opened for reading makes none: then the error is persist.ErrReadOnly.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	if j == nil {
 		return nil, errNotOpened
@@ -46,7 +47,7 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(secret), nil
 }
 
-// Fact implements [persist.Journal].
+// Fact implements [persist.Journal]: it reads a named value of the journal, or writes it if the value is still old.
 func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
 	if j == nil {
 		return nil, errNotOpened
@@ -57,7 +58,8 @@ func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]b
 	return j.fact(ctx, name, old, value)
 }
 
-// fact is Fact for every name. Mostly it does no more than its first read.
+// fact is Fact for every name, those of this package included. Mostly it does no more than its first read: it writes only if the value that it reads
+// is old. After the write it reads again, since another process may have been faster.
 func (j *Journal) fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
 	look := func(ctx context.Context, conn *sql.Conn) error {
 		standing = nil

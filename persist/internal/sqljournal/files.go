@@ -16,7 +16,7 @@ type named struct {
 	fill  *strings.Replacer
 }
 
-// Files returns the folder "schema" of files, with a value in the place of each {name}.
+// Files returns the folder "schema" of files as a file system of its own, with a value in the place of each {name} in the texts.
 func Files(files fs.FS, names map[string]string) fs.FS {
 	var pairs []string
 	for name, value := range names {
@@ -25,7 +25,7 @@ func Files(files fs.FS, names map[string]string) fs.FS {
 	return named{files, strings.NewReplacer(pairs...)}
 }
 
-// Open implements [fs.FS].
+// Open implements [fs.FS]: it opens a file with its placeholders replaced, or the folder itself (".").
 func (n named) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
@@ -42,7 +42,7 @@ func (n named) Open(name string) (fs.File, error) {
 	return &file{Reader: bytes.NewReader(filled), info: info{name: name, size: len(filled)}}, nil
 }
 
-// ReadDir implements [fs.ReadDirFS].
+// ReadDir implements [fs.ReadDirFS]. There is one folder, ".". The sizes are those of the texts with their placeholders replaced.
 func (n named) ReadDir(name string) ([]fs.DirEntry, error) {
 	if name != "." {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
@@ -85,7 +85,7 @@ func (*folder) Read([]byte) (int, error) {
 // Close implements [fs.File].
 func (*folder) Close() error { return nil }
 
-// ReadDir implements [fs.ReadDirFile].
+// ReadDir implements [fs.ReadDirFile]: it returns the next n entries, io.EOF at the end, or all that are left if n is not positive.
 func (d *folder) ReadDir(n int) ([]fs.DirEntry, error) {
 	if n <= 0 || n > len(d.left) {
 		if n > 0 && len(d.left) == 0 {
@@ -111,7 +111,7 @@ func (i info) Name() string { return i.name }
 // Size implements [fs.FileInfo].
 func (i info) Size() int64 { return int64(i.size) }
 
-// Mode implements [fs.FileInfo].
+// Mode implements [fs.FileInfo]: everything is for reading.
 func (i info) Mode() fs.FileMode {
 	if i.dir {
 		return fs.ModeDir | 0o555

@@ -66,7 +66,8 @@ type result struct {
 	panicked any // of the driver: the call panics with it
 }
 
-// first is the first try of a statement for a row; nil if there is no gather. call describes the use of the row.
+// first returns the first try of a call's statement, made together with those of other calls. It is nil if g is nil: then each call makes a statement
+// of its own. call tells if the row begins a record, and if the call can wait.
 func (g *gather) first(call sharer) firstTry {
 	if g == nil {
 		return nil
@@ -101,7 +102,8 @@ func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 	return r.kind, r.err
 }
 
-// enter lets a call wait, and begins a slot's work if it is time for it.
+// enter adds a call to those that wait for a shared statement. Unless enough statements are under way, it starts the making of one. A late call
+// (nobody waits for its result) waits for others first.
 func (g *gather) enter(me *sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -118,8 +120,8 @@ func (g *gather) enter(me *sharer) {
 	}
 }
 
-// remind starts the timer if there are late calls, unless it runs. The timer calls hurry once the first late call is
-// overdue. The caller holds mu.
+// remind starts the timer if there are late calls, unless it runs. The timer calls hurry when the first of them has waited for long enough. The
+// caller holds mu.
 func (g *gather) remind() {
 	if len(g.late) > 0 && g.timer == nil {
 		g.timer = time.AfterFunc(lateMost-time.Since(g.late[0].since), g.hurry)
@@ -129,7 +131,8 @@ func (g *gather) remind() {
 // overdue reports whether a late call has waited for lateMost. The caller holds mu.
 func (g *gather) overdue() bool { return len(g.late) > 0 && time.Since(g.late[0].since) >= lateMost }
 
-// hurry begins a slot's work for the late calls, unless a slot is busy: a busy slot takes them next.
+// hurry is called by the timer: it starts the making of a statement for late calls that have waited for long enough. If a statement is under way, its
+// maker takes them next.
 func (g *gather) hurry() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -144,7 +147,7 @@ func (g *gather) hurry() {
 	}
 }
 
-// leave ends the wait of a call in no statement yet. It returns false if it is in one.
+// leave takes a call out of those that wait. It returns false if a statement has the call already: then the call must wait for the result.
 func (g *gather) leave(me *sharer) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,8 +171,8 @@ func (g *gather) work() {
 	}
 }
 
-// take takes as many waiting calls as fit into a statement. If there are none, or few beside another slot, the slot
-// becomes free.
+// take returns the calls for the next statement: as many waiting calls as fit. Late calls join if they are many or have waited for long enough. It
+// returns nil, and ends the maker that asks, if there are none, or too few for a second statement beside one under way.
 func (g *gather) take() (calls []*sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -194,8 +197,9 @@ func (g *gather) take() (calls []*sharer) {
 	return calls
 }
 
-// make makes the statement for these calls, and sends each its result. If the driver panics, the first call panics,
-// and the others are in doubt.
+// make makes one statement for these calls, and sends each its result. A call whose row was not served must be made alone, to find the reason. So
+// must each of several if the statement failed as a whole. If the driver panics, the first call panics with the same value, and the results of the
+// others are unknown.
 func (g *gather) make(calls []*sharer) {
 	var served func(*sharer) bool
 	alone := len(calls) == 1

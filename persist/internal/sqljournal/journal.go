@@ -38,7 +38,8 @@ type Journal struct {
 	running sync.WaitGroup // calls under way; entered under mu, and not once it is shut
 }
 
-// New returns a journal on a database that has its tables.
+// New returns a journal on a database that has its tables. If the engine can write several rows with one statement, simultaneous calls share their
+// statements.
 func New(c Config) *Journal {
 	j := &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit, readOnly: c.ReadOnly}
 	j.gets = &gather{j: j, reads: true, run: j.getAll}
@@ -53,7 +54,7 @@ func New(c Config) *Journal {
 // errNotOpened is the error of a nil Journal.
 var errNotOpened = fmt.Errorf("journal: not opened: %w", persist.ErrClosed)
 
-// Attach implements [persist.Journal].
+// Attach implements [persist.Journal]. A journal that was not opened keeps no value: each call creates one.
 func (j *Journal) Attach(create func() any) any {
 	if j == nil {
 		var nobody persist.Attachment
@@ -62,7 +63,8 @@ func (j *Journal) Attach(create func() any) any {
 	return j.Attachment.Attach(create)
 }
 
-// enter notes a call under way. It returns false once the journal is closed.
+// enter counts a call that begins to use the database, so that Close waits for it. It returns false once the journal is closed. After true the caller
+// must call running.Done.
 func (j *Journal) enter() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -72,9 +74,10 @@ func (j *Journal) enter() bool {
 	return !j.shut
 }
 
+// closed returns persist.ErrClosed with the name of the journal.
 func (j *Journal) closed() error { return j.failed(persist.ErrClosed) }
 
-// Close implements [persist.Journal].
+// Close implements [persist.Journal]: it refuses new calls, waits for those under way, and closes the database.
 func (j *Journal) Close() error {
 	if j == nil {
 		return nil
@@ -91,7 +94,8 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// Flush implements [persist.Journal]. Every method returns after its commit, so there is nothing to wait for.
+// Flush implements [persist.Journal]. Every method returns after its commit, so there is nothing to wait for: it only checks that the journal is
+// open.
 func (j *Journal) Flush(ctx context.Context) error {
 	if j == nil {
 		return errNotOpened
@@ -106,7 +110,8 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return nil
 }
 
-// ready checks the context and the record for a writing method, before any use of the database.
+// ready checks the arguments of a writing method before any use of the database: the context has not ended, and the record is valid, and final or not
+// as the method needs it.
 func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -120,7 +125,7 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
-// NewBegun makes the row of a record for Begin.
+// NewBegun returns the row of a record that is to be begun: at revision 1, and not numbered yet.
 // Errors: persist.ErrInvalid, the context's.
 func NewBegun(ctx context.Context, rec *persist.Record) (*Row, error) {
 	if err := ready(ctx, rec, false); err != nil {
@@ -131,7 +136,9 @@ func NewBegun(ctx context.Context, rec *persist.Record) (*Row, error) {
 	return NewRow(&begun), nil
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. The first try may share a statement with other calls. If that does not settle it, or if the row exists, the
+// record is begun by a statement of its own. A begin whose statement may still reach the server later is noted in landing: its record must not be
+// forgotten meanwhile.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
 	if j == nil {
 		return persist.Record{}, false, errNotOpened
@@ -179,8 +186,8 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	return existing, created, err
 }
 
-// Begins returns nil if a record may be begun through the journal, in a transaction of a caller's own. Errors, with their
-// verdict: persist.ErrClosed, persist.ErrReadOnly, the context's.
+// Begins returns nil if a record may be begun through the journal in a transaction of a caller's own. The errors persist.ErrClosed,
+// persist.ErrReadOnly and the context's match persist.ErrOutcomeUnknown, too.
 func (j *Journal) Begins(ctx context.Context) error {
 	err := j.Flush(ctx)
 	if err == nil {
@@ -189,8 +196,8 @@ func (j *Journal) Begins(ctx context.Context) error {
 	return Undecided(err)
 }
 
-// Undecided returns the error of a Begin in a caller's transaction with its verdict: an operation may stand under the key. nil
-// stays nil.
+// Undecided returns an error of a Begin in a caller's own transaction so that it matches persist.ErrOutcomeUnknown, too: the key may already have an
+// operation. nil stays nil.
 func Undecided(err error) error {
 	if err == nil {
 		return nil
@@ -218,7 +225,8 @@ func RefuseClear(ctx context.Context, rec *persist.Record, run QueryRow, query s
 	return nil
 }
 
-// ErrClear returns an error of a Begin, as persist.ErrSealed if the database refused a row in clear.
+// ErrClear returns an error of a Begin. It matches persist.ErrSealed, too, if the database refused the row since the journal takes encrypted records
+// only.
 func ErrClear(d Dialect, err error) error {
 	if err == nil || !d.Clear(err) {
 		return err
@@ -242,7 +250,7 @@ func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, cr
 	return existing, false, err
 }
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. Simultaneous calls share a statement.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
 	if j == nil {
 		return persist.Record{}, errNotOpened

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -26,7 +25,7 @@ type condition struct {
 	args  []any
 }
 
-// and adds one more condition.
+// and adds one more condition, with its parameters, to the WHERE clause.
 func (c *condition) and(where string, args ...any) {
 	if c.where != "" {
 		c.where += " AND "
@@ -70,7 +69,8 @@ func (l *listing) selecting() condition { return l.j.selectingOf(l.q, l.erased) 
 // selecting returns the condition of q for records that are not erased, without its After.
 func (j *Journal) selecting(q *persist.Query) condition { return j.selectingOf(q, nil) }
 
-// selectingOf returns the condition of q, with that of erased for its account and its key, without its After. erased may be nil.
+// selectingOf returns the WHERE clause for q, without its After. erased, which may be nil, has the digests of q's account and key: erased records are
+// stored under these, and are selected, too.
 func (j *Journal) selectingOf(q, erased *persist.Query) condition {
 	c := condition{}
 	c.and("1 = 1")
@@ -189,7 +189,8 @@ func (l *listing) short() bool {
 	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved || l.q.Owed
 }
 
-// next reads the next page.
+// next reads the next page of a listing: first the records that have a number or get one, then the used keys without a number. A used key is an ended
+// record of which hardly more is left than that its key was used.
 func (l *listing) next(ctx context.Context) ([]Row, error) {
 	if l.usedRest {
 		return l.nextUsed(ctx)
@@ -203,7 +204,9 @@ func (l *listing) next(ctx context.Context) ([]Row, error) {
 	return page, err
 }
 
-// nextNumbered reads the next page of records that have a number, or get one, and those beside them.
+// nextNumbered reads the next page of records that have a number (the order of a listing) or get one now. Records locked by other transactions cannot
+// get one. A listing for one key or for unresolved records has them at its end; any other ends with an error if there are some. A short listing needs
+// one statement only, if all its records have numbers.
 func (l *listing) nextNumbered(ctx context.Context) ([]Row, error) {
 	if l.j.readOnly {
 		return l.nextReadOnly(ctx)
@@ -247,7 +250,7 @@ func unnumbered(page []Row) bool {
 	return slices.ContainsFunc(page, func(r Row) bool { return !r.Seq.Valid })
 }
 
-// among returns the rows whose records are among those, or, if not are, the others.
+// among returns the rows whose records are also in the second list; if are is false, the rows whose records are not.
 func among(rows, those []Row, are bool) []Row {
 	ids := make(map[string]bool, len(those))
 	for i := range those {
@@ -256,7 +259,8 @@ func among(rows, those []Row, are bool) []Row {
 	return slices.DeleteFunc(rows, func(r Row) bool { return ids[string(r.ID)] != are })
 }
 
-// findUnnumbered notes the records still without a number after a call of number: the listing would leave them out.
+// findUnnumbered notes the matching records that have no number although all records were just numbered: other transactions have locked them. Records
+// begun in between are numbered by a second try, so that only locked ones are noted.
 func (l *listing) findUnnumbered(ctx context.Context) error {
 	if l.after > 0 && !l.short() {
 		return nil
@@ -302,38 +306,13 @@ func (l *listing) bound(ctx context.Context) error {
 	return err
 }
 
-// number numbers the committed records without a number. This write may be made any number of times. A journal opened
-// for reading numbers nothing.
+// number gives a number (seq, the order of listings) to each committed record without one. It may be repeated without harm. In a journal opened for
+// reading it does nothing.
 func (j *Journal) number(ctx context.Context) error {
 	if j.readOnly {
 		return nil
 	}
 	return j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error { return j.d.Number(ctx, conn) })
-}
-
-// page reads the next page, and sets over if it was the last.
-func (l *listing) page(ctx context.Context) ([]Row, error) {
-	if l.same != nil {
-		return l.pageOfSame(ctx)
-	}
-	c := l.selecting()
-	if l.bounded {
-		c.and("seq > ? AND seq <= ?", l.after, l.last)
-	} else {
-		c.and("(seq > ? OR seq IS NULL)", l.after)
-	}
-	page, full, err := l.read(ctx, c)
-	l.over = err != nil || !full
-	if full && len(page) < l.rows {
-		l.rows = max(len(page), 1) // the bodies are large
-	}
-	if full && l.bounded {
-		l.sameID = []byte{}
-		for i := len(page) - 1; i >= 0 && page[i].Seq == page[len(page)-1].Seq; i-- {
-			l.same = append(l.same, page[i].ID)
-		}
-	}
-	return page, err
 }
 
 // pageOfSame reads the next records with the number of the last one of the page before, in the order of their ids. The journal gives each number
@@ -363,37 +342,4 @@ func (l *listing) read(ctx context.Context, c condition) (page []Row, full bool,
 		return l.readBy(ctx, c, "seq + 0")
 	}
 	return l.readBy(ctx, c, "seq")
-}
-
-// readBy is read in the order of a column.
-func (l *listing) readBy(ctx context.Context, c condition, column string) (page []Row, full bool, err error) {
-	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT %d", columnsRead(""), l.j.d.Records(), c.where, column, l.rows)
-	query = l.j.d.Rebind(query)
-	err = l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
-		rows, err := conn.QueryContext(ctx, query, c.args...)
-		if err != nil {
-			return err
-		}
-		page, full, err = collect(rows, l.rows)
-		return err
-	})
-	return page, full, err
-}
-
-// collect reads rows until they are too large for one page. full: there may be more.
-func collect(rows *sql.Rows, limit int) (page []Row, full bool, err error) {
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	size := 0
-	for size < pageBytes && rows.Next() {
-		page = append(page, Row{})
-		row := &page[len(page)-1]
-		if err := rows.Scan(row.Fields()...); err != nil {
-			return nil, false, err
-		}
-		size += row.size()
-	}
-	if err := rows.Err(); err != nil {
-		return nil, false, err
-	}
-	return page, size >= pageBytes || len(page) == limit, nil
 }

@@ -36,7 +36,8 @@ func (l *listing) nextReadOnly(ctx context.Context) ([]Row, error) {
 	return page, err
 }
 
-// nextUnnumbered reads the next records without a number. full: there may be more.
+// nextUnnumbered reads the next records without a number, in the order of their ids, for a journal opened for reading: it cannot number them. It
+// notes their ids, so that a record that another process numbers meanwhile is not yielded twice. full means that there may be more.
 func (l *listing) nextUnnumbered(ctx context.Context) (page []Row, full bool, err error) {
 	if l.q.After > 0 || l.seenAll {
 		return nil, false, nil
@@ -55,7 +56,7 @@ func (l *listing) nextUnnumbered(ctx context.Context) (page []Row, full bool, er
 	return page, full, err
 }
 
-// boundReadOnly finds the last number for the listing.
+// boundReadOnly sets the last number that the listing reads to: the largest one now. So a listing ends although records are begun meanwhile.
 func (l *listing) boundReadOnly(ctx context.Context) error {
 	query := "SELECT COALESCE(MAX(seq), 0) FROM " + l.j.d.Records()
 	err := l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
@@ -65,7 +66,7 @@ func (l *listing) boundReadOnly(ctx context.Context) error {
 	return err
 }
 
-// unseen returns the page without the records yielded before they had a number.
+// unseen returns the page without the records that were yielded before, when they had no number.
 func (l *listing) unseen(page []Row) []Row {
 	kept := page[:0]
 	for i := range page {
@@ -76,7 +77,7 @@ func (l *listing) unseen(page []Row) []Row {
 	return kept
 }
 
-// refuseReadOnly returns the error of each write to a journal opened for reading.
+// refuseReadOnly returns persist.ErrReadOnly if the journal was opened for reading, and else nil. Each write asks it first.
 func (j *Journal) refuseReadOnly() error {
 	if !j.readOnly {
 		return nil

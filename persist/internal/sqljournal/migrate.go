@@ -51,7 +51,7 @@ func Steps(files fs.FS) ([]Step, error) {
 	return steps, nil
 }
 
-// statements splits a text at each line end with a semicolon, except between two $$, in the body of a function.
+// statements splits a text into SQL statements: at each semicolon that ends a line. Between two $$, as in the body of a function, it does not split.
 func statements(text string) (all []string) {
 	statement := ""
 	for part := range strings.SplitAfterSeq(text, ";\n") {
@@ -92,7 +92,8 @@ const migrateTimeout = 5 * time.Minute
 // LockSeconds is the longest wait of Migrate for another migrating process, in seconds.
 const LockSeconds = int(migrateTimeout / time.Second)
 
-// Migrate calls run and closes db. run migrates the journal of this name with Schema.Make.
+// Migrate calls run, which creates or upgrades the tables of the journal (by Schema.Make), with a time limit. It closes db. name is the journal's
+// name in the error.
 func Migrate(ctx context.Context, db *sql.DB, name string, run func(context.Context, *sql.DB) error) error {
 	defer func() { _ = db.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
@@ -141,8 +142,8 @@ func (s *Schema) made(ctx context.Context, db Runner) (version int, err error) {
 	return version, err
 }
 
-// Check returns an error if this program must not use the existing schema. Errors: ErrSchema, ErrNotMigrated, the
-// engine's, the context's.
+// Check returns nil if this program can work with the tables of the database.
+// Errors: ErrSchema for tables of another version, ErrNotMigrated if there are none, the engine's, the context's.
 func (s *Schema) Check(ctx context.Context, db Runner) error {
 	version, oldest, err := s.version(ctx, db)
 	if err == nil && version == 0 {
@@ -154,8 +155,8 @@ func (s *Schema) Check(ctx context.Context, db Runner) error {
 	return s.fits(version, oldest)
 }
 
-// Print writes the statements run by Make on an empty database. The statements before and after go before and after
-// them.
+// Print writes the statements that Make would run on an empty database, for a person who runs them. Before and after them it writes those of the
+// arguments.
 func (s *Schema) Print(w io.Writer, before, after []string) error {
 	all := slices.Clone(before)
 	for _, step := range s.Steps {
@@ -169,7 +170,8 @@ func (s *Schema) Print(w io.Writer, before, after []string) error {
 	return nil
 }
 
-// version reads the version of the existing schema; zero is none.
+// version reads the version of the tables in the database, and the oldest version of programs that can work with them. Both are zero if there are no
+// tables.
 func (s *Schema) version(ctx context.Context, db Runner) (version, oldest int, err error) {
 	err = db.QueryRowContext(ctx, "SELECT version, oldest FROM "+s.Table+" ORDER BY version DESC LIMIT 1").Scan(&version, &oldest)
 	if errors.Is(err, sql.ErrNoRows) || err != nil && s.Missing(err) {
@@ -178,7 +180,7 @@ func (s *Schema) version(ctx context.Context, db Runner) (version, oldest int, e
 	return version, oldest, err
 }
 
-// notOlder refuses the tables of programs from before the first release. Error: ErrSchema.
+// notOlder returns ErrSchema if the database has the tables of programs from before the first release. They cannot be upgraded.
 func (s *Schema) notOlder(ctx context.Context, db Runner) error {
 	older := false
 	if err := db.QueryRowContext(ctx, s.Older).Scan(&older); err != nil || !older {

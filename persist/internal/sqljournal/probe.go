@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Probe implements [persist.Prober]. If Get finds nothing, Probe begins a record and rolls that back. The insert
-// waits for open transactions.
+// Probe implements [persist.Prober]: it is Get, and waits for transactions that have begun the record and are still open. For this it inserts a
+// record of the ID, and rolls that back: the insert has to wait for them.
 func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
 	rec, err := j.Get(ctx, id)
 	if !errors.Is(err, persist.ErrNotFound) {
@@ -38,8 +38,8 @@ func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, err
 	return rec, nil
 }
 
-// beginInVain begins the row in a transaction, returns the standing row, and rolls the transaction back. If the
-// connection is lost meanwhile, the server rolls it back, too.
+// beginInVain inserts the row in a transaction, and rolls it back. It returns the row that stands there: the one given if there was none, or that of
+// another transaction. If the connection is lost, the server rolls back.
 func (j *Journal) beginInVain(ctx context.Context, conn *sql.Conn, row *Row) (*Row, error) {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

@@ -29,7 +29,7 @@ func Delivered(id persist.ID, revision uint64) (set, where string, args []any, e
 	return setDelivered, ofOwed, []any{NewToken(), RowID(id), number(revision)}, nil
 }
 
-// MarkDelivered implements [persist.Results]. It is durable on return.
+// MarkDelivered implements [persist.Results]: the record's state at this revision was handed to Config.OnResult. It is durable on return.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	if j == nil {
 		return false, errNotOpened
@@ -37,7 +37,8 @@ func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uin
 	return j.changeOwed(ctx, &Row{ID: RowID(id), Revision: number(revision), Token: NewToken()}, setDelivered)
 }
 
-// Postpone implements [persist.SharedResults]. It is durable on return.
+// Postpone implements [persist.SharedResults]: the record's state is to be handed to Config.OnResult from this time on. So the processes that share
+// the journal leave it to the caller until then. It is durable on return.
 func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	if j == nil {
 		return false, errNotOpened
@@ -45,8 +46,8 @@ func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, 
 	return j.changeOwed(ctx, &Row{ID: RowID(id), Revision: number(revision), Token: NewToken()}, setPostponed, max(nanoseconds(from), tooEarly))
 }
 
-// changeOwed changes the row if its result is owed at its revision, and reports whether it did. values are the parameters of set before
-// the token.
+// changeOwed changes a row if it still has its revision and its state is owed to Config.OnResult. It reports whether it did. set is the SET clause,
+// and values are its parameters, without the last one, the token. After a lost answer it recognises its own write by the token.
 func (j *Journal) changeOwed(ctx context.Context, row *Row, set string, values ...any) (changed bool, err error) {
 	statement := j.d.Rebind(j.d.Update(set, ofOwed))
 	args := append(values, row.Token, row.ID, row.Revision)

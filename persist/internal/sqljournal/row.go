@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +23,7 @@ const (
 // TokenSize is the length of a token in bytes.
 const TokenSize = 16
 
-// NewToken returns a random token.
+// NewToken returns a random token. A write stores one in its row: after a lost answer, the writer finds by it whether the row has its own write.
 func NewToken() []byte {
 	token := make([]byte, TokenSize)
 	_, _ = rand.Read(token) // never fails
@@ -82,7 +81,7 @@ type Column struct {
 	Type byte   // 'b' for bytes, 'i' for a number
 }
 
-// Columns returns the columns of a row, in order.
+// Columns returns the names and types of the columns of the table of records, in the order of Row.Fields.
 func Columns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
@@ -92,7 +91,7 @@ func Columns() []Column {
 	}
 }
 
-// columnList joins the columns, each after a prefix such as "r.".
+// columnList returns the names of all columns, separated by commas. prefix, such as "r.", comes before each.
 func columnList(prefix string) string {
 	list := ""
 	for i, c := range Columns() {
@@ -123,7 +122,7 @@ func ReadColumns(prefix string) []string {
 	return list
 }
 
-// nullable reports whether a number is null in the row of a used key, and read as 0.
+// nullable reports whether a column of a number is null in the row of a used key, a record without its text. Such a null is read as 0.
 func nullable(c Column) bool {
 	switch c.Name {
 	case "seq", "state", "swept", "finished":
@@ -132,8 +131,8 @@ func nullable(c Column) bool {
 	return c.Type == 'i'
 }
 
-// Fields returns pointers to the row's fields, in the order of Columns, for a Scan or an INSERT. Drivers take the
-// pointers as values.
+// Fields returns pointers to the fields of the row in the order of Columns: the destinations of a Scan, or the parameters of an INSERT. Drivers take
+// the pointers as values.
 func (r *Row) Fields() []any {
 	return []any{
 		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
@@ -146,8 +145,8 @@ func (r *Row) size() int {
 	return 512 + len(r.Key) + len(r.Account) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
 }
 
-// Fits returns an error if one of the row's values has more than most bytes. bound is the name of the bound in the
-// error.
+// Fits returns an error if the database would refuse the row, since one of its values is longer than most bytes; zero is no bound. bound names the
+// database's setting in the error.
 // Error: persist.ErrTooLarge.
 func (r *Row) Fits(most int64, bound string) error {
 	largest := max(len(r.Account), len(r.Key), len(r.Origin), len(r.Intent), len(r.Progress), len(r.Body), len(r.Answer))
@@ -168,15 +167,16 @@ func (r *Row) Bytes() int {
 	return 2048 + len(r.Account) + len(r.Key) + len(r.Origin) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
 }
 
-// NewRow encodes a record under a new token. It keeps none of the record's memory except the bodies. They must stay
-// unchanged until the row was written.
+// NewRow returns the row of a record, with a new token. It shares only the bodies with the record: these must stay unchanged until the row is
+// written.
 func NewRow(rec *persist.Record) *Row {
 	row := newChange(rec)
 	row.Intent, row.Needs = encodeIntent(rec), []byte(rec.Needs().String())
 	return row
 }
 
-// newChange is NewRow for a change. It leaves the intent as it is, unless the record's request is dropped.
+// newChange returns the row for a change of a record. The encoded request (Intent) is null, which leaves the stored one as it is, unless the record's
+// request is dropped.
 func newChange(rec *persist.Record) *Row {
 	row := &Row{
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
@@ -211,7 +211,8 @@ func encodeProgress(rec *persist.Record) []byte {
 	return codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
 
-// withoutColumns returns the record without the values in columns.
+// withoutColumns returns the record without the values that have columns of their own, for encoding the rest: nothing is stored twice. A time that
+// its column cannot hold stays.
 func withoutColumns(rec *persist.Record) persist.Record {
 	rest := *rec
 	switch {
@@ -230,8 +231,8 @@ func withoutColumns(rec *persist.Record) persist.Record {
 	return rest
 }
 
-// Record decodes the row. The record owns its memory.
-// Error: persist.ErrCorrupt; *persist.UnreadError with persist.ErrNewer.
+// Record decodes the row. The record shares no memory with the database's driver.
+// Errors: persist.ErrCorrupt; *persist.UnreadError with persist.ErrNewer for a record of a later version.
 func (r *Row) Record() (rec persist.Record, err error) {
 	if err := r.decode(&rec); err != nil {
 		return persist.Record{}, err
@@ -239,7 +240,8 @@ func (r *Row) Record() (rec persist.Record, err error) {
 	return rec, nil
 }
 
-// decode is Record into an empty record: records are large, and are not copied where there are many. With an error, the record is of no use.
+// decode decodes the row into an empty record, without a copy of it: records are large. It checks the bodies against their checksums, and the record.
+// With an error, the record is of no use. Errors: as Record.
 func (r *Row) decode(rec *persist.Record) error {
 	intent, progress, err := r.head(rec)
 	if err != nil {
@@ -263,7 +265,7 @@ func (r *Row) decode(rec *persist.Record) error {
 	return nil
 }
 
-// head decodes all but the bodies into an empty record.
+// head decodes everything but the bodies into an empty record. The results describe the bodies: their lengths and checksums.
 func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err error) {
 	if !r.readable() {
 		return intent, progress, r.unread()
@@ -291,7 +293,8 @@ func (r *Row) head(rec *persist.Record) (intent, progress codec.Outside, err err
 	return intent, progress, nil
 }
 
-// readable reports whether the row's encoded parts are of this version's format.
+// readable reports whether this version of the module can decode the row: its encoded parts have this version's format. The format is the first word
+// of the needs or, in the row of a used key, the first byte.
 func (r *Row) readable() bool {
 	if r.isUsed() {
 		return len(r.Progress) == 0 || r.Progress[0] == persist.Format
@@ -307,7 +310,7 @@ var (
 	pastFormat = thisFormat + "!"
 )
 
-// unread returns the error for a row that is not readable, with the values in columns.
+// unread returns the error for a row that is not readable. Its record has the values in columns.
 func (r *Row) unread() error {
 	var clear persist.Record
 	if r.columns(&clear); r.isUsed() {
@@ -316,7 +319,7 @@ func (r *Row) unread() error {
 	return &persist.UnreadError{Record: clear, Needs: string(r.Needs), Err: fmt.Errorf("%w: account %q, key %q", persist.ErrNewer, r.Account, r.Key)}
 }
 
-// columns sets the fields with a column of their own.
+// columns copies the values that have columns of their own into the record. A time out of a column's range is in the encoded part.
 func (r *Row) columns(rec *persist.Record) {
 	rec.ID = persist.ID{Account: string(r.Account), Key: string(r.Key)}
 	rec.Seq, rec.Revision = uint64(r.Seq.Int64), uint64(r.Revision)
@@ -336,69 +339,4 @@ func (r *Row) columns(rec *persist.Record) {
 // intact reports whether the body has the wanted length and checksum.
 func intact(body []byte, want codec.Outside) bool {
 	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
-}
-
-// orNull returns nil for an empty body. The encoded part tells an empty body from an absent one.
-func orNull(body []byte) []byte {
-	if len(body) == 0 {
-		return nil
-	}
-	return body
-}
-
-func flag(on bool) int64 {
-	if on {
-		return 1
-	}
-	return 0
-}
-
-// The times in a column lie between these two values. They stand for all earlier and all later times; such a time is
-// exact in the encoded parts.
-const (
-	tooEarly = 1
-	tooLate  = math.MaxInt64
-)
-
-// nanoseconds returns a time as a column has it: the nearest possible value.
-func nanoseconds(t time.Time) int64 {
-	switch sec := t.Unix(); {
-	case t.IsZero():
-		return 0
-	case sec < 0:
-		return tooEarly
-	case sec >= tooLate/int64(time.Second):
-		return tooLate
-	}
-	return max(t.UnixNano(), tooEarly)
-}
-
-// sweepAt returns SweepAt of a row. While the end of the record is owed to OnResult, this is the time after the delivery, negated:
-// such a row is not in the range of a sweep, and the mark of the delivery needs no other data to put it there.
-func sweepAt(rec *persist.Record) int64 {
-	delivered := *rec
-	delivered.OwedFrom = time.Time{}
-	at, ever := delivered.SweepAt()
-	n := nanoseconds(at)
-	switch {
-	case !rec.State.Final():
-		return 0
-	case !ever:
-		n = tooLate
-	}
-	if rec.Owed() {
-		return -n
-	}
-	return n
-}
-
-// inRange reports whether a column has the exact time.
-func inRange(column int64) bool { return column != tooEarly && column != tooLate }
-
-// instant is the inverse of nanoseconds, for times in range.
-func instant(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
 }

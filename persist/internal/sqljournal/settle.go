@@ -47,7 +47,7 @@ func (j *Journal) settleLate(ctx context.Context, first firstTry, write func(ctx
 	return j.settled(j.repeat(ctx, true, first, write))
 }
 
-// settled makes the error of settle from the results of repeat.
+// settled returns the error of settle: persist.ErrUncertain if the write may or may not have taken effect, and else err itself.
 func (j *Journal) settled(inDoubt bool, err error) error {
 	if inDoubt {
 		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
@@ -65,8 +65,9 @@ func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, c
 // firstTry is the first try of a write, with the results of Journal.try. Error: also errAlone.
 type firstTry func(ctx, limited context.Context) (Doubt, error)
 
-// repeat is the loop of settle. patient: it goes on without a connection. inDoubt: the limit ended while a try was in
-// doubt.
+// repeat makes a write, and makes it again until the database reports its result or the time limit of a call is over. first, if not nil, is the first
+// try. write gets repeated true if an earlier try may have taken effect. Without a connection repeat fails at once, but goes on if patient is set.
+// inDoubt means that nobody knows if a try took effect.
 func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
 	if err := cmp.Or(ctx.Err(), j.refuseReadOnly()); err != nil {
 		return false, err
@@ -101,7 +102,7 @@ func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, writ
 	}
 }
 
-// tryOr makes the first try, if there is one, or else one alone.
+// tryOr makes the next try of a write: first, if it is not nil, or else one by a statement of its own.
 func (j *Journal) tryOr(first firstTry, ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
 	if first != nil {
 		return first(ctx, limited)
@@ -136,7 +137,7 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	return j.sort(err), err
 }
 
-// sort returns the meaning of a statement's error.
+// sort tells by the error of a statement if it can have taken effect: see Doubt.
 func (j *Journal) sort(err error) Doubt {
 	switch {
 	case err == nil, isOwn(err):
@@ -149,8 +150,7 @@ func (j *Journal) sort(err error) Doubt {
 	return j.d.Doubt(err)
 }
 
-// isOwn reports whether the error is a decision of this package about the database's answer, and no failure of a
-// statement.
+// isOwn reports whether an error is this package's own verdict on a row that was read, and not the failure of a statement.
 func isOwn(err error) bool {
 	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrNewer} {
 		if errors.Is(err, own) {
@@ -160,7 +160,7 @@ func isOwn(err error) bool {
 	return false
 }
 
-// failed names the journal in an error. The drivers' errors hold no password.
+// failed adds the name of the journal to an error. nil stays nil. The drivers' errors hold no password.
 func (j *Journal) failed(err error) error {
 	if err == nil {
 		return nil

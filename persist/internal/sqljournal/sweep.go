@@ -64,7 +64,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return s.total, err
 }
 
-// pruneUsed removes the used keys whose time is over by the limits of a prune. Those kept for ever are in no index of sweeps.
+// pruneUsed removes the used keys (records without their text) whose time is over by the limits of a prune. The index of sweeps lacks those that the
+// journal keeps for ever, so it goes through the used keys by their ids.
 func (s *sweeping) pruneUsed(ctx context.Context) error {
 	if has, err := s.j.hasUsed(ctx); err != nil || !has {
 		return err
@@ -90,7 +91,8 @@ func (s *sweeping) pruneUsed(ctx context.Context) error {
 	return nil
 }
 
-// steps sweeps these records of a shelf, until Limits.Max is reached.
+// steps sweeps the records with these ids in several transactions, until Limits.Max is reached. A shelf is a kind of records with a condition of its
+// own for being due.
 func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 	for len(due) > 0 && s.total < s.l.Max {
 		n := min(len(due), sweepRows, s.l.Max-s.total)
@@ -102,7 +104,7 @@ func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
 	return nil
 }
 
-// sweep sweeps one shelf, unless Limits.Max is reached before its end.
+// sweep sweeps one shelf, a kind of records with one condition for being due. It ends early once Limits.Max is reached.
 func (s *sweeping) sweep(ctx context.Context, shelf shelf) error {
 	for at, more := (place{}), true; more; {
 		var due []any
@@ -147,8 +149,8 @@ func (c *condition) or(where string, args ...any) {
 	c.where, c.args = c.where+" OR "+where, append(c.args, args...)
 }
 
-// ended returns the latest end of a record older than keep. With a negative keep, it returns a time far in the
-// future: the whole past is older.
+// ended returns the time, in nanoseconds, at or before which a record must have ended to be older than keep. With a keep of zero or less every ended
+// record is older: it returns a time far in the future.
 func ended(now int64, keep time.Duration) int64 {
 	if keep <= 0 {
 		return nanoseconds(time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -165,7 +167,8 @@ type place struct {
 	id      []byte
 }
 
-// read reads the next page of a shelf, and returns the ids of its due records.
+// read reads the next page of a shelf, after the place from, by the index of sweeps. It returns the ids of the due records on it, the place of its
+// last record, and whether more pages follow. It locks nothing.
 func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any, at place, more bool, err error) {
 	c := condition{args: slices.Clone(shelf.due.args)}
 	c.and(shelf.in.where, shelf.in.args...)
@@ -198,7 +201,8 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 	return due, at, more, err
 }
 
-// step sweeps these records in one transaction, except records no longer due.
+// step sweeps the records with these ids in one transaction. If it would make the first used key of the journal, it first notes in the facts that
+// there are such keys, and tries again: other programs look for them only then.
 func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 	changed, unnoted, err := s.try(ctx, shelf, ids)
 	if err == nil && unnoted {
@@ -210,7 +214,8 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 	return err
 }
 
-// noteUsed notes in the facts that there are used keys, before the first is made. A role that may not do so leaves all texts.
+// noteUsed notes in the journal's facts that there are used keys, records without their text, before the first is made. If the database role may not
+// write facts, the sweep leaves all texts.
 func (s *sweeping) noteUsed(ctx context.Context) error {
 	_, err := s.j.fact(ctx, usedFact, nil, []byte{1})
 	if errors.Is(err, persist.ErrDenied) {
@@ -220,7 +225,8 @@ func (s *sweeping) noteUsed(ctx context.Context) error {
 	return err
 }
 
-// try is step, once. unnoted: it has changed nothing, since a used key would be the first.
+// try sweeps the records with these ids in one transaction, except those that have changed and are no longer due, and those locked by others. unnoted
+// means that it has rolled back, since a used key would be the first of the journal.
 func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int, unnoted bool, err error) {
 	c := condition{"id IN (" + Parameters(len(ids)) + ") AND " + isFinal, slices.Clone(ids)}
 	c.and(shelf.in.where, shelf.in.args...)
@@ -261,7 +267,7 @@ func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", 
 const sweptColumns = "id, seq, COALESCE(revision, 0), account, op_key, fingerprint, COALESCE(generated, 0), COALESCE(created, 0), COALESCE(sweep_at, 0), origin, needs, " +
 	"state, COALESCE(unreported, 0), swept, COALESCE(next_attempt, 0), finished, lease_owner, COALESCE(lease_until, 0), COALESCE(send_until, 0), COALESCE(owed_from, 0), intent, progress"
 
-// readSwept reads the rows of one step.
+// readSwept reads and locks the rows of one step of a sweep, without their bodies.
 func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list []Row, err error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -280,8 +286,8 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	return list, rows.Err()
 }
 
-// change applies the limits to the rows, and returns the number of changed rows. A damaged row, and one of a later
-// version, stays as it is.
+// change applies the limits of the sweep to the rows, within the transaction, and returns the number of changed and deleted ones. A damaged row, and
+// one of a later version, stays as it is.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed int, err error) {
 	var drop []any
 	for i := range rows {
@@ -335,7 +341,8 @@ func (s *sweeping) strip(rec *persist.Record, row *Row, text time.Duration) (sta
 		flag(rec.Generated), flag(rec.Unreported), rec.Fingerprint, []byte(rec.Account), []byte(rec.Key)}
 }
 
-// pack is strip for a record that becomes a used key. wireKey was its key on the wire.
+// pack returns the statement, with its parameters, that makes the row of an erased record that of a used key: hardly more is left than that its key
+// was used. wireKey was its key on the wire, which tells how the key was spelled.
 func (s *sweeping) pack(rec *persist.Record, wireKey string) (statement string, args []any) {
 	var null []string
 	for _, c := range Columns() {

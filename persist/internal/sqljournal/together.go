@@ -33,7 +33,8 @@ func (r *Row) ChangeFields() []any {
 	return append(append([]any{&r.ID, &r.Seq, &r.Revision, &r.Created, &r.Fingerprint}, r.always()...), &r.Intent)
 }
 
-// writeAll is the statement of the gather of Begin, Update and Finish.
+// writeAll returns the function that writes the rows of several calls of Begin, Update and Finish by one statement. That function reports for each
+// call whether its row was written. One that was not must be written alone.
 func writeAll(d Together) func(context.Context, *sql.Conn, []*sharer) (func(*sharer) bool, error) {
 	return func(ctx context.Context, conn *sql.Conn, calls []*sharer) (func(*sharer) bool, error) {
 		var begins, changes []*Row

@@ -61,7 +61,8 @@ func mayPack(rec *persist.Record) bool {
 
 func quoted(key string) string { return `"` + key + `"` }
 
-// packUsed returns the encoded rest of an erased record. was is its key on the wire, and its key, before.
+// packUsed returns what is left of an erased record in the row of its used key: its effect, status, some counts and times, and the scopes. wireKey
+// and key are the record's before it was erased: they tell how its key was spelled on the wire.
 func packUsed(rec *persist.Record, wireKey, key string) []byte {
 	flags := usedEffects[rec.Effect]
 	switch {
@@ -90,7 +91,7 @@ func packUsed(rec *persist.Record, wireKey, key string) []byte {
 	return append(b, rec.SealedEnd...)
 }
 
-// packStatus returns the number of a status: those of a success take one byte.
+// packStatus returns a status in a form in which those of a success (200 to 299) take one byte.
 func packStatus(status int) uint64 {
 	if status >= 200 && status < 300 {
 		return uint64(status - 199)
@@ -98,7 +99,7 @@ func packStatus(status int) uint64 {
 	return uint64(max(status, 0))
 }
 
-// unpackStatus is the inverse of packStatus.
+// unpackStatus returns the status of a number made by packStatus.
 func unpackStatus(n uint64) int {
 	if n > 0 && n <= 100 {
 		return int(n) + 199
@@ -106,7 +107,8 @@ func unpackStatus(n uint64) int {
 	return int(n)
 }
 
-// appendScopes appends the number of the scopes, and each of them.
+// appendScopes appends the number of the scopes (headers that name the owner of a key), and each of them. A well-known name takes a few bits of the
+// first byte of its scope.
 func appendScopes(b []byte, scopes []persist.Scope) []byte {
 	b = binary.AppendUvarint(b, uint64(len(scopes)))
 	for _, s := range scopes {
@@ -120,7 +122,7 @@ func appendScopes(b []byte, scopes []persist.Scope) []byte {
 	return b
 }
 
-// packScope returns the kind of a scope's value, and its bytes.
+// packScope returns the kind of a scope's value, and its bytes. A digest is packed as its 32 bytes.
 func packScope(value string) (kind byte, packed []byte) {
 	hash, isDigest := strings.CutPrefix(value, "sha256:")
 	sum, err := hex.DecodeString(hash)
@@ -143,6 +145,7 @@ type unpacker struct {
 	bad bool
 }
 
+// number reads a number that binary.AppendUvarint has written; 0 and bad if there is none.
 func (u *unpacker) number() uint64 {
 	n, size := binary.Uvarint(u.b)
 	if size <= 0 {
@@ -153,6 +156,7 @@ func (u *unpacker) number() uint64 {
 	return n
 }
 
+// take returns the next n bytes; nil and bad if there are fewer.
 func (u *unpacker) take(n uint64) []byte {
 	if uint64(len(u.b)) < n {
 		u.bad = true
@@ -163,6 +167,7 @@ func (u *unpacker) take(n uint64) []byte {
 	return taken
 }
 
+// scope reads a scope, as appendScopes writes it. It sets bad if there is none.
 func (u *unpacker) scope() (s persist.Scope) {
 	head := u.take(1)
 	if u.bad {
@@ -188,7 +193,8 @@ func (u *unpacker) scope() (s persist.Scope) {
 	return s
 }
 
-// unpackUsed decodes the row of a used key into an empty record, with names made of its id.
+// unpackUsed decodes the row of a used key into an empty record. Key and account were erased: the record gets names made of the row's id, until
+// nameKey puts the digests of the real ones in their place.
 // Error: persist.ErrCorrupt.
 func (r *Row) unpackUsed(rec *persist.Record) error {
 	u := unpacker{b: r.Progress}
@@ -233,7 +239,7 @@ func (r *Row) unpackUsed(rec *persist.Record) error {
 	return nil
 }
 
-// usedID returns the ID in the place of a used key's, made of the id of its row. The unnamed account stays so.
+// usedID returns the ID in the place of the erased one of a used key, made of the id of its row. The unnamed account stays unnamed.
 func usedID(id []byte) persist.ID {
 	made := persist.ID{Key: usedPrefix + hex.EncodeToString(id[:keyHash])}
 	if unnamed := sha256.Sum256(nil); !bytes.Equal(id[keyHash:], unnamed[:accountHash]) {
@@ -254,7 +260,7 @@ func outerHashes(account string) (hashes []byte) {
 	return hashes
 }
 
-// nameKey gives a used key the digests of its key.
+// nameKey gives the record of a used key the digests of its key, as after an Erase. The caller knows the key: it has found the record by it.
 func nameKey(rec *persist.Record, key string, secret []byte) {
 	spelled := key
 	if rec.WireKey != rec.Key {
@@ -284,7 +290,8 @@ func (l *listing) nameFound(row []byte, rec *persist.Record) {
 // usedPage is the number of rows, used keys or not, among which one page looks for used keys.
 const usedPage = 5000
 
-// hasUnlisted reports whether used keys without a number may be among those that the listing selects. They have no origin, and no Seq to go on after.
+// hasUnlisted reports whether the listing may select used keys that have no number. They come after all others. A listing that goes on after a
+// number, or asks for an origin or needs, has none: such records lack these.
 func (l *listing) hasUnlisted(ctx context.Context) (bool, error) {
 	q := l.q
 	if l.j.d.NumbersUsed() || !selectsEnded(q) || q.After > 0 || q.Origin != "" || q.Needs != "" {
@@ -296,7 +303,8 @@ func (l *listing) hasUnlisted(ctx context.Context) (bool, error) {
 	return l.j.hasUsed(ctx)
 }
 
-// keepUsed returns the first page of a listing of one key without the used keys in it. They come last.
+// keepUsed takes the used keys without a number out of the first page of a listing, and keeps them for its end, if this page is the only one. Else
+// they are read again at the end.
 func (l *listing) keepUsed(page []Row) []Row {
 	rest := page[:0]
 	for i := range page {
@@ -312,7 +320,7 @@ func (l *listing) keepUsed(page []Row) []Row {
 	return rest
 }
 
-// nextUsed reads the next used keys without a number that the listing selects, in the order of their ids.
+// nextUsed reads the next used keys without a number that the listing selects, in the order of their ids. It sets over after the last ones.
 func (l *listing) nextUsed(ctx context.Context) (page []Row, err error) {
 	c := l.selecting()
 	c.and("swept = 2 AND seq IS NULL")
@@ -332,7 +340,8 @@ func (l *listing) nextUsed(ctx context.Context) (page []Row, err error) {
 // usedFact is the name of the fact that there are, or were, used keys.
 const usedFact = "journal.used"
 
-// hasUsed reports whether there may be used keys. A role that may not read the facts is told so, too.
+// hasUsed reports whether the journal may have used keys (records without their text), by a fact that is noted before the first is made. It returns
+// true also if the database role may not read the facts. Once true, it is not asked again.
 func (j *Journal) hasUsed(ctx context.Context) (bool, error) {
 	if j.uses.Load() {
 		return true, nil

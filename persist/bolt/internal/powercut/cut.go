@@ -40,7 +40,8 @@ func Random(r *rand.Rand) Choice {
 	return c
 }
 
-// Cut returns the content of the disk if the power fails now.
+// Cut returns one possible content of the disk after a power failure at this moment. Changes of names that were not synced arrive or not, and so do
+// writes to files, as the choice draws it.
 func (d *Disk) Cut(c Choice) Files {
 	names := maps.Clone(d.durable)
 	for i := range d.moves {
@@ -61,7 +62,9 @@ func (d *Disk) Cut(c Choice) Files {
 
 func (c *Choice) arrives() bool { return c.r.Float64() < c.arrive }
 
-// cut returns the content of a file on the disk if the power fails now.
+// cut returns one possible content of a file after a power failure. The synced content is there. Of the unsynced writes (flight), whole sectors or
+// pages arrive or not: in the order of the writes, all but a gap, all but the last write to a unit, or each by chance, as the choice says. In the end
+// pages that were being written may hold junk.
 func (f *file) cut(c Choice) []byte {
 	if len(f.flight) == 0 {
 		return f.disk
@@ -111,8 +114,8 @@ func (f *file) cut(c Choice) []byte {
 	return resized(arrived, size)
 }
 
-// rewritten returns the units written several times, with the last of these writes. unit is their length in
-// bytes.
+// rewritten returns the units (sectors or pages) that were written several times since the last sync. It maps the number of each to the index of its
+// last write. unit is their length in bytes.
 func (f *file) rewritten(unit int64) map[int64]int {
 	times, last := map[int64]int{}, map[int64]int{}
 	for i, v := range f.flight {
@@ -125,7 +128,8 @@ func (f *file) rewritten(unit int64) map[int64]int {
 	return last
 }
 
-// gapIn returns the part of n writes not arriving. Often it begins with the first, or ends before the last.
+// gapIn draws the part of n writes that does not arrive, from the index from up to before to. Often it begins with the first write, or ends before
+// the last.
 func (c *Choice) gapIn(n int) (from, to int) {
 	from = c.r.IntN(n + 1)
 	if c.r.IntN(2) == 0 {
@@ -138,7 +142,8 @@ func (c *Choice) gapIn(n int) (from, to int) {
 	return from, to
 }
 
-// spoil puts junk over pages under way.
+// spoil replaces the content of some pages that were written and not synced: by zeros, by random bytes in whole or in part, or by the content of
+// another page. A disk may leave such junk if the power fails during a write.
 func (c *Choice) spoil(f *file, b []byte, page int64) {
 	if c.junk == 0 && c.one < 0 {
 		return
@@ -181,7 +186,7 @@ func (c *Choice) spoil(f *file, b []byte, page int64) {
 // seed is the seed of Sum.
 var seed = maphash.MakeSeed()
 
-// Sum is a hash of the files and their names, for this process.
+// Sum returns a hash of the files and their names. It is comparable within this process only.
 func (f Files) Sum() uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)

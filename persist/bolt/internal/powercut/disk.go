@@ -76,7 +76,7 @@ func (v *version) touched(unit int64, visit func(from, to int64)) {
 	}
 }
 
-// NewDisk returns a disk with files, all of them durable, below a directory.
+// NewDisk returns a simulated disk with these files, all of them durable. The disk has the files below the directory root.
 func NewDisk(root string, files Files) *Disk {
 	d := &Disk{root: path.Clean(root), names: map[string]*file{}, durable: map[string]*file{}, open: map[int]opened{}}
 	for name, content := range files {
@@ -86,7 +86,7 @@ func NewDisk(root string, files Files) *Disk {
 	return d
 }
 
-// Clone returns a copy. A change of either does not affect the other.
+// Clone returns a copy: a change of either disk does not affect the other. Two names of one file are two names of one file in the copy, too.
 func (d *Disk) Clone() *Disk {
 	copied := map[*file]*file{nil: nil}
 	clone := func(f *file) *file {
@@ -115,7 +115,7 @@ func (d *Disk) Clone() *Disk {
 	return c
 }
 
-// Memory returns the files as the kernel shows them: those left if the process ends now.
+// Memory returns the files as the kernel shows them, unsynced changes included: they are left if the process ends and the power stays.
 func (d *Disk) Memory() Files {
 	files := Files{}
 	for name, f := range d.names {
@@ -139,7 +139,7 @@ func (d *Disk) name(p string) (string, bool) {
 	return strings.CutPrefix(p, d.root+"/")
 }
 
-// follow returns the name reached from a name by symbolic links.
+// follow returns the name at the end of a chain of symbolic links. A name that is no link is returned as it is.
 func (d *Disk) follow(name string) string {
 	for range 40 {
 		f := d.names[name]
@@ -155,7 +155,8 @@ func (d *Disk) follow(name string) string {
 	return name
 }
 
-// Do makes a call on the disk. If a sync fails, r decides about the part arriving.
+// Do applies one recorded system call to the disk. Failed calls change nothing, but for a failed sync: r draws the part of the writes that arrives
+// then.
 func (d *Disk) Do(c *Call, r *rand.Rand) {
 	if o, found := d.open[c.FD]; found && c.Name != "openat" {
 		d.doOpen(c, o, r)
@@ -196,7 +197,8 @@ func (d *Disk) Do(c *Call, r *rand.Rand) {
 	}
 }
 
-// doOpen is Do for a call naming an open file.
+// doOpen is Do for a call on an open file descriptor: o is the file or directory behind it. A failed sync leaves an unknown part of the writes on the
+// disk, and the kernel takes all pages for clean.
 func (d *Disk) doOpen(c *Call, o opened, r *rand.Rand) {
 	switch f := o.file; {
 	case c.Name == "close":
@@ -224,7 +226,8 @@ func (d *Disk) doOpen(c *Call, o opened, r *rand.Rand) {
 	}
 }
 
-// Changes reports whether a call changes anything on the disk or under way.
+// Changes reports whether a call changes the files, the names, or the content that a later power failure leaves. After any other call a power failure
+// has the same results as before it.
 func (d *Disk) Changes(c *Call) bool {
 	if o, found := d.open[c.FD]; found && c.Name != "openat" {
 		return c.Name != "close" && c.Name != "fchmod" && c.Name != "flock" && c.Name != "mmap" && (o.file != nil || c.Name == "fsync")
@@ -239,6 +242,8 @@ func (d *Disk) move(m move) {
 	d.moves = append(d.moves, m)
 }
 
+// apply makes the change of a name, such as that of a rename, in a set of names: the old name goes, and the new one leads to the file, or is deleted
+// if there is no file.
 func (m *move) apply(names map[string]*file) {
 	if m.old != "" {
 		delete(names, m.old)
@@ -250,7 +255,7 @@ func (m *move) apply(names map[string]*file) {
 	names[m.name] = m.file
 }
 
-// syncDir makes the entries of a directory durable.
+// syncDir makes the waiting changes of names in a directory durable, and takes them out of the list.
 func (d *Disk) syncDir(dir string) {
 	d.moves = slices.DeleteFunc(d.moves, func(m move) bool {
 		if m.dir != dir {
@@ -261,7 +266,8 @@ func (d *Disk) syncDir(dir string) {
 	})
 }
 
-// sync makes durable the changes under way, and nothing lost by an earlier sync.
+// sync makes the unsynced writes durable. It writes the memory's content of the touched sectors only: what an earlier failed sync has lost is not
+// written again, as with a kernel that takes such pages for clean.
 func (f *file) sync() {
 	size := int64(len(f.disk))
 	for _, v := range f.flight {
@@ -295,8 +301,8 @@ func resized(b []byte, n int64) []byte {
 	return append(b, make([]byte, n-int64(len(b)))...)
 }
 
-// Evict lets the kernel forget some of the pages it takes for clean although the disk has others. It
-// reports whether there were any.
+// Evict lets the kernel forget some pages that it takes for clean: a read shows the content of the disk then. After a failed sync the two can differ.
+// It reports whether there was such a page; forget is the share of them that is forgotten.
 func (d *Disk) Evict(r *rand.Rand, forget float64) bool {
 	found := false
 	for _, name := range slices.Sorted(maps.Keys(d.names)) {
@@ -316,7 +322,7 @@ func (d *Disk) Evict(r *rand.Rand, forget float64) bool {
 	return found
 }
 
-// dirty returns the pages of a file under way.
+// dirty returns the numbers of the pages of a file with unsynced writes.
 func (f *file) dirty() map[int]bool {
 	pages := map[int]bool{}
 	for _, v := range f.flight {

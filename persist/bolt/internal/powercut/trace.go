@@ -25,8 +25,8 @@ type Call struct {
 // calls are the names of the recorded system calls.
 const calls = "openat,close,pwrite64,write,ftruncate,linkat,symlinkat,unlinkat,renameat,renameat2,fsync,fdatasync,fchmod,flock,mmap"
 
-// parse reads the output of strace. Overlapping calls of several threads are returned in the order in which
-// they ended.
+// parse reads the system calls out of the output of strace, in the order in which they ended. A call that strace prints in two parts, since another
+// thread's call came between, is put together.
 func parse(r io.Reader) ([]Call, error) {
 	var all []Call
 	begun := map[string]string{} // by thread, calls interrupted by another thread's
@@ -60,7 +60,8 @@ func parse(r io.Reader) ([]Call, error) {
 	}
 }
 
-// parseCall reads one line without its thread. ok is false for anything but a call seen by a disk.
+// parseCall reads one line of strace's output without its thread. ok is false for a line that is no system call, or one that no simulated disk needs
+// to see. An unknown call is an error, so that none is missed.
 func parseCall(text string) (c Call, ok bool, err error) {
 	// Strings are in hexadecimal, so this is no part of one.
 	made, result, found := strings.Cut(text, " = ")
@@ -111,7 +112,7 @@ func parseCall(text string) (c Call, ok bool, err error) {
 	return c, true, err
 }
 
-// unhex reads a string with every byte written as \xNN.
+// unhex returns the text of a string that strace has written with every byte as \xNN. Anything else is returned without its quotation marks.
 func unhex(s string) string {
 	s = strings.Trim(s, `"`)
 	b := make([]byte, 0, len(s)/4)

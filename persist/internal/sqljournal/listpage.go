@@ -1,0 +1,67 @@
+package sqljournal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// page reads the next page of records after the last number, and sets over if it was the last page. If a page is cut within records of one number, it
+// notes the ids read of these: the next page begins with the rest of them.
+func (l *listing) page(ctx context.Context) ([]Row, error) {
+	if l.same != nil {
+		return l.pageOfSame(ctx)
+	}
+	c := l.selecting()
+	if l.bounded {
+		c.and("seq > ? AND seq <= ?", l.after, l.last)
+	} else {
+		c.and("(seq > ? OR seq IS NULL)", l.after)
+	}
+	page, full, err := l.read(ctx, c)
+	l.over = err != nil || !full
+	if full && len(page) < l.rows {
+		l.rows = max(len(page), 1) // the bodies are large
+	}
+	if full && l.bounded {
+		l.sameID = []byte{}
+		for i := len(page) - 1; i >= 0 && page[i].Seq == page[len(page)-1].Seq; i-- {
+			l.same = append(l.same, page[i].ID)
+		}
+	}
+	return page, err
+}
+
+// readBy reads one page of the records that c selects, in the order of a column. full means that there may be more.
+func (l *listing) readBy(ctx context.Context, c condition, column string) (page []Row, full bool, err error) {
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT %d", columnsRead(""), l.j.d.Records(), c.where, column, l.rows)
+	query = l.j.d.Rebind(query)
+	err = l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
+		rows, err := conn.QueryContext(ctx, query, c.args...)
+		if err != nil {
+			return err
+		}
+		page, full, err = collect(rows, l.rows)
+		return err
+	})
+	return page, full, err
+}
+
+// collect reads rows until there are limit of them, or until they are too large for one page. full means that there may be more. It closes rows.
+func collect(rows *sql.Rows, limit int) (page []Row, full bool, err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	size := 0
+	for size < pageBytes && rows.Next() {
+		page = append(page, Row{})
+		row := &page[len(page)-1]
+		if err := rows.Scan(row.Fields()...); err != nil {
+			return nil, false, err
+		}
+		size += row.size()
+	}
+	if err := rows.Err(); err != nil {
+		return nil, false, err
+	}
+	return page, size >= pageBytes || len(page) == limit, nil
+}
