@@ -34,9 +34,10 @@ somebody has gone on with an operation after its first run. A profile under NEED
 fault: whoever goes on says the --profile that the operation was begun with.
 
 --rejected lists, instead, what batch and send have tried without effect, so that the
-journal forgot it, and what no operation of its key has done since: run them again. What
-was rejected before a backup was restored may have been done since (journal restored):
-RESTORED says so. Audit before you run it again.
+journal forgot it, and what no operation of its key has done since: run them again.
+RESULT is rejected, or interrupted: Ctrl-C came before anything was sent. What ended
+before a backup was restored may have been done since (journal restored): RESTORED says
+so. Audit before you run it again.
 
 The oldest operation that is due, and that nobody has sent yet, is named on stderr: if
 that is long ago, no worker takes it.
