@@ -219,12 +219,12 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	return strings.Join(all, ", ")
 }
 
-// lastError returns the reason for the missing answer of the last attempt.
+// lastError returns the reason for the missing answer of the last attempt, or for the hold after an answer.
 func lastError(rec *persist.Record) string {
 	if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
 		return words.ClipCause(words.CauseWords(words.FlagWords(rec.History[n-1].Error)))
 	}
-	return "-"
+	return words.OrDash(view.HeldCause(rec))
 }
 
 // clock spells times: with their zone, or on a terminal relative to now.
