@@ -92,7 +92,7 @@ func TestQuestionOfWhatHasMoved(t *testing.T) {
 			with := func(key string, flags ...string) []string {
 				return append(append([]string{"journal", act[0], key, "--journal", j}, act[1:]...), flags...)
 			}
-			left := "left alone, it has moved since it was seen: " + now + "\n"
+			left := "left alone, " + strings.TrimPrefix(old, "a") + " is not how it stands, since it has moved or that is another's SEEN: " + now + "\n"
 			for _, quiet := range []struct {
 				name string
 				in   io.Reader
@@ -109,7 +109,7 @@ func TestQuestionOfWhatHasMoved(t *testing.T) {
 				}
 			}
 			status, out, shown := typed(t, nil, "", []string{"n"}, with(old)...)
-			if status != terminal.ExitUnknown || out != left || !strings.Contains(shown, "It has moved since it was seen: a: pending") {
+			if status != terminal.ExitUnknown || out != left || !strings.Contains(shown, "It does not stand as "+strings.TrimPrefix(old, "a")+" says: a: pending") {
 				t.Errorf("no: status %d, stdout %q, terminal %q", status, out, shown)
 			}
 			if commandtest.SeenAs(t, j, "a") != now {

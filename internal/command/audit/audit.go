@@ -64,6 +64,8 @@ column --match, or whose reference, found in its request at --reference, does.
 It lists
 
   missing        done here, and not in the exports; of a final answer, with what is left to do
+  not-done       done here, and its row there has a status that --where does not select,
+                 such as pending
   unresolved     pending, held or abandoned here, and not in the exports
   twice          more than one row for one operation, or for one reference
   amount         the amounts or currencies differ
@@ -88,8 +90,9 @@ either where more than one row, another amount or another currency is there, nor
 row whose status, state, outcome or result says failed: it is a finding, and in no
 total, until --where names that column.
 
-With --amount, totals of our operations by class and of the export's rows follow, in
-major units where the sides have different ones.
+With --amount, totals of our operations by class and of the export's rows follow, one
+for each currency, in major units where the sides have different ones. A row without a
+currency has that of its operation; what has none is not added up beside several.
 Amounts are decimals. --unit and --our-unit say which side has cents. With --currency
 they must be of one currency, ours being at --our-currency. --decimal says how the
 export writes 1.234,50; without it a number that may be read in two ways is a fault.
@@ -159,6 +162,7 @@ type audit struct {
 	checked  int
 	matched  int            // operations with a row in the exports
 	totals   results.Totals // of our operations
+	lent     results.Totals // of rows without a currency, in that of their operation
 	prefixes prefixes
 	scale    scale
 }
@@ -176,6 +180,9 @@ type Finding struct {
 
 // NotAuditable is the finding of an operation with too few known facts.
 const NotAuditable = "not-auditable"
+
+// NotDone is the finding of an operation done here whose row there has a status that --where does not select.
+const NotDone = "not-done"
 
 // Failed is the finding of a row that nobody has excluded, and that says itself that it is of nothing done.
 const Failed = "failed"

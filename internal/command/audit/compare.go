@@ -3,15 +3,12 @@ package audit
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
-	"github.com/oncehttp/oncehttp/internal/command/view"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -42,7 +39,8 @@ func (a *audit) leave(rec *persist.Record) error {
 	if why != "" {
 		return nil // no row can be told to be its
 	}
-	_, _, err := a.theirs.take(reference)
+	rows, _, err := a.theirs.take(reference)
+	a.lend(rec, rows)
 	return err
 }
 
@@ -109,6 +107,7 @@ func (a *audit) compare(rec *persist.Record) error {
 	if err != nil {
 		return err
 	}
+	a.lend(rec, rows)
 	if len(rows)+len(others) > 0 {
 		a.matched++
 	}
@@ -177,24 +176,6 @@ func (a *audit) spend(rows []indexedRow) bool {
 	return len(types) > 0
 }
 
-// unresolved reports an operation in doubt if the exports do not have it as done. others are its rows not counted as done.
-func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) error {
-	if rec.State == persist.StateAbandoned && a.outside(rec.Finished) {
-		return nil // it is reported with the exports of the time of its abandonment
-	}
-	x.Finding, x.Here = "unresolved", view.StateText(rec)
-	if len(others) > 0 {
-		x.There = others[0].where()
-	}
-	switch rec.State {
-	case persist.StatePending:
-		x.Next = fmt.Sprintf("oncehttp journal resume %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
-	case persist.StateHeld:
-		x.Next = fmt.Sprintf("oncehttp journal show %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
-	}
-	return a.found(x)
-}
-
 // settle reports an operation in doubt if the exports have it as done. The command to settle it is printed only if
 // mayNotSettle has no reason against it.
 func (a *audit) settle(rec *persist.Record, x Finding, rows []indexedRow) error {
@@ -252,35 +233,6 @@ func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
 		return "", "its request has nothing but blanks at " + a.flags.reference
 	}
 	return reference, why
-}
-
-// missing reports an operation if it is done here and not in the exports. others are its rows not counted as done.
-func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []indexedRow) error {
-	if len(others) > 0 {
-		x.There = others[0].where()
-	}
-	at := rec.Finished
-	switch {
-	case !done, a.outside(at):
-		return nil
-	case isUnread(rec, results.Result(x.Here)):
-		return a.blind(x, unreadAnswer+"the exports do not have it")
-	case a.maybeDeclined(rec):
-		return a.blind(x, "its answer was pruned, so that --declined cannot be looked up in it, and the exports do not have it")
-	case a.nearEdge(at):
-		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
-	default:
-		x.Finding = "missing"
-		if rec.State == persist.StateConfirmed && a.theirs.rows > 0 { // exports without a row of something done prove nothing
-			x.Next = "its answer is final: " + place.NewKeyStep
-		}
-	}
-	return a.found(x)
-}
-
-// maybeDeclined reports whether a pruned answer may have been one of --declined.
-func (a *audit) maybeDeclined(rec *persist.Record) bool {
-	return len(a.declines) > 0 && rec.Swept && rec.State == persist.StateConfirmed && rec.Status < http.StatusBadRequest
 }
 
 // double returns the rows of the first type with more than one row; nil if there is none.

@@ -21,8 +21,7 @@ func (a *audit) conclude(stderr io.Writer) {
 	if text := a.scale.hint(a.counts["amount"]); text != "" {
 		terminal.Say(stderr, "%s", text)
 	}
-	a.totals.Name, a.theirs.totals.Name = a.flags.amount+" here", a.flags.amountCol+" there"
-	for _, text := range append(a.totals.Lines("operation"), a.theirs.totals.Sums("row")...) {
+	for _, text := range a.totalLines() {
 		terminal.Say(stderr, "%s", text)
 	}
 	if a.allEdge() {
@@ -39,7 +38,7 @@ func (a *audit) allEdge() bool {
 // summary returns the counts of the comparison. It claims nothing beyond the export.
 func (a *audit) summary() string {
 	var parts []string
-	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", Failed, Unclear, "foreign", NotAuditable, "edge"} {
+	for _, kind := range []string{"missing", NotDone, "unresolved", "twice", "amount", "settle", "conflict", Failed, Unclear, "foreign", NotAuditable, "edge"} {
 		if n := a.counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}

@@ -309,6 +309,7 @@ func (x *exportIndex) take(match string) (done, others []indexedRow, err error) 
 	c := x.look.Bucket(rowsBucket).Cursor()
 	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
 		r := indexedRow{number: binary.BigEndian.Uint64(k[len(prefix):])}
+		r.fresh = !x.taken.has(r.number)
 		if err := json.Unmarshal(v, &r.exportRow); err != nil {
 			return nil, nil, err
 		}
@@ -326,6 +327,7 @@ func (x *exportIndex) take(match string) (done, others []indexedRow, err error) 
 type indexedRow struct {
 	exportRow
 	number uint64
+	fresh  bool // no operation had taken it
 }
 
 // each calls do for every row that --where selects and no operation took.

@@ -40,7 +40,7 @@ func TestAuditOfUnreadAnswers(t *testing.T) {
 		"another amount":  {"big,2.01,ok\n", where, []audit.Finding{{Finding: "amount", Here: "2.00", There: "2.01 in EXPORT row 1"}}},
 		"twice":           {"big,2.00,ok\nbig,2.00,ok\n", where, []audit.Finding{{Finding: "twice", Here: "unknown", There: "EXPORT row 1 and EXPORT row 2"}}},
 		"any row":         {"big,2.00,ok\n", nil, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1", Why: unread + "the row may be of a payment that failed; say --where, or --all-rows"}}},
-		"its row failed":  {"big,2.00,failed\n", where, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: unread + "the exports do not have it"}}},
+		"its row failed":  {"big,2.00,failed\n", where, []audit.Finding{{Finding: "not-auditable", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: unread + `the provider has it as "failed"`}}},
 		"it says so":      {"big,2.00,failed\n", nil, []audit.Finding{{Finding: "failed", Here: "unknown", There: "EXPORT row 1 (status=failed)", Why: "the row says that it is of nothing done"}}},
 		"it is not there": {"", where, []audit.Finding{{Finding: "not-auditable", Here: "unknown", Why: unread + "the exports do not have it"}}},
 	} {

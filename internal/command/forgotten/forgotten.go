@@ -54,7 +54,12 @@ type Operation struct {
 	// Backup is the time of the backup from which the journal was restored after Forgotten, the earliest of several; zero: it was not. Whatever was done
 	// between that time and the restore is not known.
 	Backup time.Time `json:"backup,omitzero"`
+	// Interrupted: the end of the client came before anything was sent. Nobody refused the operation.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
+
+// noteInterrupted is the note of a record in the place of a mark: the operation of the same key in the latest line before was interrupted.
+const noteInterrupted = "interrupted"
 
 // restore is a line of the log about a restore of its journal.
 type restore struct {
@@ -74,7 +79,7 @@ type attempt struct {
 func operationOf(rec *persist.Record, now time.Time) Operation {
 	o := Operation{
 		Forgotten: now.UTC().Round(0), Key: rec.Key, Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Target: words.PathOf(rec.Target),
-		Profile: rec.Profile, Created: rec.Created.UTC(),
+		Profile: rec.Profile, Created: rec.Created.UTC(), Interrupted: rec.Note == noteInterrupted,
 	}
 	for _, a := range rec.History {
 		o.History = append(o.History, attempt{a.At.UTC(), a.Took.Milliseconds(), a.Sent, a.Status, a.Error})
@@ -233,6 +238,10 @@ func Read(at place.Place, now time.Time) (all []Operation, unread int, err error
 				unread++
 				continue
 			}
+			if o.Interrupted {
+				markInterrupted(all, &o)
+				continue
+			}
 			all = append(all, o)
 		}
 	}
@@ -247,6 +256,16 @@ func markOlder(all []Operation, r restore) {
 	for i := range all {
 		if o := &all[i]; !o.Forgotten.After(r.Restored) && (o.Backup.IsZero() || r.Taken.Before(o.Backup)) {
 			o.Backup = r.Taken
+		}
+	}
+}
+
+// markInterrupted sets Interrupted of the latest operation of the key of a mark, unless anything was sent for it.
+func markInterrupted(all []Operation, mark *Operation) {
+	for i := len(all) - 1; i >= 0; i-- {
+		if o := &all[i]; o.Key == mark.Key && o.Account == mark.Account {
+			o.Interrupted = o.Sends == 0
+			return
 		}
 	}
 }
@@ -294,18 +313,22 @@ func (o *Operation) open(sealer *seal.Sealer) bool {
 	return err == nil
 }
 
-// Keep returns the journal with a log of its forgotten operations. warn is called with each error of the log: the operation is forgotten, and the
-// caller goes on.
-func Keep(j persist.Journal, at place.Place, warn func(error)) persist.Journal {
+// Keep returns the journal with a log of its forgotten operations, and a function for marks: it says of a forgotten operation that the end of its
+// client came before anything was sent. warn is called with each error of the log: the operation is forgotten, and the caller goes on.
+func Keep(j persist.Journal, at place.Place, warn func(error)) (kept persist.Journal, interrupted func(persist.ID)) {
 	path, err := pathOf(at)
 	if err != nil {
-		return j
+		return j, func(persist.ID) {}
 	}
 	k := &keeping{j, &log{path: path, sealer: at.Sealer, most: FileBytesMax}, warn}
-	if late, is := j.(persist.LateFinisher); is && late.FinishesLate() == j {
-		return &lateKeeping{k, late}
+	interrupted = func(id persist.ID) {
+		const none = "-" // a sealer wants the fields of an operation
+		k.add(&persist.Record{ID: id, Note: noteInterrupted, Method: none, Origin: none, Target: none, WireKey: none, Fingerprint: make([]byte, sha256.Size)})
 	}
-	return k
+	if late, is := j.(persist.LateFinisher); is && late.FinishesLate() == j {
+		return &lateKeeping{k, late}, interrupted
+	}
+	return k, interrupted
 }
 
 // keeping is a journal with a log of its forgotten operations.
@@ -322,11 +345,17 @@ func (k *keeping) Unwrap() persist.Journal { return k.Journal }
 func (k *keeping) Forget(ctx context.Context, rec persist.Record) error {
 	err := k.Journal.Forget(ctx, rec)
 	if err == nil {
-		if err := k.log.add(&rec, time.Now()); err != nil {
-			k.warn(err)
-		}
+		rec.Note = "" // a note of the record is no mark
+		k.add(&rec)
 	}
 	return err
+}
+
+// add writes the line of a record.
+func (k *keeping) add(rec *persist.Record) {
+	if err := k.log.add(rec, time.Now()); err != nil {
+		k.warn(err)
+	}
 }
 
 // Close is persist.Journal's.

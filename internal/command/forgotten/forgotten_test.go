@@ -107,7 +107,7 @@ func TestForgetGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warned []error
-	j := Keep(memory.New(), at, func(err error) { warned = append(warned, err) })
+	j, _ := Keep(memory.New(), at, func(err error) { warned = append(warned, err) })
 	rec := persist.Record{ID: persist.ID{Key: "k"}}
 	if err := j.Forget(t.Context(), rec); !errors.Is(err, persist.ErrNotFound) || len(warned) > 0 {
 		t.Errorf("%v, %v; want ErrNotFound and no line", err, warned)
@@ -122,11 +122,12 @@ func TestForgetGoesOn(t *testing.T) {
 func TestKeepHidesNothing(t *testing.T) {
 	t.Parallel()
 	at := place.Place{Path: filepath.Join(t.TempDir(), "j.db")}
-	late := Keep(&finishes{Journal: memory.New()}, at, nil)
+	late, _ := Keep(&finishes{Journal: memory.New()}, at, nil)
 	if l, is := late.(persist.LateFinisher); !is || l.FinishesLate() != late {
 		t.Errorf("%T is no LateFinisher", late)
 	}
-	if _, is := Keep(memory.New(), at, nil).(persist.LateFinisher); is {
+	early, _ := Keep(memory.New(), at, nil)
+	if _, is := early.(persist.LateFinisher); is {
 		t.Error("a journal in memory is a LateFinisher")
 	}
 	if _, is := persist.As[persist.Counter](late); !is {

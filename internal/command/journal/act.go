@@ -177,7 +177,7 @@ func knownText(rec *persist.Record) string {
 }
 
 // endAll changes the operations. The failure of one does not keep the others from being
-// changed. It returns those moved meanwhile, in the spelling of session.SeenKey.
+// changed. It returns those moved meanwhile, by movedSince.
 func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []persist.Record, a act, s terminal.Streams) (moved []string, err error) {
 	var failed []error
 	for i := range records {
@@ -188,7 +188,7 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 		}
 		if err := f.endOne(ses, rec, a); err != nil {
 			if now, lost := f.find(ctx, ses, rec.Key); lost == nil && errors.Is(err, oncehttp.ErrStale) {
-				moved = append(moved, session.SeenKey(&now))
+				moved = append(moved, movedSince(&now))
 				continue
 			}
 			if a.denies && isSuccess(rec) {

@@ -115,12 +115,13 @@ func TestActOnWhatHasMoved(t *testing.T) {
 	}
 	send("a")
 	send("b")
-	list := commandtest.SeenAs(t, j, "a") + "\n" + commandtest.SeenAs(t, j, "b") + "\n"
+	old := commandtest.SeenAs(t, j, "a")
+	list := old + "\n" + commandtest.SeenAs(t, j, "b") + "\n"
 	send("a") // a worker
 	for _, act := range [][]string{{"settle", "-", "--absent", "--yes"}, {"settle", "-", "--happened", "--yes"}, {"abandon", "-", "--yes"}} {
 		before := commandtest.SeenAs(t, j, "a")
 		got := commandtest.RunWith(t, list, append(append([]string{"journal"}, act...), "--journal", j)...)
-		if !strings.Contains(got.Out, "left alone, it has moved since it was seen: "+before+"\n") {
+		if !strings.Contains(got.Out, "left alone, @"+strings.TrimPrefix(old, "a@")+" is not how it stands, since it has moved or that is another's SEEN: "+before+"\n") {
 			t.Errorf("%v: status %d, stdout %q, stderr %q", act, got.Status, got.Out, got.Err)
 		}
 		if strings.Contains(got.Out, "settled as absent: b\n") != (act[2] == "--absent") || got.Status != terminal.ExitUnknown && act[2] == "--absent" {
@@ -257,5 +258,26 @@ func TestShowReason(t *testing.T) {
 	got := commandtest.Run(t, "journal", "show", "a", "--journal", j).Want(t, terminal.ExitOK)
 	if !strings.Contains(got.Out, `a b \x1b[31mréd\u202e \u009b1m`) || strings.ContainsAny(got.Out, "\x1b\u009b\u202e") {
 		t.Errorf("%q", got.Out)
+	}
+}
+
+// TestActOnAWrongSeen: a SEEN that the operation never had is not said to be a move of it, and the right one is named; nor is what is no SEEN
+// said to be part of a key.
+func TestActOnAWrongSeen(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	j := filepath.Join(t.TempDir(), "j.db")
+	commandtest.Run(t, commandtest.Fast("send", "POST", s.URL, "--key", "a", "--journal", j, "--max-attempts", "1")...).Want(t, terminal.ExitUnknown)
+	now := commandtest.SeenAs(t, j, "a")
+	for _, act := range []string{"settle", "unsettle"} {
+		flags := map[string][]string{"settle": {"--happened"}, "unsettle": {"--reason", "why"}}[act]
+		got := commandtest.Run(t, append([]string{"journal", act, "a@0123456789ab", "--journal", j}, flags...)...).Want(t, terminal.ExitUnknown)
+		if want := "left alone, @0123456789ab is not how it stands, since it has moved or that is another's SEEN: " + now + "\n"; got.Out != want {
+			t.Errorf("%s: stdout %q, want %q", act, got.Out, want)
+		}
+		for _, wrong := range []string{"a@123", "a@0123456789AB"} {
+			got := commandtest.Run(t, append([]string{"journal", act, wrong, "--journal", j}, flags...)...).Want(t, terminal.ExitUsage)
+			got.WantErr(t, "no SEEN, which is 12 digits of 0-9 and a-f; the operation is "+now)
+		}
 	}
 }

@@ -171,7 +171,7 @@ func (a *assigning) these(ctx context.Context, keys []string, listed bool) error
 			err := a.one(ctx, rec, oncehttp.AsSeen(*rec))
 			if errors.Is(err, oncehttp.ErrStale) && !errors.Is(err, oncehttp.ErrInFlight) {
 				if now, lost := a.find(ctx, rec.Key); lost == nil {
-					moved = append(moved, session.SeenKey(&now))
+					moved = append(moved, movedSince(&now))
 					continue
 				}
 			}

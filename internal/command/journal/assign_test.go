@@ -247,14 +247,15 @@ func TestAssignWhatHasMoved(t *testing.T) {
 	}
 	send("a")
 	send("b")
-	list := commandtest.SeenAs(t, j, "a") + "\n" + commandtest.SeenAs(t, j, "b") + "\n"
+	old := commandtest.SeenAs(t, j, "a")
+	list := old + "\n" + commandtest.SeenAs(t, j, "b") + "\n"
 	send("a") // a worker
 	assign := []string{"journal", "assign", "-", "--account", "shop", "--yes", "--journal", j}
 	commandtest.RunWith(t, "a\nb\n", assign...).Want(t, terminal.ExitUsage).WantErr(t, "say KEY@SEEN")
 	now := commandtest.SeenAs(t, j, "a")
 	got := commandtest.RunWith(t, list, assign...).Want(t, terminal.ExitUnknown)
-	got.WantErr(t, "1 operation moved since they were seen; look again")
-	if want := "assigned: b\nleft alone, it has moved since it was seen: " + now + "\n"; got.Out != want {
+	got.WantErr(t, "1 operation left alone, not as seen; look again")
+	if want := "assigned: b\nleft alone, @" + strings.TrimPrefix(old, "a@") + " is not how it stands, since it has moved or that is another's SEEN: " + now + "\n"; got.Out != want {
 		t.Errorf("stdout %q, want %q", got.Out, want)
 	}
 	if after := commandtest.SeenAs(t, j, "a"); after != now {

@@ -26,6 +26,9 @@ type keysJournal struct {
 // Unwrap returns the journal itself, for the optional interfaces.
 func (j keysJournal) Unwrap() persist.Journal { return j.Journal }
 
+// all returns the journal with all keys.
+func (j keysJournal) all() persist.Journal { return j.Journal }
+
 // List yields the records of q with one of the keys.
 func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {

@@ -73,7 +73,8 @@ not shown, but for what --columns names of the requests. SENT says whether anyth
 was handed to the network: no, yes, or maybe where a process died. --sort needs --limit, and puts the greatest first.
 
 An operation that was rejected is none: nothing happened, and the journal forgot it. batch
-and send keep what was tried of it, for 30 days and up to 8 MB: --rejected lists that.`,
+and send keep what was tried of it, for 30 days and up to 8 MB: --rejected lists that,
+with what Ctrl-C has interrupted before anything was sent.`,
 		Example: `  oncehttp journal list --journal payments.db
   oncehttp journal list 'idemp:order:u1:*' --journal payments.db --result declined --format csv
   oncehttp journal list --journal payments.db --columns key,state,age,amount,supplier`,

@@ -25,10 +25,33 @@ import (
 // This file shows what was tried of operations that the journal has forgotten: nothing happened, and nothing is pending. They are no
 // operations of the journal, so no record is made of them but for the columns of a table.
 
-// rejectedView is a forgotten operation in JSON. Its result is always rejected.
+// rejectedView is a forgotten operation in JSON. Its result is rejected or interrupted.
 type rejectedView struct {
 	Result results.Result `json:"result"`
 	forgotten.Operation
+}
+
+// interrupted is the result of a forgotten operation whose client was stopped, as by Ctrl-C, before anything was sent.
+const interrupted = results.Result(results.CodeInterrupted)
+
+// resultOf returns the result of a forgotten operation.
+func resultOf(o *forgotten.Operation) results.Result {
+	if o.Interrupted {
+		return interrupted
+	}
+	return results.Rejected
+}
+
+// partInterrupted parts forgotten operations that were rejected from those that were interrupted.
+func partInterrupted(all []forgotten.Operation) (rejected []forgotten.Operation, interrupted int) {
+	for i := range all {
+		if all[i].Interrupted {
+			interrupted++
+		} else {
+			rejected = append(rejected, all[i])
+		}
+	}
+	return rejected, interrupted
 }
 
 // rejected reads the forgotten operations of the selected accounts, keys, servers and times. Those of other results or states are none.
@@ -80,12 +103,14 @@ func stillRejected(ctx context.Context, ses *session.Session, all []forgotten.Op
 	return left, nil
 }
 
-// rejectedColumns returns the columns of forgotten operations; backup returns the Backup of the one that is written.
-func rejectedColumns(c clock, backup func() time.Time) []column {
+// rejectedColumns returns the columns of forgotten operations; now returns the one that is written.
+func rejectedColumns(c clock, now func() *forgotten.Operation) []column {
+	backup := func() time.Time { return now().Backup }
 	return []column{
 		{"KEY", func(rec *persist.Record) string { return rec.Key }},
 		{"ACCOUNT", func(rec *persist.Record) string { return words.OrDash(rec.ScopedAccount()) }},
-		{"REJECTED", func(rec *persist.Record) string { return c.when(rec.Finished, "-") }},
+		{"RESULT", func(*persist.Record) string { return string(resultOf(now())) }},
+		{"ENDED", func(rec *persist.Record) string { return c.when(rec.Finished, "-") }},
 		{"RESTORED", func(*persist.Record) string {
 			if backup().IsZero() {
 				return "-"
@@ -109,7 +134,7 @@ func (l *listFlags) writeRejected(out io.Writer, c clock, all []forgotten.Operat
 		return writeRejectedJSON(out, all, l.format == "json" && !l.json)
 	}
 	var o *forgotten.Operation
-	columns, err := l.choose(rejectedColumns(c, func() time.Time { return o.Backup }), c)
+	columns, err := l.choose(rejectedColumns(c, func() *forgotten.Operation { return o }), c)
 	if err != nil {
 		return err
 	}
@@ -135,7 +160,7 @@ func writeRejectedJSON(out io.Writer, all []forgotten.Operation, array bool) err
 	enc.SetEscapeHTML(false)
 	views := make([]rejectedView, len(all))
 	for i := range all {
-		views[i] = rejectedView{results.Rejected, all[i]}
+		views[i] = rejectedView{resultOf(&all[i]), all[i]}
 	}
 	if array {
 		return cmp.Or(enc.Encode(views), w.Flush())
@@ -200,7 +225,8 @@ func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel se
 		stderr = io.Discard
 	}
 	all, err := notDoneSince(ctx, ses, sel, a.now, stderr)
-	a.addRejected(all)
+	rejected, _ := partInterrupted(all)
+	a.addRejected(rejected)
 	return all, err
 }
 
@@ -220,7 +246,11 @@ func showRejected(f *session.JournalFlags, ses *session.Session, text string, c 
 		if rec := recordOf(o); rec.ScopedAccount() != "" {
 			fmt.Fprintf(&b, "  %-9s %s\n", "account", rec.ScopedAccount())
 		}
-		fmt.Fprintf(&b, "  %-9s %s: nothing happened, and the journal forgot it; its key is free\n", "rejected", c.when(o.Forgotten, "-"))
+		what := "nothing happened, and the journal forgot it; its key is free"
+		if o.Interrupted {
+			what = "its client was stopped before anything was sent; " + what
+		}
+		fmt.Fprintf(&b, "  %-9s %s: %s\n", resultOf(o), c.when(o.Forgotten, "-"), what)
 		if !o.Backup.IsZero() {
 			fmt.Fprintf(&b, "  %-9s since then, from the backup of %s: it may have been done; audit before you run it again\n", "restored", c.when(o.Backup, "-"))
 		}
@@ -288,10 +318,18 @@ func listRejectedCommand(at place.Place) string {
 	return "oncehttp journal stuck --rejected --journal " + words.ShellQuote(at.Arg)
 }
 
+// ofInterrupted returns a clause about the interrupted ones, or "".
+func ofInterrupted(all []forgotten.Operation) string {
+	if _, n := partInterrupted(all); n > 0 {
+		return fmt.Sprintf(" (%d interrupted)", n)
+	}
+	return ""
+}
+
 // sayRejected tells of forgotten operations that are still to be done, beside a listing.
 func sayRejected(all []forgotten.Operation, at place.Place, now time.Time, stderr io.Writer) {
 	if len(all) > 0 {
 		terminal.Say(stderr, "beside these: %s without effect, forgotten, and not done since%s; the latest, %s, %s ago; %s lists them",
-			words.Count(len(all), "operation"), olderOf(all).after(), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)), listRejectedCommand(at))
+			words.Count(len(all), "operation"), ofInterrupted(all)+olderOf(all).after(), all[len(all)-1].Key, view.Roughly(now.Sub(all[len(all)-1].Forgotten)), listRejectedCommand(at))
 	}
 }

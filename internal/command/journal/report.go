@@ -71,6 +71,7 @@ filtered then, with the attempts. Bodies, headers and query strings are not in i
 				if err != nil {
 					return err
 				}
+				forgot, _ = partInterrupted(forgot) // of these nothing came about
 				page, err := readPage(cmd.Context(), ses, sel, &sums, forgot, now)
 				if err != nil {
 					return err

@@ -61,11 +61,12 @@ What was begun with a profile file needs that file again: --profile FILE. Withou
 it such an operation is not sent, stays pending, and its line says so.
 
 What stands under no account is not sent for an account, and is counted on stderr:
-give it to one with oncehttp journal assign. It does not change the exit status.
+give it to one with oncehttp journal assign. With --account it does not change the
+exit status.
 
-Exit status: 0 nothing is left; 1 nothing is left, and some were finally
-refused; 2 the call is wrong and nothing was sent; 3 something is still pending
-or held.`,
+Exit status: 0 nothing is left of all accounts, or of --account and KEY; 1 the same, and
+some were finally refused; 2 the call is wrong and nothing was sent; 3 something is
+still pending or held. With KEY what is left of other keys is told on stderr.`,
 		Example: `  oncehttp journal resume --journal payments.db -H @auth.txt
   oncehttp journal resume --journal payments.db --account shop-7 --origin https://api.example.com:443 -H @auth.txt`,
 		Args: cobra.ArbitraryArgs,
@@ -145,7 +146,7 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg once
 	if err != nil {
 		return err
 	}
-	return f.conclude(ctx, ses, cfg.Account, &t, s.Err)
+	return f.conclude(ctx, ses, cfg.Account, keys, &t, s.Err)
 }
 
 // aimed returns the config with the account to resume, the servers to send to and the profiles on record.
@@ -196,36 +197,66 @@ func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<-
 	return t, nil
 }
 
-// conclude counts the operations left.
-func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, account string, t *results.Tally, stderr io.Writer) error {
-	left := map[persist.State]int{}
-	var due time.Time
-	var away leased
-	see, now := ses.Seeing(context.WithoutCancel(ctx)), time.Now()
-	q := persist.Query{Account: persist.Account(account), States: unfinished()}
-	err := session.EachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
-		left[rec.State]++
+// remains counts unfinished operations.
+type remains struct {
+	many   map[persist.State]int // of this call
+	others map[persist.State]int // of other keys
+	due    time.Time             // when the first of many may be sent; zero: none
+	away   leased
+}
+
+// String returns the numbers in words.
+func (r *remains) String() string {
+	text := fmt.Sprintf("left: %d pending, %d held", r.many[persist.StatePending], r.many[persist.StateHeld])
+	if len(r.others) > 0 {
+		text += fmt.Sprintf("; of other keys: %d pending, %d held", r.others[persist.StatePending], r.others[persist.StateHeld])
+	}
+	return text
+}
+
+// remaining counts the unfinished operations of --account, of all accounts without it. With keys those of others are counted apart.
+func (f *resumeFlags) remaining(ctx context.Context, ses *session.Session, keys []string, now time.Time) (*remains, error) {
+	r := &remains{many: map[persist.State]int{}, others: map[persist.State]int{}}
+	whole := *ses
+	if only, is := persist.As[interface{ all() persist.Journal }](ses.Journal); is {
+		whole.Journal = only.all()
+	}
+	see, q := whole.Seeing(ctx), f.Query()
+	q.States = unfinished()
+	err := session.EachRecord(ctx, &whole, q, func(rec *persist.Record) error {
+		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
+			r.others[rec.State]++
+			return nil
+		}
+		r.many[rec.State]++
 		see.Set(rec)
-		if away.add(rec, now); rec.LeaseOwner != "" {
+		if r.away.add(rec, now); rec.LeaseOwner != "" {
 			return nil // it is due once it is free
 		}
-		if rec.State == persist.StatePending && (due.IsZero() || rec.NextAttempt.Before(due)) {
-			due = rec.NextAttempt
+		if rec.State == persist.StatePending && (r.due.IsZero() || rec.NextAttempt.Before(r.due)) {
+			r.due = rec.NextAttempt
 		}
 		return nil
 	})
+	return r, err
+}
+
+// conclude counts the operations left.
+func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, account string, keys []string, t *results.Tally, stderr io.Writer) error {
+	now := time.Now()
+	left, err := f.remaining(context.WithoutCancel(ctx), ses, keys, now)
 	if err != nil {
 		return err
 	}
-	terminal.Say(stderr, "%s; left: %d pending, %d held", t.Summary(f.Path), left[persist.StatePending], left[persist.StateHeld])
-	if wait := time.Until(due); !due.IsZero() && wait > 0 {
+	terminal.Say(stderr, "%s; %s", t.Summary(f.Path), left)
+	if wait := time.Until(left.due); !left.due.IsZero() && wait > 0 {
 		terminal.Say(stderr, "the next is due in %v", wait.Round(time.Millisecond))
 	}
-	away.say(stderr, now)
+	left.away.say(stderr, now)
 	if err := f.sayNone(ctx, ses, account, stderr); err != nil {
 		return err
 	}
-	if len(left) > 0 {
+	if len(left.many) > 0 {
 		return terminal.ExitWith(terminal.ExitUnknown)
 	}
 	return terminal.ExitWith(t.Exit)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
@@ -43,6 +44,9 @@ func (f *actFlags) findSeen(ctx context.Context, ses *session.Session, text stri
 // not changed.
 func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text string) error {
 	key, _ := session.SplitSeen(text)
+	if rec, ok := f.badSeen(ctx, ses, text); ok {
+		return fmt.Errorf("%q: what follows the @ is no SEEN, which is %d digits of 0-9 and a-f; the operation is %s", words.Clip(text), operation.SeenLength, session.SeenKey(&rec))
+	}
 	meant := ""
 	err := session.EachRecord(ctx, ses, f.Query(), func(rec *persist.Record) error {
 		if meant == "" && (words.MeansKey(text, rec.Key) || words.MeansKey(key, rec.Key)) {
@@ -54,6 +58,20 @@ func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text stri
 		return f.NotFound(text)
 	}
 	return fmt.Errorf("%w; there is %q", f.NotFound(text), meant)
+}
+
+// badSeen returns the operation of KEY if a text is KEY@ and something that is no SEEN.
+func (f *actFlags) badSeen(ctx context.Context, ses *session.Session, text string) (persist.Record, bool) {
+	at := strings.LastIndexByte(text, '@')
+	if at < 1 {
+		return persist.Record{}, false
+	}
+	for _, prefix := range []string{"", words.KeyPrefix} {
+		if rec, err := f.find(ctx, ses, prefix+text[:at]); err == nil {
+			return rec, true
+		}
+	}
+	return persist.Record{}, false
 }
 
 // unmoved separates the operations open to the act from those moved since they were seen. If stdin is a terminal, and not the list
@@ -71,10 +89,10 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 			err = s.Confirm(false, knownText(&rec.Record))
 		case rec.seen != "" && operation.MovedSince(rec.seen, &rec.Record, a.kind):
 			if asks {
-				err = s.Confirm(false, "It has moved since it was seen: "+knownText(&rec.Record))
+				err = s.Confirm(false, "It does not stand as @"+rec.seen+" says: "+knownText(&rec.Record))
 			}
 			if !asks || err != nil {
-				moved, err = append(moved, session.SeenKey(&rec.Record)), nil
+				moved, err = append(moved, otherThanSeen(rec)), nil
 				continue
 			}
 		}
@@ -86,14 +104,24 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 	return records, moved, nil
 }
 
-// sayMoved prints the moved operations, and adds them to the error of the others.
+// otherThanSeen tells of an operation that does not stand as the SEEN of an argument says. A digest does not tell whether it ever did.
+func otherThanSeen(rec *seenRecord) string {
+	return fmt.Sprintf("@%s is not how it stands, since it has moved or that is another's SEEN: %s", rec.seen, session.SeenKey(&rec.Record))
+}
+
+// movedSince tells of an operation that moved while the act ran.
+func movedSince(now *persist.Record) string {
+	return "it has moved since it was seen: " + session.SeenKey(now)
+}
+
+// sayMoved prints the moved operations, by the texts of otherThanSeen and movedSince, and adds them to the error of the others.
 func sayMoved(moved []string, err error, s terminal.Streams) error {
 	if len(moved) == 0 {
 		return err
 	}
-	for _, key := range moved {
-		terminal.Say(s.Out, "left alone, it has moved since it was seen: %s", key)
+	for _, text := range moved {
+		terminal.Say(s.Out, "left alone, %s", text)
 	}
-	left := fmt.Errorf("%s moved since they were seen; look again", words.Count(len(moved), "operation"))
+	left := fmt.Errorf("%s left alone, not as seen; look again", words.Count(len(moved), "operation"))
 	return &terminal.ExitError{Status: terminal.ExitUnknown, Err: errors.Join(err, left)}
 }

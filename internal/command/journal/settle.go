@@ -25,9 +25,9 @@ anew with batch --generation; so --absent of one that may have been sent asks
 first, or wants --yes. Saying the same again is no error.
 
 Of KEY "idemp:" may be left out, here and with every command that changes an operation.
-SEEN is what journal list and journal stuck show behind the key. What a worker has
-claimed or sent since then, or what has moved otherwise, is left alone and printed
-with its new KEY@SEEN (status 3), also with --yes. --absent needs it where nobody can
+SEEN is what journal list and journal stuck show behind the key. What does not stand so,
+since a worker has claimed or sent it or it has moved otherwise, is left alone and printed
+with its KEY@SEEN (status 3), also with --yes. --absent needs it where nobody can
 be asked on a terminal, and so do keys that "-" reads from stdin, one a line.
 
 An operation that journal restored holds is settled like any other; where the

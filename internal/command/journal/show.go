@@ -154,6 +154,14 @@ func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
 	return err
 }
 
+// showState tells of the state and the result, and of the cause of a hold after an answer.
+func showState(line func(name, format string, args ...any), rec *persist.Record, known results.Declines) {
+	line("state", "%s, result %s", view.StateText(rec), known.ResultOfRecord(rec))
+	if cause := view.HeldCause(rec); cause != "" {
+		line("cause", "%s", cause)
+	}
+}
+
 // showText is for people. next is the operation under the next generation of the key; nil: there is none.
 func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known results.Declines, next *persist.Record) error {
 	var b strings.Builder
@@ -167,7 +175,7 @@ func showText(w io.Writer, rec *persist.Record, parts view.Parts, c clock, known
 	if rec.ScopedAccount() != "" {
 		line("account", "%s", rec.ScopedAccount())
 	}
-	line("state", "%s, result %s", view.StateText(rec), known.ResultOfRecord(rec))
+	showState(line, rec, known)
 	line("request", "%s %s%s, %s, profile %s", rec.Method, rec.Origin, words.PathOf(rec.Target), bodySize(rec), rec.Profile)
 	if rec.Region != "" || rec.Credential != "" {
 		line("pinned", "region %s, credential %s", cmp.Or(rec.Region, "-"), cmp.Or(rec.Credential, "-"))

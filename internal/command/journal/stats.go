@@ -87,7 +87,8 @@ For cron and monitoring: with --fail-over, --fail-held, --fail-pending and
 stderr; --quiet prints nothing else, and without a selection reads no record where the
 journal has the numbers. Rejected is what the server refused as it is, by a 429 or a
 401, or what was not sent: the journal has forgotten it, and nobody goes on with it
-until it is run again (journal stuck --rejected). It is known for 30 days, to the user
+until it is run again (journal stuck --rejected). What Ctrl-C met before anything was sent
+is interrupted, which no --fail-… counts. It is known for 30 days, to the user
 and machine that tried it if the journal lies on a server; --since leaves out older ones.
 --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
 		Example: `  oncehttp journal stats --journal payments.db
@@ -130,6 +131,7 @@ type Stats struct {
 	Ages        [ageBuckets + 1]int    `json:"age_histogram"`
 	Owed        int                    `json:"owed,omitempty"`                    // results that wait for OnResult
 	Rejected    int                    `json:"rejected_forgotten,omitempty"`      // in no other number, and not done since; see journal stuck --rejected
+	Interrupted int                    `json:"interrupted_forgotten,omitempty"`   // like Rejected: their client was stopped before anything was sent
 	Older       int                    `json:"rejected_before_restore,omitempty"` // of Rejected: from before a restore of the journal, and perhaps done since
 	Totals      []results.TotalView    `json:"totals,omitempty"`
 	Declined    []string               `json:"declined_by,omitempty"` // of the batches and sends of the journal, if --declined was not given
@@ -188,6 +190,7 @@ func countRecords(ctx context.Context, ses *session.Session, sel selection, sums
 
 // reject counts forgotten operations that are not done since.
 func (st *Stats) reject(all []forgotten.Operation) {
+	all, st.Interrupted = partInterrupted(all)
 	st.Rejected, st.older = len(all), olderOf(all)
 	st.Older = st.older.n
 }
@@ -357,6 +360,9 @@ func (st *Stats) print(w io.Writer, at place.Place) error {
 	}
 	if st.Rejected > 0 {
 		fmt.Fprintf(&b, "rejected      %s without effect, forgotten, and not done since%s: %s\n", words.Count(st.Rejected, "operation"), st.older.after(), listRejectedCommand(at))
+	}
+	if st.Interrupted > 0 {
+		fmt.Fprintf(&b, "interrupted   %s before anything was sent, forgotten, and not done since: %s\n", words.Count(st.Interrupted, "operation"), listRejectedCommand(at))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

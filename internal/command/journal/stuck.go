@@ -34,9 +34,10 @@ somebody has gone on with an operation after its first run. A profile under NEED
 fault: whoever goes on says the --profile that the operation was begun with.
 
 --rejected lists, instead, what batch and send have tried without effect, so that the
-journal forgot it, and what no operation of its key has done since: run them again. What
-was rejected before a backup was restored may have been done since (journal restored):
-RESTORED says so. Audit before you run it again.
+journal forgot it, and what no operation of its key has done since: run them again.
+RESULT is rejected, or interrupted: Ctrl-C came before anything was sent. What ended
+before a backup was restored may have been done since (journal restored): RESTORED says
+so. Audit before you run it again.
 
 The oldest operation that is due, and that nobody has sent yet, is named on stderr: if
 that is long ago, no worker takes it.
@@ -218,12 +219,12 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	return strings.Join(all, ", ")
 }
 
-// lastError returns the reason for the missing answer of the last attempt.
+// lastError returns the reason for the missing answer of the last attempt, or for the hold after an answer.
 func lastError(rec *persist.Record) string {
 	if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
 		return words.ClipCause(words.CauseWords(words.FlagWords(rec.History[n-1].Error)))
 	}
-	return "-"
+	return words.OrDash(view.HeldCause(rec))
 }
 
 // clock spells times: with their zone, or on a terminal relative to now.

@@ -232,12 +232,12 @@ func OpenSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, er
 // newSession makes the client on an open journal, and closes the journal if it fails. A client without origins sends nothing.
 func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Session, error) {
 	logger := cfg.Logger
-	j = forgotten.Keep(j, at, func(err error) {
+	j, interrupted := forgotten.Keep(j, at, func(err error) {
 		if logger != nil {
 			logger.Warn("what was tried is not kept", "operation", at.Name, "error", "what was tried without effect is not kept: "+err.Error())
 		}
 	})
-	cfg.Journal = j
+	cfg.Journal, cfg.Observe = j, markingInterrupted(cfg.Observe, interrupted)
 	if cfg.Origins == nil {
 		cfg.Origins = []string{}
 	}
@@ -246,6 +246,18 @@ func newSession(at place.Place, j persist.Journal, cfg oncehttp.Config) (*Sessio
 		return nil, errors.Join(terminal.Plain(err), j.Close())
 	}
 	return &Session{Client: c, Journal: j, Place: at}, nil
+}
+
+// markingInterrupted returns the observer with a mark for each operation that the end of its client met before anything was sent.
+func markingInterrupted(observe func(context.Context, oncehttp.Event), mark func(persist.ID)) func(context.Context, oncehttp.Event) {
+	return func(ctx context.Context, e oncehttp.Event) {
+		if e.Kind == oncehttp.EventFinished && e.Outcome == oncehttp.OutcomeNotSent && e.Sends == 0 && errors.Is(e.Err, oncehttp.ErrClosed) {
+			mark(persist.ID{Account: e.Account, Key: string(e.Key)})
+		}
+		if observe != nil {
+			observe(ctx, e)
+		}
+	}
 }
 
 // OpenVisiting opens a session with its journal file held only for the length of each call. It makes the file if there is none. A server

@@ -1,0 +1,104 @@
+package audit
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/view"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// unresolved reports an operation in doubt if the exports do not have it as done. others are its rows not counted as done.
+func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) error {
+	if rec.State == persist.StateAbandoned && a.outside(rec.Finished) {
+		return nil // it is reported with the exports of the time of its abandonment
+	}
+	x.Finding, x.Here = "unresolved", view.StateText(rec)
+	if len(others) > 0 {
+		x.There = others[0].where()
+	}
+	switch rec.State {
+	case persist.StatePending:
+		x.Next = fmt.Sprintf("oncehttp journal resume %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+	case persist.StateHeld:
+		x.Next = fmt.Sprintf("oncehttp journal show %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+	}
+	return a.found(x)
+}
+
+// missing reports an operation if it is done here and not in the exports. others are its rows not counted as done.
+func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []indexedRow) error {
+	if len(others) > 0 {
+		x.There = others[0].where()
+	}
+	at := rec.Finished
+	switch {
+	case !done, a.outside(at):
+		return nil
+	case isUnread(rec, results.Result(x.Here)):
+		return a.blind(x, unreadAnswer+theirWord(others))
+	case a.maybeDeclined(rec):
+		return a.blind(x, "its answer was pruned, so that --declined cannot be looked up in it, and "+theirWord(others))
+	case a.notDone(rec, &x, others):
+	case a.nearEdge(at):
+		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
+	default:
+		x.Finding = "missing"
+		if rec.State == persist.StateConfirmed && a.theirs.rows > 0 { // exports without a row of something done prove nothing
+			x.Next = "its answer is final: " + place.NewKeyStep
+		}
+	}
+	return a.found(x)
+}
+
+// notDone makes x the finding of a row there whose status --where does not select, and reports whether there is one. A new request is
+// advised only after a status that says failed: what is pending there may still be done.
+func (a *audit) notDone(rec *persist.Record, x *Finding, others []indexedRow) bool {
+	status, row := statusOf(others)
+	if row == nil {
+		return false
+	}
+	_, cell, _ := strings.Cut(status, "=")
+	x.Finding, x.There, x.Why = NotDone, row.where(), theirWord(others)
+	switch {
+	case looksDone(cell):
+		x.Next = "say --where " + words.ShellQuote(status) + ", too, if that is done"
+	case !looksFailed(cell):
+		x.Next = "send it under no other key: it may still be done; compare again with a later export"
+	case rec.State == persist.StateConfirmed:
+		x.Next = "its answer is final: if the API says that it stays so, " + newKey
+	}
+	return true
+}
+
+const newKey = "send it alone under a new key: send --key NEWKEY, or batch a file of such rows only, with another text in --key"
+
+// statusOf returns the cell of the first row whose status is not selected, such as "status=pending"; nil if there is no such row.
+func statusOf(others []indexedRow) (cell string, row *indexedRow) {
+	for i := range others {
+		if column, _, _ := strings.Cut(others[i].Not, "="); isStatus(column) {
+			return others[i].Not, &others[i]
+		}
+	}
+	return "", nil
+}
+
+// theirWord says what the exports have of an operation without a row that counts as done.
+func theirWord(others []indexedRow) string {
+	status, row := statusOf(others)
+	if row == nil {
+		return "the exports do not have it"
+	}
+	_, cell, _ := strings.Cut(status, "=")
+	return fmt.Sprintf("the provider has it as %q", cell)
+}
+
+// maybeDeclined reports whether a pruned answer may have been one of --declined.
+func (a *audit) maybeDeclined(rec *persist.Record) bool {
+	return len(a.declines) > 0 && rec.Swept && rec.State == persist.StateConfirmed && rec.Status < http.StatusBadRequest
+}
