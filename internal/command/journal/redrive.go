@@ -65,7 +65,7 @@ or abandoned. Exit status: 0 all were begun; 1 of several some were refused, or 
 stand that are left alone since a program may have been told; 2 the call is wrong, or its only
 KEY was refused, and nothing was begun; 3 something is unknown, or the run was broken off.`,
 		Example: `  oncehttp journal redrive --status 404 --since 2h --dry-run --sum /amount --journal p.db
-  oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'the gateway had lost the route; mended 10:40' --journal p.db
+  oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'route mended' --journal p.db
   oncehttp journal redrive idemp:order:u1:o7 --told --reason 'they agree' --journal p.db`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
