@@ -178,7 +178,8 @@ type Finding struct {
 	Reference string `json:"reference,omitempty"`
 	Here      string `json:"here,omitempty"`
 	There     string `json:"there,omitempty"`
-	Why       string `json:"why,omitempty"` // of NotAuditable
+	Amounts   string `json:"amounts,omitempty"` // with --amount: ours and theirs, as far as they are known
+	Why       string `json:"why,omitempty"`     // of NotAuditable
 	Next      string `json:"next,omitempty"`
 }
 
@@ -365,7 +366,7 @@ func (f *auditFlags) print(w io.Writer, x Finding) error {
 		return enc.Encode(x)
 	}
 	text := fmt.Sprintf("%-13s %s", x.Finding, x.Key)
-	for _, part := range []string{x.Reference, x.Here, x.There, x.Why, x.Next} {
+	for _, part := range []string{x.Reference, x.Here, x.There, x.Amounts, x.Why, x.Next} {
 		if part != "" {
 			text += "  " + part
 		}

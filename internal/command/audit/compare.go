@@ -126,6 +126,7 @@ func (a *audit) compare(rec *persist.Record) error {
 	if len(rows)+len(others) > 0 {
 		a.matched++
 	}
+	x.Amounts = a.amountsOf(rec, rows)
 	taken := len(rows)
 	rows, failed := partFailed(rows)
 	if done || inDoubt {
@@ -299,6 +300,7 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	if agree(a.flags.units) {
 		return nil
 	}
+	x.Amounts = "" // they stand here and there
 	x.Finding, x.Here, x.There = "amount", m.String(), rows[0].money()+" in "+rows[0].where()
 	return a.found(x)
 }
@@ -332,6 +334,9 @@ func (a *audit) foreign(r exportRow) error {
 		return nil
 	}
 	x := Finding{Finding: "foreign", Reference: r.Match, There: r.where()}
+	if r.Amount != "" {
+		x.Amounts = r.money() + " there"
+	}
 	if r.Failed != "" {
 		x.Finding, x.Why = Failed, "the row says that it is of nothing done"
 		return a.found(x)
