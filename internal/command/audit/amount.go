@@ -178,3 +178,18 @@ func (s *scale) hint(differing int) string {
 	}
 	return ""
 }
+
+// amountsOf returns the amounts of an operation and of its first row, as far as they are known; "" without --amount.
+func (a *audit) amountsOf(rec *persist.Record, rows []indexedRow) string {
+	if a.flags.amount == "" {
+		return ""
+	}
+	var parts []string
+	if m, why := a.moneyOf(rec); why == "" {
+		parts = append(parts, m.String()+" here")
+	}
+	if len(rows) > 0 && rows[0].Amount != "" {
+		parts = append(parts, rows[0].money()+" there")
+	}
+	return strings.Join(parts, ", ")
+}

@@ -69,13 +69,16 @@ It lists
   unresolved     pending, held or abandoned here, and not in the exports
   twice          more than one row for one operation, or for one reference
   amount         the amounts or currencies differ
+  generations    a later generation of a key and an earlier one both count as done here,
+                 such as after journal declined --forget
   settle         done there, and unknown here; with the command that says so
   conflict       done there, and declined, rejected or absent here; not where another
                  operation of the same reference, such as the next generation, is done
   failed         a row that says failed, refunded, returned or the like, without --where
   unclear        rows with a status that is no known word of success or failure, such as
                  pending, without --where and --all-rows; one finding for a column
-  foreign        a row of no operation here
+  foreign        a row of no operation here; after journal restored, maybe of one that the
+                 journal has lost
   not-auditable  what would be compared is not known any more; it says why
   edge           missing or foreign, but within --edge of --since or --until
 
@@ -164,6 +167,7 @@ type audit struct {
 	totals   results.Totals // of our operations
 	lent     results.Totals // of rows without a currency, in that of their operation
 	prefixes prefixes
+	restored session.Restore
 	scale    scale
 }
 
@@ -174,7 +178,8 @@ type Finding struct {
 	Reference string `json:"reference,omitempty"`
 	Here      string `json:"here,omitempty"`
 	There     string `json:"there,omitempty"`
-	Why       string `json:"why,omitempty"` // of NotAuditable
+	Amounts   string `json:"amounts,omitempty"` // with --amount: ours and theirs, as far as they are known
+	Why       string `json:"why,omitempty"`     // of NotAuditable
 	Next      string `json:"next,omitempty"`
 }
 
@@ -183,6 +188,9 @@ const NotAuditable = "not-auditable"
 
 // NotDone is the finding of an operation done here whose row there has a status that --where does not select.
 const NotDone = "not-done"
+
+// Generations is the finding of an operation done here whose earlier generation is done here, too.
+const Generations = "generations"
 
 // Failed is the finding of a row that nobody has excluded, and that says itself that it is of nothing done.
 const Failed = "failed"
@@ -210,6 +218,9 @@ func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {
 		}
 	}
 	a.arg = at.Arg
+	if a.restored, err = session.RestoreOf(ctx, ses); err != nil {
+		return terminal.JoinExit(err, ses.Close())
+	}
 	a.theirs, err = indexExports(ctx, f, at.Folder(), func(note string) { terminal.Say(s.Err, "%s", note) })
 	if err != nil {
 		return terminal.JoinExit(err, ses.Close())
@@ -355,7 +366,7 @@ func (f *auditFlags) print(w io.Writer, x Finding) error {
 		return enc.Encode(x)
 	}
 	text := fmt.Sprintf("%-13s %s", x.Finding, x.Key)
-	for _, part := range []string{x.Reference, x.Here, x.There, x.Why, x.Next} {
+	for _, part := range []string{x.Reference, x.Here, x.There, x.Amounts, x.Why, x.Next} {
 		if part != "" {
 			text += "  " + part
 		}

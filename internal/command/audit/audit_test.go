@@ -48,7 +48,8 @@ func TestAuditFindsEveryDifference(t *testing.T) {
 				t.Errorf("stdout\n%s", got.Out)
 			}
 			if want := "7 operations here against 7 rows there: 1 missing, 1 unresolved, 1 twice, 1 amount, 1 settle, 1 conflict, 1 foreign; evidence as of the export\n" +
-				"total /amount here: 2800 in 7 operations = 1300 in 4 done + 400 in 1 declined + 1100 in 2 pending\ntotal amount there: 3399 in 7 rows\n"; got.Err != want {
+				"total /amount here: 2800 in 7 operations = 1300 in 4 done + 400 in 1 declined + 1100 in 2 pending\ntotal amount there: 3399 in 7 rows\n" +
+				"foreign: 1 row of another journal or program; where a backup of this journal was put back, first say oncehttp journal restored --taken TIME --journal " + j + "\n"; got.Err != want {
 				t.Errorf("stderr %q, want %q", got.Err, want)
 			}
 		})

@@ -25,12 +25,27 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 		}
 		a.checked++
 		a.total(rec)
+		if err := a.generations(ctx, ses, rec); err != nil {
+			return err
+		}
 		return a.compare(rec)
 	})
 	if i := slices.Index(used, false); err == nil && i >= 0 {
 		err = fmt.Errorf("no operation of the journal has a key such as %q; each export needs --against before its name", words.Clip(a.flags.keys[i]))
 	}
 	return err
+}
+
+// generations reports an operation done here whose earlier generation is done here, too.
+func (a *audit) generations(ctx context.Context, ses *session.Session, rec *persist.Record) error {
+	old, err := session.DoneBefore(ctx, ses, a.declines, rec)
+	if err != nil || old == "" {
+		return err
+	}
+	return a.found(Finding{
+		Finding: Generations, Key: rec.Key, Here: string(a.declines.ResultOfRecord(rec)), Why: words.Clip(old) + " is done here, too",
+		Next: "ask the provider whether both took effect; oncehttp journal declined --journal " + words.ShellQuote(a.arg) + " tells which answers count as declined",
+	})
 }
 
 // leave takes the rows of an operation that KEY does not select, so that they are not foreign.
@@ -111,6 +126,7 @@ func (a *audit) compare(rec *persist.Record) error {
 	if len(rows)+len(others) > 0 {
 		a.matched++
 	}
+	x.Amounts = a.amountsOf(rec, rows)
 	taken := len(rows)
 	rows, failed := partFailed(rows)
 	if done || inDoubt {
@@ -284,6 +300,7 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	if agree(a.flags.units) {
 		return nil
 	}
+	x.Amounts = "" // they stand here and there
 	x.Finding, x.Here, x.There = "amount", m.String(), rows[0].money()+" in "+rows[0].where()
 	return a.found(x)
 }
@@ -317,6 +334,9 @@ func (a *audit) foreign(r exportRow) error {
 		return nil
 	}
 	x := Finding{Finding: "foreign", Reference: r.Match, There: r.where()}
+	if r.Amount != "" {
+		x.Amounts = r.money() + " there"
+	}
 	if r.Failed != "" {
 		x.Finding, x.Why = Failed, "the row says that it is of nothing done"
 		return a.found(x)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
 )
@@ -24,10 +25,31 @@ func (a *audit) conclude(stderr io.Writer) {
 	for _, text := range a.totalLines() {
 		terminal.Say(stderr, "%s", text)
 	}
+	for _, text := range a.foreignSteps() {
+		terminal.Say(stderr, "%s", text)
+	}
 	if a.allEdge() {
 		terminal.Say(stderr, "nothing was compared: no operation has a row, and all %d that are missing or foreign are within --edge %s of --since or --until; say other times, or a smaller --edge",
 			a.counts["edge"], a.flags.edge)
 	}
+}
+
+// foreignSteps returns the next steps for rows of no operation here; none if there are no such rows, or the keys are spelled otherwise there.
+func (a *audit) foreignSteps() []string {
+	n := a.counts["foreign"]
+	if n == 0 || a.prefixes.hint() != "" {
+		return nil
+	}
+	journal := words.ShellQuote(a.arg)
+	if a.restored == (session.Restore{}) {
+		return []string{fmt.Sprintf("foreign: %s of another journal or program; where a backup of this journal was put back, first say oncehttp journal restored --taken TIME --journal %s", words.Count(n, "row"), journal)}
+	}
+	steps := []string{fmt.Sprintf("foreign: the journal was restored at %s from a backup of %s, and what was begun in between is not in it: repeat none of them (%s) but with the same bytes and key while the server knows the key",
+		a.restored.At, a.restored.Taken, words.Count(n, "row"))}
+	if a.flags.since == "" {
+		steps = append(steps, "to compare what the backup may have lost alone: --time COLUMN --since "+a.restored.Taken+" --edge 0s")
+	}
+	return append(steps, "what is held here as restored: the lines under settle say what the provider did; what it did not do: oncehttp journal resume --restored KEY... --journal "+journal)
 }
 
 // allEdge reports whether nothing was compared, and nothing found but edges.
@@ -38,7 +60,7 @@ func (a *audit) allEdge() bool {
 // summary returns the counts of the comparison. It claims nothing beyond the export.
 func (a *audit) summary() string {
 	var parts []string
-	for _, kind := range []string{"missing", NotDone, "unresolved", "twice", "amount", "settle", "conflict", Failed, Unclear, "foreign", NotAuditable, "edge"} {
+	for _, kind := range []string{"missing", NotDone, "unresolved", "twice", Generations, "amount", "settle", "conflict", Failed, Unclear, "foreign", NotAuditable, "edge"} {
 		if n := a.counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}

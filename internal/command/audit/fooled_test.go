@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// findings runs audit and gives what it found, in their order.
+// findings runs audit and gives what it found, in their order, without the amounts.
 func findings(t *testing.T, status int, args ...string) ([]audit.Finding, commandtest.Ran) {
 	t.Helper()
 	got := commandtest.Run(t, append([]string{"audit", "--json", "--match", "order", "--reference", "/order"}, args...)...).Want(t, status)
@@ -22,6 +22,7 @@ func findings(t *testing.T, status int, args ...string) ([]audit.Finding, comman
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			t.Fatal(err)
 		}
+		f.Amounts = "" // TestAuditNamesAmounts has them
 		all = append(all, f)
 	}
 	return all, got

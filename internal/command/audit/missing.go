@@ -22,10 +22,12 @@ func (a *audit) unresolved(rec *persist.Record, x Finding, others []indexedRow) 
 	if len(others) > 0 {
 		x.There = others[0].where()
 	}
-	switch rec.State {
-	case persist.StatePending:
+	switch {
+	case rec.HoldReason == persist.HoldRestored:
+		x.Next = fmt.Sprintf("if the provider did not do it: oncehttp journal resume --restored %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
+	case rec.State == persist.StatePending:
 		x.Next = fmt.Sprintf("oncehttp journal resume %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
-	case persist.StateHeld:
+	case rec.State == persist.StateHeld:
 		x.Next = fmt.Sprintf("oncehttp journal show %s --journal %s", words.ShellQuote(rec.Key), words.ShellQuote(a.arg))
 	}
 	return a.found(x)

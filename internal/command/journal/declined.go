@@ -11,6 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 func declinedCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
@@ -23,7 +24,8 @@ func declinedCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command
 and for everything that reads the journal, so that a refusal stays one.
 
 --forget takes a value back that was a mistake. What it alone made declined is
-done again, for batch, stats, list, report, show, export and audit. Nothing is
+done again, for batch, stats, list, report, show, export and audit; where a later
+generation is done, too, stderr names both, and list, show and audit do. Nothing is
 sent. An operation that was begun with --done is judged for good when its answer
 comes, and stays as it is.`,
 		Example: `  oncehttp journal declined --journal payments.db
@@ -79,5 +81,20 @@ func forgetDeclined(ctx context.Context, ses *session.Session, forget []string, 
 	for _, text := range forget {
 		terminal.Say(s.Out, "forgotten: %s", text)
 	}
-	return nil
+	return sayDoneTwice(ctx, ses, s)
+}
+
+// sayDoneTwice names the operations that count as done in two generations by the declines that the journal keeps now.
+func sayDoneTwice(ctx context.Context, ses *session.Session, s terminal.Streams) error {
+	declines, _, err := session.KnownDeclines(ctx, ses)
+	if err != nil {
+		return err
+	}
+	var twice session.DoneTwice
+	q := persist.Query{AllAccounts: true, States: []persist.State{persist.StateConfirmed, persist.StateSettled}}
+	err = session.EachRecord(ctx, ses, q, func(rec *persist.Record) error { return twice.See(ctx, ses, declines, rec) })
+	for _, text := range twice.Lines() {
+		terminal.Say(s.Err, "%s", text)
+	}
+	return err
 }

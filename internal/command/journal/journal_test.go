@@ -164,6 +164,7 @@ func TestJournalUsage(t *testing.T) {
 			})
 		}
 	})
+	commandtest.Run(t, "journal", "list", "--journal", damagedFor(commands[0]), "--state", "accepted").Usage(t, `oncehttp: --state accepted: that is a result: say --result accepted; the states are pending, held, confirmed, mismatched, settled, abandoned`)
 	commandtest.Run(t, "journal", "list", "--journal", damagedFor(commands[0]), "--state", "lost").Usage(t, `oncehttp: --state "lost" is not a state; the states are pending, held, confirmed, mismatched, settled, abandoned`)
 	commandtest.Run(t, "journal", "burn").Usage(t, "oncehttp: journal: unknown command burn; see oncehttp journal --help")
 	if after := commandtest.Tree(t, dir); !slices.Equal(before, after) {

@@ -50,8 +50,14 @@ func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel sel
 	if err != nil {
 		return err
 	}
-	if err := l.list(ctx, ses, sel, write); err != nil {
+	var twice session.DoneTwice
+	var read error
+	see := func(rec *persist.Record) { read = cmp.Or(read, twice.See(ctx, ses, sel.declines, rec)) }
+	if err := cmp.Or(l.list(ctx, ses, sel, seeingWriter{write, see}), read); err != nil {
 		return err
+	}
+	for _, text := range twice.Lines() {
+		terminal.Say(s.Err, "%s", text)
 	}
 	all, err := notDoneSince(ctx, ses, sel, c.now, s.Err)
 	sayRejected(all, ses.Place, c.now, s.Err)
@@ -69,7 +75,8 @@ alone what has moved since. CSV without --columns has KEY@SEEN in the column see
 bare key in the column key.
 KEY may be a pattern: * and ? stand for characters; "idemp:" may be left out, and
 what is percent-encoded may be written as it is. Bodies and query strings are
-not shown, but for what --columns names of the requests. SENT says whether anything
+not shown, but for what --columns names of the requests. --result accepted lists what
+the API has taken on with a 202, and may still fail: ask it what came of that. SENT says whether anything
 was handed to the network: no, yes, or maybe where a process died. --sort needs --limit, and puts the greatest first.
 
 An operation that was rejected is none: nothing happened, and the journal forgot it. batch
@@ -77,6 +84,7 @@ and send keep what was tried of it, for 30 days and up to 8 MB: --rejected lists
 with what Ctrl-C has interrupted before anything was sent.`,
 		Example: `  oncehttp journal list --journal payments.db
   oncehttp journal list 'idemp:order:u1:*' --journal payments.db --result declined --format csv
+  oncehttp journal list --journal payments.db --result accepted --older 1d
   oncehttp journal list --journal payments.db --columns key,state,age,amount,supplier`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -338,6 +346,9 @@ func parseStates(names []string) ([]persist.State, error) {
 	var states []persist.State
 	for _, name := range names {
 		i := slices.IndexFunc(AllStates(), func(s persist.State) bool { return s.String() == name })
+		if i < 0 && slices.Contains(results.All(), results.Result(name)) {
+			return nil, fmt.Errorf("--state %s: that is a result: say --result %s; the states are %s", name, name, stateNames())
+		}
 		if i < 0 {
 			return nil, fmt.Errorf("--state %q is not a state; the states are %s", words.Clip(name), stateNames())
 		}

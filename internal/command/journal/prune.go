@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"strings"
 	"time"
@@ -17,9 +18,15 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// pruneFlags are the flags of journal prune, as given.
+type pruneFlags struct {
+	*session.JournalFlags
+	keepAnswer, keepKey, keepText time.Duration
+	yes, dry                      bool
+}
+
 func pruneCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
-	var keepAnswer, keepKey time.Duration
-	var yes bool
+	p := &pruneFlags{JournalFlags: f}
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Drop the answers of operations that were finished long ago",
@@ -29,34 +36,67 @@ knows their keys, and that a key of yours was used is remembered for ever, on
 Redis for the keep_key of the URL. With --keep-answer and --keep-key you say for how
 long, and the records do not count. An answer that is gone is not replayed, and a
 key that is forgotten can be sent again: where that is earlier than the records
-say, it asks first, or wants --yes. What is pending or held is never touched.`,
+say, it asks first, or wants --yes. What is pending or held is never touched.
+--dry-run counts, and changes nothing.
+
+--keep-text takes the text out of used keys, on PostgreSQL and MariaDB alone: elsewhere it
+saves nothing, and is refused. The key stays used, and a repeat is told the state and the
+effect. What is lost: no listing shows which key it was, so list, export, report and audit
+have but the state, the effect and the time of the end; a repeat cannot be told from
+another request under the key; it cannot be redriven. A record keeps its text while the
+server knows the key, with --keep-field, with an unknown effect, and beside another
+generation.`,
 		Example: `  oncehttp journal prune --journal payments.db
-  oncehttp journal prune --journal payments.db --keep-answer 720h`,
+  oncehttp journal prune --journal payments.db --keep-answer 720h
+  oncehttp journal prune --journal @journal.url --keep-text 8760h --dry-run`,
 		Args: settings.WantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.HasAccount {
-				return errors.New("prune goes through all accounts; leave --account out")
-			}
-			ses, err := f.Open(oncehttp.Config{})
-			if err != nil {
-				return err
-			}
-			limits := persist.Limits{Prune: true, KeepAnswer: keepAnswer, KeepKey: keepKey}
-			if err := askEarly(cmd.Context(), ses, &limits, s, yes); err != nil {
-				return terminal.JoinExit(err, ses.Close())
-			}
-			n, err := sweep(cmd.Context(), ses.Journal, limits)
-			if err != nil {
-				return terminal.JoinExit(place.JournalError(f.Path, err), ses.Close())
-			}
-			terminal.Say(s.Out, "pruned: %s", words.Count(n, "record"))
-			return terminal.JoinExit(nil, ses.Close())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), s) },
 	}
-	cmd.Flags().DurationVar(&keepAnswer, "keep-answer", 0, "keep answers so long after the end (0: as their records say; negative: not at all)")
-	cmd.Flags().DurationVar(&keepKey, "keep-key", 0, "remember used keys so long after the end (0: as their records say; negative: no longer than the answer)")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	fs := cmd.Flags()
+	fs.DurationVar(&p.keepAnswer, "keep-answer", 0, "keep answers so long after the end (0: as their records say; negative: not at all)")
+	fs.DurationVar(&p.keepKey, "keep-key", 0, "remember used keys so long after the end (0: as their records say; negative: no longer than the answer)")
+	fs.DurationVar(&p.keepText, "keep-text", 0, "keep the text of used keys so long after the end, on PostgreSQL and MariaDB (0: as their records say; negative: no longer than the answer)")
+	fs.BoolVar(&p.yes, "yes", false, "do not ask")
+	fs.BoolVar(&p.dry, "dry-run", false, "count what would go, and change nothing")
 	return cmd
+}
+
+// run prunes, or counts.
+func (p *pruneFlags) run(ctx context.Context, s terminal.Streams) error {
+	if p.HasAccount {
+		return errors.New("prune goes through all accounts; leave --account out")
+	}
+	at, err := p.Place()
+	if err != nil {
+		return err
+	}
+	if p.keepText != 0 && (at.IsFile() || strings.HasPrefix(at.URL.Scheme, "redis")) {
+		return errors.New("--keep-text saves nothing in a file or on Redis, where a used key without its text is as large; it is for PostgreSQL and MariaDB")
+	}
+	limits := persist.Limits{Prune: true, KeepAnswer: p.keepAnswer, KeepKey: p.keepKey, KeepText: p.keepText}
+	if p.dry {
+		return p.WithReader(func(ses *session.Session) error {
+			would, _, err := countPrune(ctx, ses, &limits)
+			if err == nil {
+				terminal.Say(s.Out, "would drop %s of ended operations, forget %s, and take the text out of %s",
+					words.Count(would.answers, "answer"), words.Count(would.keys, "used key"), words.Count(would.texts, "used key"))
+			}
+			return err
+		})
+	}
+	ses, err := p.Open(oncehttp.Config{})
+	if err != nil {
+		return err
+	}
+	if err := p.askEarly(ctx, ses, &limits, s); err != nil {
+		return terminal.JoinExit(err, ses.Close())
+	}
+	n, err := sweep(ctx, ses.Journal, limits)
+	if err != nil {
+		return terminal.JoinExit(place.JournalError(p.Path, err), ses.Close())
+	}
+	terminal.Say(s.Out, "pruned: %s", words.Count(n, "record"))
+	return terminal.JoinExit(nil, ses.Close())
 }
 
 // sweep sweeps the journal until nothing is left to drop, and returns the number of changed records. A person may set
@@ -68,32 +108,82 @@ func sweep(ctx context.Context, j persist.Journal, limits persist.Limits) (total
 	return total, err
 }
 
-// askEarly asks before answers are dropped, or keys of the caller's are forgotten, earlier than their records say.
-func askEarly(ctx context.Context, ses *session.Session, limits *persist.Limits, s terminal.Streams, yes bool) error {
-	if limits.KeepAnswer == 0 && limits.KeepKey == 0 || yes {
-		return nil
+// pruned are the numbers of what a prune takes away. A record counts once.
+type pruned struct {
+	answers int // with their requests
+	keys    int
+	texts   int // of keys that stay used
+}
+
+// fates of a record under a prune.
+const (
+	stays = iota
+	losesAnswer
+	losesText
+	isForgotten
+)
+
+// prunedTo returns the fate of a record under limits.
+func prunedTo(limits *persist.Limits, rec *persist.Record, now time.Time) int {
+	switch drop, strip := limits.Sweep(rec, now); {
+	case drop:
+		return isForgotten
+	case !strip:
+		return stays
 	}
-	forgotten, dropped, now, allowed := 0, 0, time.Now(), persist.Limits{}
-	err := session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
-		drop, strip := limits.Sweep(rec, now)
-		mayDrop, mayStrip := allowed.Sweep(rec, now)
+	left := rec.Clone()
+	limits.Strip(&left, now, make([]byte, sha256.Size)) // by any secret: it is thrown away
+	if left.Erased && !rec.Erased {
+		return losesText
+	}
+	return losesAnswer
+}
+
+// countPrune counts what a prune takes away, and what of it goes earlier than the records say. It needs little memory.
+func countPrune(ctx context.Context, ses *session.Session, limits *persist.Limits) (all, early pruned, err error) {
+	now, allowed := time.Now(), persist.Limits{}
+	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
+		fate, may := prunedTo(limits, rec, now), prunedTo(&allowed, rec, now)
 		switch {
-		case drop && !mayDrop && !rec.Generated:
-			forgotten++
-		case (drop || strip) && !mayDrop && !mayStrip:
-			dropped++
+		case fate == isForgotten && !rec.Generated:
+			all.keys++
+			if may != isForgotten {
+				early.keys++
+			}
+		case fate == losesText:
+			all.texts++
+			if may != losesText && may != isForgotten {
+				early.texts++
+			}
+		case fate != stays:
+			all.answers++
+			if may == stays {
+				early.answers++
+			}
 		}
 		return nil
 	})
-	var early []string
-	if forgotten > 0 {
-		early = append(early, "forget the use of "+words.Count(forgotten, "key")+", so that the same keys could be sent again")
+	return all, early, err
+}
+
+// askEarly asks before answers are dropped, keys of the caller's are forgotten, or their texts are taken out, earlier than their records say.
+func (p *pruneFlags) askEarly(ctx context.Context, ses *session.Session, limits *persist.Limits, s terminal.Streams) error {
+	if limits.KeepAnswer == 0 && limits.KeepKey == 0 && limits.KeepText == 0 || p.yes {
+		return nil
 	}
-	if dropped > 0 {
-		early = append(early, "drop "+words.Count(dropped, "answer")+" that could be replayed still")
+	_, early, err := countPrune(ctx, ses, limits)
+	var texts []string
+	if early.keys > 0 {
+		texts = append(texts, "forget the use of "+words.Count(early.keys, "key")+", so that the same keys could be sent again")
 	}
-	if err != nil || early == nil {
+	if early.answers > 0 {
+		texts = append(texts, "drop "+words.Count(early.answers, "answer")+" that could be replayed still")
+	}
+	if early.texts > 0 {
+		texts = append(texts, "take the text out of "+words.Count(early.texts, "used key")+", which no listing and no audit shows then")
+	}
+	if err != nil || texts == nil {
 		return err
 	}
-	return s.Confirm(yes, "it would "+strings.Join(early, ", and ")+", which is earlier than the records say")
+	return s.Confirm(p.yes, "it would "+strings.Join(texts, ", and ")+", which is earlier than the records say")
 }

@@ -38,10 +38,14 @@ func redriveCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command 
 	r := &redriveFlags{actFlags: actFlags{JournalFlags: f}}
 	cmd := &cobra.Command{
 		Use:   "redrive (--status N [--since WHEN] | KEY...) --reason WHY",
-		Short: "Begin refused operations once more, such as after a wrong route",
+		Short: "Begin refused operations once more, at the same address, after the server was mended",
 		Long: `Begin refused operations once more, under their next generation (KEY:gen=2): the same
-request, which journal resume or the program itself then sends. It is for a refusal by
-mistake, such as the 404 of a wrong route. Each record names the other (journal show).
+bytes to the same URL, which journal resume or the program itself then sends. It is for a
+refusal by a mistake on the way or at the server that is mended now: the route at that
+address was wrong for a while and answered 404, an account was locked. It helps nothing
+where the request or its URL is wrong: those cannot be changed here, and the refusal would
+come again. Send such a row anew, corrected, with batch --generation or under another key.
+Each record names the other (journal show).
 
 With --status it takes every operation refused with that status that ended since WHEN and
 before the run began, and whose end nobody was told: it was begun by Enqueue, or in a
@@ -61,7 +65,7 @@ or abandoned. Exit status: 0 all were begun; 1 of several some were refused, or 
 stand that are left alone since a program may have been told; 2 the call is wrong, or its only
 KEY was refused, and nothing was begun; 3 something is unknown, or the run was broken off.`,
 		Example: `  oncehttp journal redrive --status 404 --since 2h --dry-run --sum /amount --journal p.db
-  oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'wrong route' --journal p.db
+  oncehttp journal redrive --status 404 --since 2h --where /currency=EUR --reason 'route mended' --journal p.db
   oncehttp journal redrive idemp:order:u1:o7 --told --reason 'they agree' --journal p.db`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -145,10 +145,14 @@ func testRestored(t *testing.T, journal string, keep backup) {
 	}
 
 	export := commandtest.WriteFile(t, "export.csv", "key,at\nidemp:o:a,2020-01-01T00:00:00Z\nidemp:o:b,"+since+"\nidemp:o:d,"+since+"\nidemp:o:e,"+since+"\n")
-	found := commandtest.Run(t, "audit", "--journal", journal, "--against", export, "--match", "key", "--time", "at", "--since", taken, "--edge", "0s", "--all-rows").Want(t, terminal.ExitFindings).Out
-	for _, want := range []string{"settle        idemp:o:b", "settle        idemp:o:d", "foreign         idemp:o:e"} {
-		if !strings.Contains(found, want) {
-			t.Errorf("the audit has no %q:\n%s", want, found)
+	found := commandtest.Run(t, "audit", "--journal", journal, "--against", export, "--match", "key", "--time", "at", "--since", taken, "--edge", "0s", "--all-rows").Want(t, terminal.ExitFindings)
+	for _, want := range []string{
+		"settle        idemp:o:b", "settle        idemp:o:d", "foreign         idemp:o:e", "if the provider did not do it: oncehttp journal resume --restored idemp:o:c --journal ",
+		"foreign: the journal was restored at ", " from a backup of " + taken[:19], "repeat none of them (1 row) but with the same bytes and key while the server knows the key",
+		"what it did not do: oncehttp journal resume --restored KEY... --journal ",
+	} {
+		if !strings.Contains(found.Out+found.Err, want) {
+			t.Errorf("the audit has no %q:\n%s%s", want, found.Out, found.Err)
 		}
 	}
 	commandtest.Run(t, "journal", "settle", "idemp:o:b", "idemp:o:d", "--happened", "--journal", journal).Want(t, terminal.ExitOK)

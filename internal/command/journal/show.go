@@ -55,7 +55,10 @@ was rejected, so that nothing happened and the journal forgot it, is shown, too:
 					if err != nil {
 						return err
 					}
-					return showText(s.Out, rec, parts, c, known, next)
+					if err := showText(s.Out, rec, parts, c, known, next); err != nil {
+						return err
+					}
+					return showTwice(cmd.Context(), ses, known, rec, next, s)
 				})
 				key := args[0]
 				if bare, seen := session.SplitSeen(key); seen != "" {
@@ -150,6 +153,19 @@ func showJSON(w io.Writer, rec *persist.Record, parts view.Parts) error {
 	text, err := json.Marshal(v)
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// showTwice names the generations that both count as done, if rec and an earlier one, or rec and the next one, do.
+func showTwice(ctx context.Context, ses *session.Session, known results.Declines, rec, next *persist.Record, s terminal.Streams) error {
+	var twice session.DoneTwice
+	err := twice.See(ctx, ses, known, rec)
+	if err == nil && next != nil {
+		err = twice.See(ctx, ses, known, next)
+	}
+	for _, text := range twice.Lines() {
+		terminal.Say(s.Err, "%s", text)
 	}
 	return err
 }

@@ -24,18 +24,30 @@ func NoteRestored(ctx context.Context, ses *Session, taken, now time.Time) error
 	return place.JournalError(ses.Place.Name, err)
 }
 
-// RestoredText returns a sentence about the latest restore of the journal; "" if nobody has said that there was one.
-func RestoredText(ctx context.Context, ses *Session) (string, error) {
+// Restore is the latest restore of a journal, as told to journal restored. The zero value is none.
+type Restore struct{ At, Taken string }
+
+// RestoreOf returns the latest restore of the journal. A role without the right to read the facts learns of none.
+func RestoreOf(ctx context.Context, ses *Session) (Restore, error) {
 	fact, err := ses.Journal.Fact(ctx, persist.FactRestored, nil, nil)
 	if errors.Is(err, persist.ErrDenied) {
-		return "", nil
+		return Restore{}, nil
 	}
 	if err != nil {
-		return "", place.JournalError(ses.Place.Name, err)
+		return Restore{}, place.JournalError(ses.Place.Name, err)
 	}
 	at, taken, found := strings.Cut(string(fact), " ")
 	if !found {
-		return "", nil
+		return Restore{}, nil
 	}
-	return fmt.Sprintf("the journal was restored at %s from a backup of %s: what was begun in between is not in it, and counts as new here. Compare it with the API's own list (oncehttp audit) before a row is sent under another key", at, taken), nil
+	return Restore{at, taken}, nil
+}
+
+// RestoredText returns a sentence about the latest restore of the journal; "" if nobody has said that there was one.
+func RestoredText(ctx context.Context, ses *Session) (string, error) {
+	r, err := RestoreOf(ctx, ses)
+	if err != nil || r == (Restore{}) {
+		return "", err
+	}
+	return fmt.Sprintf("the journal was restored at %s from a backup of %s: what was begun in between is not in it, and counts as new here. Compare it with the API's own list (oncehttp audit) before a row is sent under another key", r.At, r.Taken), nil
 }

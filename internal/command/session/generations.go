@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// generationsRead bounds the earlier generations read for one operation.
+const generationsRead = 100
+
+// DoneBefore returns the key of an earlier generation that counts as done, if the operation does, too; "" if there is none. It reads nothing for a
+// first generation.
+func DoneBefore(ctx context.Context, ses *Session, d results.Declines, rec *persist.Record) (string, error) {
+	first, n := request.Generations(rec.Key)
+	if res := d.ResultOfRecord(rec); n < 2 || res != results.Done && res != results.Accepted {
+		return "", nil
+	}
+	for m := n - 1; m >= max(1, n-generationsRead); m-- {
+		old, err := ses.Journal.Get(ctx, persist.ID{Account: rec.Account, Key: request.Generation(first, m)})
+		switch {
+		case errors.Is(err, persist.ErrNotFound), persist.OfOneRecord(err):
+			continue
+		case err != nil:
+			return "", place.JournalError(ses.Place.Name, err)
+		}
+		switch d.ResultOfRecord(&old) {
+		case results.Done, results.Accepted, results.Duplicate:
+			return old.Key, nil
+		}
+	}
+	return "", nil
+}
+
+// DoneTwice tells of the operations whose earlier and later generation both count as done. Its memory is bounded. The zero value is ready.
+type DoneTwice struct {
+	n     int
+	named []string
+}
+
+// doneTwiceNamed is the number of operations that lines name.
+const doneTwiceNamed = 10
+
+// See looks at an operation.
+func (t *DoneTwice) See(ctx context.Context, ses *Session, d results.Declines, rec *persist.Record) error {
+	old, err := DoneBefore(ctx, ses, d, rec)
+	if err != nil || old == "" {
+		return err
+	}
+	if t.n++; t.n <= doneTwiceNamed {
+		t.named = append(t.named, fmt.Sprintf("done in two generations: %s and %s", words.Clip(old), words.Clip(rec.Key)))
+	}
+	return nil
+}
+
+// Lines returns a line for each of the first operations seen, and one for the others.
+func (t *DoneTwice) Lines() []string {
+	lines := t.named
+	if more := t.n - len(t.named); more > 0 {
+		lines = append(lines, fmt.Sprintf("done in two generations: %s more; oncehttp audit lists all", words.Count(more, "operation")))
+	}
+	return lines
+}
