@@ -232,6 +232,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	bar := newProgress(s.Err, in.Name, f.quiet)
 	errs.Writer = bar.beside(s.Err)
 	s.Err = errs
+	p.watchesLeft = f.asksLeft(p, at)
 	sv, err := surveyRows(ctx, in, p, cfg, at.Folder(), bar.checked)
 	if err != nil || f.dry {
 		bar.finish()
@@ -248,6 +249,9 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	err = f.checkCopy(ctx, b, at)
 	if err == nil {
 		err = f.checkOtherKeys(ctx, b, at)
+	}
+	if err == nil {
+		err = f.checkLeft(ctx, b, at)
 	}
 	if err != nil {
 		bar.finish()

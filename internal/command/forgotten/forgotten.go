@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/place"
@@ -301,7 +302,7 @@ func Keep(j persist.Journal, at place.Place, warn func(error)) persist.Journal {
 	if err != nil {
 		return j
 	}
-	k := &keeping{j, &log{path: path, sealer: at.Sealer, most: FileBytesMax}, warn}
+	k := &keeping{Journal: j, log: &log{path: path, sealer: at.Sealer, most: FileBytesMax}, warn: warn}
 	if late, is := j.(persist.LateFinisher); is && late.FinishesLate() == j {
 		return &lateKeeping{k, late}
 	}
@@ -313,6 +314,17 @@ type keeping struct {
 	persist.Journal
 	log  *log
 	warn func(error)
+	stop atomic.Bool // what was not sent is taken back for the end of the process
+}
+
+// Stop says that the client of a journal of [Keep] ends: operations that it forgets from now on, and has never sent, are not logged. Other journals have no log.
+func Stop(j persist.Journal) {
+	switch k := j.(type) {
+	case *keeping:
+		k.stop.Store(true)
+	case *lateKeeping:
+		k.stop.Store(true)
+	}
 }
 
 // Unwrap returns the journal itself, for the optional interfaces.
@@ -321,12 +333,17 @@ func (k *keeping) Unwrap() persist.Journal { return k.Journal }
 // Forget is persist.Journal's. The line is written once the operation is certainly forgotten.
 func (k *keeping) Forget(ctx context.Context, rec persist.Record) error {
 	err := k.Journal.Forget(ctx, rec)
-	if err == nil {
+	if err == nil && (!k.stop.Load() || wasSent(&rec)) {
 		if err := k.log.add(&rec, time.Now()); err != nil {
 			k.warn(err)
 		}
 	}
 	return err
+}
+
+// wasSent reports whether an attempt at an operation was sent, in this run or before.
+func wasSent(rec *persist.Record) bool {
+	return rec.Sends > 0 || slices.ContainsFunc(rec.History, func(a persist.Attempt) bool { return a.Sent })
 }
 
 // Close is persist.Journal's.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,4 +205,40 @@ func TestRestored(t *testing.T) {
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
+}
+
+// TestStop: what is taken back for the end of the process is logged if it was sent, and else not.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		at := place.Place{Path: filepath.Join(t.TempDir(), "j.db")}
+		inner := persist.Journal(forgets{memory.New()})
+		if late {
+			inner = &finishes{Journal: inner}
+		}
+		j := Keep(inner, at, func(err error) { t.Error(err) })
+		forget := func(key string, sends int, history ...persist.Attempt) {
+			if err := j.Forget(t.Context(), persist.Record{ID: persist.ID{Key: key}, Sends: sends, History: history}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		forget("before", 0)
+		Stop(j)
+		forget("unsent", 0, persist.Attempt{Error: "refused"})
+		forget("sent", 0, persist.Attempt{Sent: true})
+		forget("sent before", 1)
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		all, _, err := Read(at, time.Now())
+		var keys []string
+		for i := range all {
+			keys = append(keys, all[i].Key)
+		}
+		slices.Sort(keys)
+		if want := []string{"before", "sent", "sent before"}; err != nil || !slices.Equal(keys, want) {
+			t.Errorf("late %t: %q, %v; want %q", late, keys, err, want)
+		}
+	}
+	Stop(memory.New()) // it has no log
 }

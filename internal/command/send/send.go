@@ -170,7 +170,7 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	}
 	stopClosing := context.AfterFunc(ctx, func() {
 		f.note(s, "interrupted: waiting for the attempt on the wire; once more kills")
-		_ = ses.Client.Close() // said again by ses.close
+		ses.Stop()
 	})
 	defer stopClosing()
 	if err := f.KeepDeclines(ctx, ses, func(text string) { f.note(s, "%s", text) }); err != nil {

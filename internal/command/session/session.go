@@ -324,6 +324,13 @@ func (s *Session) Flush(ctx context.Context) error {
 	return nil
 }
 
+// Stop lets the attempts on the wire end, and starts no other. Its error, if any, comes again from Close. Operations that were never sent, and are taken back
+// for the stop, were rejected by nobody: the log of rejected operations leaves them out.
+func (s *Session) Stop() {
+	forgotten.Stop(s.Journal)
+	_ = s.Client.Close()
+}
+
 // Close stops answering other commands' reads of the journal, then closes the client and the journal. It is called once.
 func (s *Session) Close() error {
 	if s.holder != nil {
