@@ -247,6 +247,9 @@ func (d *dryRun) conclude() {
 	for _, text := range d.totals.Lines("row") {
 		terminal.Say(d.streams.Err, "%s", text)
 	}
+	if text := d.survey.suspects.unit(d.plan, d.flags.Profile); text != "" {
+		terminal.Say(d.streams.Err, "%s", text)
+	}
 	d.advise()
 }
 

@@ -18,6 +18,8 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 		again += " with --key " + words.ShellQuote(l.Key)
 	}
 	switch {
+	case l.Result == results.Mismatch && l.Sends == 0:
+		return "if this is another operation, say another --key; else send the request as it was"
 	case l.Result == results.Held:
 		return settleStep(ctx, ses, l.Key)
 	case l.Result == results.Unknown && l.GoesOn && !l.Due.IsZero():
