@@ -19,7 +19,7 @@ func helpTopics() []*cobra.Command {
 const resultsTopic = `Each line that batch, send --json and journal resume print has a "result":
 
   done       a 2xx answer, and no decline was seen in it
-  accepted   a 202: the server has it, and still works on it
+  accepted   a 202: the server has taken it on, and it may still fail
   duplicate  done before: by another row ("of_row"), or so the server says; held,
              with exit status 3, where it does not say by whom (--already-done)
   declined   the business said no: a 402, or what --declined names, at any status
@@ -42,7 +42,8 @@ order is found and it is the same, else held as a mismatch. A duplicate on the
 first send is held: somebody else may have used the number.
 
 Some APIs decline inside a 200. Say how: --declined '/resultCode=Refused' is a
-JSON pointer into the answer's body and the text that stands there. It names the
+JSON pointer into the answer's body and the text that stands there; of the first of
+a list of errors it is '/errors/0/message=no money'. It names the
 result alone. Where a 2xx proves nothing by itself, say what does: with --done
 '/status=succeeded' any other 2xx is held, is refused by --declined, and is held by
 --unknown '/status=processing' whatever else it says. Say the same of each run: they

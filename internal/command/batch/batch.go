@@ -116,7 +116,8 @@ negative, zero or written as 1e3, a key with blanks at its edges or with charact
 that nobody sees, or with letters of two alphabets, keys that differ only in capitals,
 blanks, dashes or characters that Unicode takes for one, and rows that differ only in
 the amount, where that is part of the key. So is a --sum over several currencies
-without --currency. --strict refuses such files.
+without --currency, and so are new rows of a file that operations of its own journal
+have left, as after an edit of a key column. --strict refuses such files.
 
 A line of JSON is printed for each row once its answer is durable: in the order
 of the rows, except that rows which take long come later. Its "result" says what
@@ -181,7 +182,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	session.BindDropRequest(fs, &f.drop)
 	f.sums.bind(fs)
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 where a run would be refused, as for a copy")
-	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, a key with blanks at its edges, characters that nobody sees or letters of two alphabets, keys that differ only in capitals, blanks, dashes or characters that Unicode takes for one, rows that differ only in the amount")
+	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, a key with blanks at its edges, characters that nobody sees or letters of two alphabets, keys that differ only in capitals, blanks, dashes or characters that Unicode takes for one, rows that differ only in the amount, new rows where others have left the file")
 	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows or keys stand in another one beside it, nor before rows begun under other keys are sent under these")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
@@ -232,6 +233,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	bar := newProgress(s.Err, in.Name, f.quiet)
 	errs.Writer = bar.beside(s.Err)
 	s.Err = errs
+	p.watchesLeft = f.asksLeft(p, at)
 	sv, err := surveyRows(ctx, in, p, cfg, at.Folder(), bar.checked)
 	if err != nil || f.dry {
 		bar.finish()
@@ -248,6 +250,9 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	err = f.checkCopy(ctx, b, at)
 	if err == nil {
 		err = f.checkOtherKeys(ctx, b, at)
+	}
+	if err == nil {
+		err = f.checkLeft(ctx, b, at)
 	}
 	if err != nil {
 		bar.finish()

@@ -21,8 +21,9 @@ import (
 // on with their own attempts, and the first answer to any of them lets all go on. Rows not begun because of the
 // journal are counted by themselves. Safe for concurrent use.
 type breaker struct {
-	most int               // alike in a row; 0: no limit
-	trip func(cause error) // stops the batch
+	most   int               // alike in a row; 0: no limit
+	trip   func(cause error) // stops the batch
+	server string            // the origin of all rows, for messages
 
 	mu      sync.Mutex
 	last    results.Group
@@ -66,8 +67,8 @@ func (e *stoppedError) said(notTried int) error {
 	return errors.New(e.text + e.flag)
 }
 
-func newBreaker(most int, trip func(error)) *breaker {
-	return &breaker{most: most, trip: trip}
+func newBreaker(most int, server string, trip func(error)) *breaker {
+	return &breaker{most: most, server: server, trip: trip}
 }
 
 // begin waits until a row may be begun. It returns false if ctx ended first. After each true the caller must call
@@ -100,7 +101,7 @@ func (b *breaker) end(l *results.Line) {
 	b.running--
 	b.wake()
 	if b.down && b.running == 0 && b.most > 0 {
-		b.trip(&stoppedError{text: "stopped: no connection to the server could be had"})
+		b.trip(&stoppedError{text: "stopped: no connection to " + b.server + " could be had"})
 		return
 	}
 	if l.NotBegun != nil {

@@ -25,7 +25,7 @@ func TestStatusAndCode(t *testing.T) {
 func TestBreakerStuck(t *testing.T) {
 	t.Parallel()
 	var cause error
-	b := newBreaker(20, func(err error) { cause = err })
+	b := newBreaker(20, "https://api.example.com:443", func(err error) { cause = err })
 	row := func(err error) {
 		b.begin(t.Context())
 		l := results.Failed("k", err)

@@ -63,7 +63,7 @@ func TestBatchStopsWhenNothingListens(t *testing.T) {
 	t.Parallel()
 	file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(30))
 	got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", "http://127.0.0.1:1/", "--key", commandtest.OrderKey, "--workers", "4")...).Want(t, terminal.ExitUnknown)
-	if lines := got.Lines(t); len(lines) > 8 || !strings.Contains(got.Err, "no connection to the server could be had") {
+	if lines := got.Lines(t); len(lines) > 8 || !strings.Contains(got.Err, "no connection to http://127.0.0.1:") {
 		t.Errorf("%d rows tried; stderr %q", len(lines), got.Err)
 	}
 }
@@ -73,7 +73,7 @@ func TestBatchStoppedAtItsEnd(t *testing.T) {
 	t.Parallel()
 	refusing := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
 	for url, want := range map[string]string{
-		"http://127.0.0.1:1/": "stopped: no connection to the server could be had\n",
+		"http://127.0.0.1:1/": "stopped: no connection to http://127.0.0.1:1 could be had\n",
 		refusing.URL:          "ended alike: rejected (401 refused) (--max-errors)\n",
 	} {
 		for rows, rest := range map[int]bool{1: false, 30: true} {

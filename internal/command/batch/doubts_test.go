@@ -19,17 +19,18 @@ import (
 func TestBatchNamesDoubts(t *testing.T) {
 	t.Parallel()
 	answers := map[string][3]string{ // a content type, an answer, and what is said of it
-		"declined":   {"application/json", `{"id":1,"status":"declined"}`, "1 of the done: the answer has /status=declined; if that is no success, say so: --declined /status=declined"},
+		"declined":   {"application/json", `{"id":1,"status":"declined"}`, "1 of the done: the answer has /status=declined; if that is no success, say so: --declined /status=declined with the same command counts these as declined, and sends none of them; --done /status=TEXT says what is one, of what is begun from then on"},
 		"nested":     {"application/json", `{"data":{"payment_state":"PROCESSING"}}`, "the answer has /data/payment_state=PROCESSING, which may still succeed: ask the API"},
-		"error":      {"application/json", `{"id":1,"error":{"code":"x"}}`, "the answer has /error; look whether these took effect"},
+		"error":      {"application/json", `{"id":1,"error":{"code":"x"}}`, "the answer has /error/code=x; look whether these took effect; if not, say so: --declined /error/code=x with the same command"},
 		"no error":   {"application/json", `{"id":1,"error":null,"errors":{},"last_error":"none","warnings":["x"]}`, ""},
-		"mutation":   {"application/json", `{"data":{"pay":{"userErrors":[{"message":"no"}]}}}`, "the answer has /data/pay/userErrors; look whether these took effect"},
-		"graphql":    {"application/json", `{"errors":[{"message":"no"}],"data":{"pay":null}}`, "the answer has /errors; look whether these took effect"},
+		"mutation":   {"application/json", `{"data":{"pay":{"userErrors":[{"message":"no"}]}}}`, "the answer has /data/pay/userErrors/0/message=no; look whether these took effect"},
+		"graphql":    {"application/json", `{"errors":[{"locations":[{"line":1}],"message":"no money"}],"data":{"pay":{}}}`, "the answer has /errors/0/message=no money; look whether these took effect; if not, say so: --declined '/errors/0/message=no money' with the same command counts"},
 		"false":      {"application/json", `{"success":false}`, "--declined /success=false"},
 		"empty":      {"application/json", ``, "the answer has no content, although it is called application/json"},
 		"nothing":    {"application/json", ` {} `, "the answer has nothing but {}; look whether these took effect"},
 		"null":       {"application/json", `null`, "the answer has nothing but null"},
 		"text":       {"text/plain", ` ERROR: account blocked`, `the answer has a text that begins with "error"`},
+		"no text":    {"application/json", `{"errors":[{"a":{"b":{"c":{"d":"deep"}}}}]}`, "the answer has /errors; look whether these took effect; --done /POINTER=TEXT counts"},
 		"soap":       {"text/xml", `<e:Envelope><e:Body><e:Fault>no</e:Fault></e:Body></e:Envelope>`, "the answer has a fault of SOAP"},
 		"large":      {"application/json", `{"pad":"` + strings.Repeat("x", 2<<20) + `","status":"declined"}`, "the answer has a body that is not kept whole, and no words were looked for in it; look whether these took effect"},
 		"replayed":   {"replayed", `{"id":"another's"}`, "the answer has the mark of a replay at the first send, so it may be of another request under the same key"},
@@ -37,7 +38,9 @@ func TestBatchNamesDoubts(t *testing.T) {
 		"good text":  {"text/plain", `errorless`, ""},
 		"good":       {"application/json", `{"id":"p1","status":"succeeded","errors":[]}`, ""},
 		"other word": {"application/json", `{"note":"not pending any more","status":"paid"}`, ""},
-		"plain":      {"text/plain", ``, ""},
+		"silent":     {"text/plain", ``, "1 of the done: the answer has no content: only its status says that these took effect; look whether they did; --done /POINTER=TEXT counts only an answer with that text as done, of what is begun from then on"},
+		"created":    {"201", ``, ""},
+		"no content": {"204", ``, ""},
 	}
 	for name, a := range answers {
 		t.Run(name, func(t *testing.T) {

@@ -247,11 +247,17 @@ func (d *dryRun) conclude() {
 	for _, text := range d.totals.Lines("row") {
 		terminal.Say(d.streams.Err, "%s", text)
 	}
+	if text := d.survey.suspects.unit(d.plan, d.flags.Profile); text != "" {
+		terminal.Say(d.streams.Err, "%s", text)
+	}
 	d.advise()
 }
 
-// advise prints the commands that list what is held or unknown.
+// advise prints what has left the file, and the commands that list what is held or unknown.
 func (d *dryRun) advise() {
+	if d.left.gone > 0 {
+		terminal.Say(d.streams.Err, "%s", d.left.text(words.ShellQuote(d.session.Place.Arg), false))
+	}
 	if d.classes[results.ClassHeld]+d.classes[results.ClassUnknown] > d.ended {
 		terminal.Say(d.streams.Err, "held or pending: oncehttp journal stuck --journal %s", words.ShellQuote(d.session.Place.Arg))
 	}

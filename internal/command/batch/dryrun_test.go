@@ -81,7 +81,7 @@ func TestDryRunOfAbandoned(t *testing.T) {
 		}
 		commandtest.WriteFile(t, file, "id,amount,note\n2,10.00,b\n")
 		got = commandtest.Run(t, append(args, "--dry-run", "--generation", generation)...).Want(t, terminal.ExitOK)
-		if strings.Contains(got.Err, "journal stuck") || !strings.Contains(got.Err, "oncehttp journal show KEY") {
+		if strings.Contains(got.Err, stuck) || !strings.Contains(got.Err, "oncehttp journal show KEY") {
 			t.Errorf("generation %s, of the abandoned row alone: stderr %q", generation, got.Err)
 		}
 		commandtest.WriteFile(t, file, "id,amount,note\n1,10.00,a\n2,10.00,b\n3,10.00,c\n4,10.00,d\n5,10.00,e\n")

@@ -26,6 +26,7 @@ type plan struct {
 	// sum and currency are the indexes of the fields of --sum and --currency; -1: there is none.
 	sum, currency int
 	marks         marks // of the cells of --sum
+	watchesLeft   bool  // the survey keeps the keys for [survey.left]
 }
 
 // keyOf returns the row's key in this generation of it.

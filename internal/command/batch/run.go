@@ -36,6 +36,7 @@ type batch struct {
 	// unfinished: the journal held operations of an earlier run. They may have to wait before they are sent again.
 	unfinished bool
 	refused    bool // a run would be refused: the file is a copy
+	left       left
 
 	mu     sync.Mutex
 	later  []job // rows being sent by another process
@@ -52,7 +53,7 @@ func (b *batch) note(format string, args ...any) {
 
 // observe shows the breaker and the wire every attempt. The observer of cfg, if any, still sees it, too.
 func (b *batch) observe(cfg *oncehttp.Config) {
-	b.breaker = newBreaker(b.flags.maxErrors, func(cause error) { b.stop(cause) })
+	b.breaker = newBreaker(b.flags.maxErrors, b.survey.origin, func(cause error) { b.stop(cause) })
 	next := cfg.Observe
 	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
 		b.breaker.observe(e)
@@ -78,7 +79,7 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 			b.bar.note("interrupted, waiting for the attempts on the wire;")
 			terminal.Say(b.streams.Err, "interrupted: waiting for the attempts on the wire; once more kills")
 		}
-		_ = b.session.Client.Close() // its error, if any, comes again at the session's close
+		b.session.Stop()
 	})
 	b.lines = make(chan results.Placed, b.flags.workers)
 	jobs := b.queues()
@@ -126,7 +127,8 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		b.breaker.end(&l)
 		if ctx.Err() != nil && wasInHand(&l) {
 			b.bar.putOff()
-			continue // counted as not tried
+			b.takeBack(&l)
+			continue // counted as not tried, or stopped
 		}
 		if !j.late && b.putOff(&j, &l) {
 			continue
@@ -137,6 +139,13 @@ func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Conte
 		}
 		b.report(&j.row, &l, line)
 	}
+}
+
+// takeBack counts a row that the end of the batch stopped before anything was sent.
+func (b *batch) takeBack(l *results.Line) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tally.TakeBack(l)
 }
 
 // wasInHand reports whether the end of the batch met a row before any request went out for it.
@@ -296,14 +305,17 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	if b.tally.NotTried > 0 || stopped.Err() != nil || printing != nil {
 		status = terminal.ExitUnknown
 	}
+	if b.left.gone > 0 {
+		b.note("%s", b.left.text(words.ShellQuote(b.session.Place.Arg), true))
+	}
 	for _, step := range b.tally.NextSteps(words.ShellQuote(b.session.Place.Arg), b.plan.generation) {
 		b.note("%s", step)
 	}
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
 		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {
-			cause = stuck.said(b.session.Place.Name, b.tally.NotTried)
+			cause = stuck.said(b.session.Place.Name, b.tally.Untried())
 		} else if tripped := (*stoppedError)(nil); errors.As(cause, &tripped) {
-			cause = tripped.said(b.tally.NotTried)
+			cause = tripped.said(b.tally.Untried())
 		}
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: cause}
 	}

@@ -46,7 +46,7 @@ func (f *batchSums) expected() (map[string]*results.Decimal, error) {
 		currency = strings.ToUpper(strings.TrimSpace(currency))
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("--expect-sum %q: %w", words.Clip(text), err)
+			return nil, fmt.Errorf("--expect-sum %q: %w; write it as 1234.50, whatever --decimal says of the file", words.Clip(text), err)
 		case (currency != "") != (f.currency != ""):
 			return nil, fmt.Errorf("--expect-sum %q: want 1234.50 or, with --currency, EUR=1234.50", words.Clip(text))
 		case sums[currency] != nil:

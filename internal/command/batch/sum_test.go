@@ -283,7 +283,7 @@ func TestBatchExpects(t *testing.T) {
 		"both":              {[]string{"--sum", "amount", "--expect-sum", "1", "--expect-rows", "1"}, "FILE: has 3 rows, and --expect-rows says 1; adds up to 16.00, and --expect-sum says 1; nothing was sent"},
 		"in a dry run":      {[]string{"--expect-rows", "4", "--dry-run"}, "FILE: has 3 rows, and --expect-rows says 4; nothing was sent"},
 		"no --sum":          {[]string{"--expect-sum", "1"}, "--currency and --expect-sum need --sum, the amount"},
-		"no number":         {[]string{"--sum", "amount", "--expect-sum", "1,5"}, `--expect-sum "1,5": is no decimal number`},
+		"no number":         {[]string{"--sum", "amount", "--expect-sum", "1,5"}, `--expect-sum "1,5": is no decimal number; write it as 1234.50, whatever --decimal says of the file`},
 		"no currency":       {[]string{"--sum", "amount", "--currency", "cur", "--expect-sum", "1"}, `--expect-sum "1": want 1234.50 or, with --currency, EUR=1234.50`},
 		"no amount":         {[]string{"--sum", "cur"}, `FILE: row 1 (line 2), column "cur": "EUR" is no decimal number; --sum adds it up` + "\noncehttp: " + `FILE: row 3 (line 4), column "cur": "USD" is no decimal number; --sum adds it up` + "\noncehttp: FILE: 2 faults; nothing was sent"},
 		"no column":         {[]string{"--sum", "net"}, `FILE: column "net": named by --sum, is not there; the columns are "id", "amount", "cur"`},

@@ -34,6 +34,7 @@ type survey struct {
 	dir      string
 	marks    *input.Spool // of each row, in their order
 	keys     sorter
+	present  *sorter // every key once, for [survey.left]; nil: nobody asks
 	suspects suspects
 	sample   sample
 }
@@ -74,6 +75,9 @@ func surveyRows(ctx context.Context, in *input.File, p *plan, cfg oncehttp.Confi
 	}
 	s := newSurvey(dir, chunkRows)
 	s.client = client
+	if p.watchesLeft {
+		s.present = &sorter{dir: dir, most: chunkRows}
+	}
 	if p.sum >= 0 {
 		s.totals.Name = p.needs.Fields[p.sum]
 	}
@@ -225,6 +229,7 @@ func entryOf(b []byte) entry {
 // one operation. With the same key and other content they are two operations, and would pass for one.
 func (s *survey) findRepeats(in *input.File, p *plan) error {
 	var first entry
+	var unkept error
 	has := false
 	err := s.keys.each(func(e entry) {
 		if has && e.key == first.key {
@@ -232,8 +237,12 @@ func (s *survey) findRepeats(in *input.File, p *plan) error {
 			return
 		}
 		first, has = e, true
+		if s.present != nil && unkept == nil {
+			e.body = [16]byte{}
+			unkept = s.present.add(e)
+		}
 	})
-	if err != nil {
+	if err = cmp.Or(err, unkept); err != nil {
 		return err
 	}
 	slices.SortFunc(s.repeats, func(a, b repeat) int { return cmp.Compare(a.at, b.at) })
@@ -275,6 +284,9 @@ func (s *survey) collisions(in *input.File, p *plan) error {
 func (s *survey) close() {
 	s.marks.Close()
 	s.keys.close()
+	if s.present != nil {
+		s.present.close()
+	}
 	s.suspects.alike.close()
 	s.suspects.rests.close()
 }

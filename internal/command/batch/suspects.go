@@ -18,6 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // suspects are rows that can be sent, but may be mistakes in the file. They are a row with the sum of others, an amount
@@ -37,6 +38,8 @@ type suspects struct {
 	odd  bool            // an amount was no number
 
 	currencies []string // of a --sum without --currency: the first two
+
+	decimals string // the first amount with decimals, of those that are sent as they are written; "": there is none
 }
 
 // suspect is a row, and the reason for the suspicion.
@@ -116,6 +119,9 @@ func (s *suspects) amount(r *readRow, p *plan) {
 			s.addsUp(r, &d, s.rows, &s.sum)
 		}
 	}
+	if s.decimals == "" && r.Cells && d.Scale > 0 && (p.needs.Body == nil || !p.needs.Body.ReadsMinor(p.look.Amount)) {
+		s.decimals = strings.Clone(strings.TrimSpace(text))
+	}
 	switch {
 	case strings.ContainsAny(text, "eE"):
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %q, which is %s: a spreadsheet writes so, and may have lost digits", words.Clip(text), d.String())})
@@ -186,6 +192,15 @@ func (s *suspects) compare(by *sorter, why string) error {
 			s.add(suspect{int(e.number), int(e.at), fmt.Sprintf(why, first.number, first.at)})
 		}
 	})
+}
+
+// unit returns a text about amounts with decimals, for an API that may want them in the smallest unit of their currency; "" if there are none, or if no API is named.
+func (s *suspects) unit(p *plan, named string) string {
+	if s.decimals == "" || slices.Contains([]string{"", profile.Draft07().Name, profile.Draft07Quoted().Name, profile.None().Name}, named) {
+		return ""
+	}
+	return fmt.Sprintf("amounts such as %s are sent as they are written; if the API of --profile %s counts in the smallest unit of the currency, {%s:minor:EUR} in --body writes them so, or {%s:minor} with --currency",
+		words.Clip(s.decimals), named, words.Clip(p.look.Amount), words.Clip(p.look.Amount))
 }
 
 // tell prints the rows as warnings. With strict it is an error instead.

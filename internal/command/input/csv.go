@@ -190,12 +190,12 @@ func spellNumber(numbers Spelling, cell string) (string, error) {
 // notANumber returns the error for a cell, with the flag that may read it.
 func notANumber(cell string) error {
 	hint := ""
-	if digits := strings.Trim(cell, "0123456789.,'’-"); digits == "" && strings.ContainsAny(cell, "0123456789") {
+	if digits := strings.Trim(cell, "0123456789.,'’- \u00a0\u202f"); digits == "" && strings.ContainsAny(cell, "0123456789") && strings.TrimSpace(cell) == cell {
 		switch {
 		case strings.Contains(cell, ",") && strings.LastIndex(cell, ",") > strings.LastIndex(cell, "."):
-			hint = "; --decimal , reads 1.234,50"
-		case strings.ContainsAny(cell, ",'’"):
-			hint = "; --decimal . reads 1,234.50 and 1'234.50"
+			hint = "; --decimal , reads 1.234,50 and 1 234,50"
+		case strings.ContainsAny(cell, ",'’ \u00a0\u202f"):
+			hint = "; --decimal . reads 1,234.50, 1'234.50 and 1 234.50"
 		}
 	}
 	return fmt.Errorf("%q is not a JSON number%s", words.Clip(cell), hint)

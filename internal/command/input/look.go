@@ -21,7 +21,9 @@ type Look struct {
 func totalWords() []string {
 	return []string{
 		"total", "totals", "grand total", "subtotal", "sub-total", "sum", "summe", "gesamt", "gesamtsumme", "zwischensumme",
-		"totale", "total général", "suma", "totaal", "итого", "всего",
+		"totale", "total général", "total general", "sous-total", "sous total", "somme", "montant total", "saldo", "salden", "endsumme", "endbetrag", "gesamtbetrag",
+		"somma", "totale generale", "subtotale", "suma", "suma total", "razem", "łącznie", "totaal", "totaalbedrag", "subtotaal", "eindtotaal", "soma",
+		"summa", "totalt", "yhteensä", "i alt", "celkem", "spolu", "összesen", "toplam", "ukupno", "σύνολο", "итого", "всего", "合计", "合計", "总计", "總計",
 	}
 }
 

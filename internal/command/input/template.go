@@ -203,6 +203,11 @@ func (t *bodyTemplate) ReadsNumber(column string) bool {
 	})
 }
 
+// ReadsMinor reports whether this column is read as an amount in the smallest unit of its currency.
+func (t *bodyTemplate) ReadsMinor(column string) bool {
+	return slices.ContainsFunc(t.parts, func(p bodyPart) bool { return p.kind == cellMinor && t.columns[p.column] == column })
+}
+
 // columnIndex returns the index of a column in columns. It adds the column if it is not there.
 func (t *bodyTemplate) columnIndex(name string) int {
 	i := slices.Index(t.columns, name)

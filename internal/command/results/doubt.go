@@ -27,7 +27,11 @@ func (l *Line) lookForDoubt(h http.Header, body []byte, replayed bool) {
 	case l.BodyDropped:
 		l.Doubt = "a body that is not kept whole, and no words were looked for in it"
 	default:
-		if l.Doubt = doubtOf(h, body); l.Doubt == "" && replayed && l.Sends == 1 {
+		l.Doubt = doubtOf(h, body)
+		if l.Doubt == "" && l.Key != "" && isSilent(l.Status, h, body) {
+			l.Doubt = noContent
+		}
+		if l.Doubt == "" && replayed && l.Sends == 1 {
 			l.Doubt = "the mark of a replay at the first send, so it may be of another request under the same key"
 		}
 	}
@@ -129,6 +133,14 @@ func doubtOf(h http.Header, body []byte) string {
 	return ""
 }
 
+// noContent is the doubt of a success that nothing but its status speaks for.
+const noContent = "no content"
+
+// isSilent reports whether an answer is a bare 200: without content, and without the address of something new. A 201 or a 204 says more by its status.
+func isSilent(status int, h http.Header, body []byte) bool {
+	return status == http.StatusOK && len(bytes.TrimSpace(body)) == 0 && h.Get("Location") == ""
+}
+
 // doubtOfText is doubtOf for a body that is no JSON: a text that begins with a word against a success, or a fault of SOAP.
 func doubtOfText(body []byte) string {
 	if bytes.Contains(body, []byte("Fault>")) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
@@ -171,7 +183,7 @@ func doubtIn(before string, object map[string]any) string {
 		}
 		pointer, value := pointerTo(before, name), object[name]
 		if namesErrors(name) && isSomething(value) {
-			return pointer
+			return errorIn(pointer, value, doubtDepth)
 		}
 		split := wordsOf(name)
 		if len(split) == 0 || !slices.Contains(doubtNames, split[len(split)-1]) {
@@ -218,6 +230,44 @@ func isSomething(value any) bool {
 	return false
 }
 
+// errorIn returns the pointer to the text of an error, with the text if it can stand in a line: /errors/0/message=declined. Without a text it returns the
+// pointer to the error itself. levels bounds the objects and lists within each other.
+func errorIn(pointer string, value any, levels int) string {
+	switch value := value.(type) {
+	case map[string]any:
+		if levels == 0 {
+			return pointer
+		}
+		names := slices.Sorted(maps.Keys(value))
+		for _, first := range []string{"code", "message"} {
+			if at := slices.Index(names, first); at >= 0 {
+				names = slices.Insert(slices.Delete(names, at, at+1), 0, first)
+			}
+		}
+		for _, name := range names {
+			if found := errorIn(pointerTo(pointer, name), value[name], levels-1); isPlain(name) && strings.Contains(found, "=") {
+				return found
+			}
+		}
+	case []any:
+		if found := ""; levels > 0 && len(value) > 0 {
+			if found = errorIn(pointer+"/0", value[0], levels-1); strings.Contains(found, "=") {
+				return found
+			}
+		}
+	default:
+		if text, _ := jsonpointer.Text([]any{value}, "/0"); text != "" && isPlain(text) {
+			return pointer + "=" + text
+		}
+	}
+	return pointer
+}
+
+// isInErrors reports whether a pointer leads to a member for errors, or into one.
+func isInErrors(pointer string) bool {
+	return slices.ContainsFunc(strings.Split(pointer, "/"), namesErrors)
+}
+
 // wordsOf returns the words of a text in small letters.
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
@@ -242,19 +292,31 @@ func doubtText(n int, of doubted) string {
 	return adviceOn(fmt.Sprintf("%d of the %s: the answer has ", n, of.result), of.doubt)
 }
 
-// adviceOn returns a text about a doubt, and what to do about it.
+// adviceOn returns a text about a doubt, and what to do about it: for these operations, which have ended, and for later ones.
 func adviceOn(text, doubt string) string {
 	said := doubt
 	if strings.HasPrefix(doubt, "/") {
 		said = words.Clip(doubt)
 	}
 	text += said
-	if pointer, value, is := strings.Cut(doubt, "="); is && strings.HasPrefix(pointer, "/") && slices.ContainsFunc(wordsOf(value), isOpen) {
+	pointer, value, has := strings.Cut(doubt, "=")
+	switch ofMember := strings.HasPrefix(pointer, "/"); {
+	case doubt == noContent:
+		return text + ": only its status says that these took effect; look whether they did; " + laterDone
+	case ofMember && has && isInErrors(pointer):
+		return text + "; look whether these took effect; if not, say so: --declined " + words.ShellQuote(doubt) + countsThese + "; " + laterDone
+	case !ofMember || !has:
+		return text + "; look whether these took effect; " + laterDone
+	case slices.ContainsFunc(wordsOf(value), isOpen):
 		return text + ", which may still succeed: ask the API what came of them before any is sent under another key; a further file holds such answers with --done " +
 			words.ShellQuote(pointer+"=TEXT") + " --unknown " + words.ShellQuote(doubt)
 	}
-	if pointer, _, is := strings.Cut(doubt, "="); is && strings.HasPrefix(pointer, "/") {
-		return text + "; if that is no success, say so: --declined " + words.ShellQuote(doubt) + ", or of what is one --done " + words.ShellQuote(pointer+"=TEXT")
-	}
-	return text + "; look whether these took effect, and say by a member of the answer which do: --done /POINTER=TEXT"
+	return text + "; if that is no success, say so: --declined " + words.ShellQuote(doubt) + countsThese + "; --done " + words.ShellQuote(pointer+"=TEXT") +
+		" says what is one, of what is begun from then on"
 }
+
+// The parts of an advice: the effect of a flag on operations that have ended, and on later ones.
+const (
+	countsThese = " with the same command counts these as declined, and sends none of them"
+	laterDone   = "--done /POINTER=TEXT counts only an answer with that text as done, of what is begun from then on"
+)

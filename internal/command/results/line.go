@@ -68,7 +68,7 @@ type Line struct {
 	NotBegun error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried
 }
 
-// shortWait is a pause after a refusal that no line has to name: until somebody runs the command again, it is over.
+// shortWait is a pause after an attempt that no line has to name: until somebody runs the command again, it is over.
 const shortWait = time.Minute
 
 // AnswerBytesMax bounds the printed part of an answer. The client keeps as much of an answer in the journal.
@@ -248,10 +248,10 @@ func Failed(key oncehttp.Key, err error) Line {
 		return l
 	}
 	l.Outcome, l.Attempts, l.Sends, l.Joined = e.Outcome.String(), e.Attempts, e.Sends, e.Joined
-	if l.Result == Rejected && time.Until(e.NextAttempt) > shortWait {
+	l.GoesOn = errors.Is(err, oncehttp.ErrOutcomeUnknown) && e.State == persist.StatePending && l.NotBegun == nil && !errors.Is(err, oncehttp.ErrAccount)
+	if (l.Result == Rejected || l.GoesOn) && time.Until(e.NextAttempt) > shortWait {
 		l.Due = e.NextAttempt
 	}
-	l.GoesOn = errors.Is(err, oncehttp.ErrOutcomeUnknown) && e.State == persist.StatePending && l.NotBegun == nil && !errors.Is(err, oncehttp.ErrAccount)
 	if e.Key != "" {
 		l.Key = string(e.Key)
 	}

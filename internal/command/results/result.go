@@ -75,7 +75,7 @@ type Result string
 
 const (
 	Done      Result = "done"      // a 2xx, and no decline was seen in it
-	Accepted  Result = "accepted"  // a 202: the server has it and still works on it
+	Accepted  Result = "accepted"  // a 202: the server has taken it on, and it may still fail
 	Declined  Result = "declined"  // the business said no: 402, or an answer named by --declined, at any status
 	Invalid   Result = "invalid"   // any other final 4xx
 	Rejected  Result = "rejected"  // nothing happened, and nothing is pending

@@ -19,7 +19,8 @@ import (
 // Tally counts operations by their results, and by the status of the server or the error code of oncehttp.
 type Tally struct {
 	Rows      int
-	NotTried  int
+	NotTried  int // rows without an end, those of TakeBack among them
+	stopped   int // of TakeBack: attempted before
 	journaled int // answered by the journal
 	attempts  int
 	Exit      int
@@ -49,7 +50,7 @@ type Group struct {
 	goesOn bool   // it is pending
 	unread bool   // the row's message says how to teach the command the answer's meaning
 	ofKey  bool   // the answer speaks of idempotency
-	later  bool   // it was rejected, and may be tried again only later
+	later  bool   // it was rejected, or is pending, and may be tried again only later
 }
 
 // Add counts one operation.
@@ -88,11 +89,21 @@ func (t *Tally) Add(l *Line) {
 	t.groups[g]++
 }
 
+// TakeBack counts the attempts at a row that the end of the run stopped before anything was sent. The row itself has no end, and is one of NotTried.
+func (t *Tally) TakeBack(l *Line) {
+	if t.attempts += l.Attempts; l.Attempts > 0 {
+		t.stopped++
+	}
+}
+
+// Untried returns the number of rows without an attempt.
+func (t *Tally) Untried() int { return t.NotTried - t.stopped }
+
 // groupOf returns the group of an operation.
 func groupOf(l *Line) Group {
 	g := Group{
 		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First,
-		later: l.Result == Rejected && !l.Due.IsZero(), ofKey: l.Result == Invalid && bytes.Contains(bytes.ToLower(l.Body), []byte("idempoten")),
+		later: (l.Result == Rejected || l.GoesOn) && !l.Due.IsZero(), ofKey: l.Result == Invalid && bytes.Contains(bytes.ToLower(l.Body), []byte("idempoten")),
 	}
 	switch l.Result {
 	case Held, Rejected, Unknown, Mismatch:
@@ -156,7 +167,8 @@ func (t *Tally) sorted() []Group {
 	})
 }
 
-func wasWere(n int) string {
+// WasWere returns the verb for n things of the past.
+func WasWere(n int) string {
 	if n == 1 {
 		return "was"
 	}
@@ -183,8 +195,11 @@ func (t *Tally) Summary(name string) string {
 			parts = append(parts, fmt.Sprintf("%d %s%s", n, c, t.detail(c)))
 		}
 	}
-	if t.NotTried > 0 {
-		parts = append(parts, fmt.Sprintf("%d not tried", t.NotTried))
+	if n := t.Untried(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d not tried", n))
+	}
+	if t.stopped > 0 {
+		parts = append(parts, fmt.Sprintf("%d stopped before a send", t.stopped))
 	}
 	text := fmt.Sprintf("%s: %s", name, words.Count(t.Rows+t.NotTried, "row"))
 	if len(parts) > 0 {
@@ -251,8 +266,8 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 			if g.Text() != "" {
 				text = " (" + g.Text() + ")"
 			}
-			if (g.Code == "not_due" || g.later) && !t.due.IsZero() {
-				step = g.afterWait(t.due)
+			if g.later && !t.due.IsZero() {
+				step = g.afterWait(t.due) + g.afterSame(journal)
 			}
 			text = fmt.Sprintf("%s%s: %s", t.called(g), text, step)
 			if many[text] == 0 {
@@ -271,15 +286,18 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 	}
 	if t.asked > 0 {
 		steps = append(steps, fmt.Sprintf("%s of an earlier run %s judged without this --done: the result stands; --declined /POINTER=TEXT names answers that are no success, of these, too",
-			words.Count(t.asked, "row"), wasWere(t.asked)))
+			words.Count(t.asked, "row"), WasWere(t.asked)))
 	}
 	for _, of := range slices.SortedFunc(maps.Keys(t.doubts), func(a, b doubted) int {
 		return cmp.Or(cmp.Compare(t.doubts[b], t.doubts[a]), strings.Compare(a.doubt, b.doubt), strings.Compare(a.against, b.against))
 	}) {
 		steps = append(steps, doubtText(t.doubts[of], of))
 	}
-	if t.NotTried > 0 {
-		steps = append(steps, fmt.Sprintf("%d not tried: run the same command again", t.NotTried))
+	if n := t.Untried(); n > 0 {
+		steps = append(steps, fmt.Sprintf("%d not tried: %s", n, runAgain))
+	}
+	if t.stopped > 0 {
+		steps = append(steps, fmt.Sprintf("%d stopped before a send, and nothing happened: %s", t.stopped, runAgain))
 	}
 	return steps
 }
@@ -322,7 +340,7 @@ func (g Group) nextStep(journal string, generation int) string {
 	case Declined:
 		return anew
 	case Accepted:
-		return "the server still works on them: ask it later what came of them"
+		return "the server took them on, and they may still fail: ask it what came of them; nothing more is sent for them"
 	case Invalid:
 		switch {
 		case g.ofKey:
@@ -347,12 +365,18 @@ func (g Group) nextStep(journal string, generation int) string {
 		if g.Code == "bad_request" { // another call began it
 			return "see the rows' messages; oncehttp journal resume --journal " + journal
 		}
-		if g.unread {
-			return runAgain + "; where the same answer comes again, say what it means, as the rows' messages say"
-		}
-		return runAgain
+		return runAgain + g.afterSame(journal)
 	}
 	return ""
+}
+
+// afterSame is the next step if another run gets an answer again that settles nothing; "" if the rows' messages do not speak of it.
+func (g Group) afterSame(journal string) string {
+	if !g.unread {
+		return ""
+	}
+	return "; where the same answer comes again, say what it means, as the rows' messages say, or ask the API what came of them, and settle each: oncehttp journal settle KEY --absent, or --happened, --journal " +
+		journal
 }
 
 // afterRejected is the next step after nothing happened.

@@ -18,8 +18,12 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 		again += " with --key " + words.ShellQuote(l.Key)
 	}
 	switch {
+	case l.Result == results.Mismatch && l.Sends == 0:
+		return "if this is another operation, say another --key; else send the request as it was"
 	case l.Result == results.Held:
 		return settleStep(ctx, ses, l.Key)
+	case l.Result == results.Unknown && l.GoesOn && !l.Due.IsZero():
+		return afterWait(l.Due, again)
 	case l.Result == results.Unknown && l.GoesOn:
 		return again + ", which goes on"
 	case l.Result != results.Rejected || l.Error == nil:
@@ -31,13 +35,18 @@ func (f *sendFlags) nextStep(ctx context.Context, ses *session.Session, l *resul
 	}
 	switch {
 	case !l.Due.IsZero():
-		return "after " + l.Due.UTC().Format(time.RFC3339) + " " + again + ", or now with a longer --max-retry-after, which waits"
+		return afterWait(l.Due, again)
 	case l.Bare:
 		return "a page or nothing was answered, as something in front of the API may; mend that, then " + again
 	case l.Status == http.StatusUnauthorized, l.Status == http.StatusForbidden, l.Status == http.StatusProxyAuthRequired:
 		return "check the credentials (-H), then " + again
 	}
 	return again
+}
+
+// afterWait returns the step for an operation that may be tried again at due.
+func afterWait(due time.Time, again string) string {
+	return "after " + due.UTC().Format(time.RFC3339) + " " + again + ", or now with a longer --max-retry-after, which waits"
 }
 
 // settleStep returns the step for a held operation: the command that settles it as it is now.

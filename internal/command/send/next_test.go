@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
@@ -31,18 +32,24 @@ func TestNextStep(t *testing.T) {
 		"a long wait":       {429, "Retry-After: 7200", "{}", "k", terminal.ExitUnknown, " run the same command again, or now with a longer --max-retry-after, which waits"},
 		"a short wait":      {429, "", "{}", "k", terminal.ExitUnknown, again + "\n"},
 		"words against it":  {200, "Content-Type: application/json", `{"status":"failed"}`, "k", terminal.ExitOK, "the answer has /status=failed; if that is no success, say so: --declined /status=failed"},
+		"a wait in doubt":   {429, "Retry-After: 7200", "{}", "lost", terminal.ExitUnknown, "; next: after "},
+		"without content":   {200, "", "", "k", terminal.ExitOK, "the answer has no content: only its status says"},
 		"a success":         {200, "", `{"status":"paid"}`, "k", terminal.ExitOK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			var calls atomic.Int64
 			s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				if c.key == "lost" && calls.Add(1) == 1 {
+					panic(http.ErrAbortHandler)
+				}
 				if name, value, ok := strings.Cut(c.header, ": "); ok {
 					w.Header().Set(name, value)
 				}
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, c.answer)
 			})
-			args := []string{"send", "POST", s.URL, "-d", "{}", "--journal", filepath.Join(t.TempDir(), "j.db"), "--max-attempts", "1"}
+			args := []string{"send", "POST", s.URL, "-d", "{}", "--journal", filepath.Join(t.TempDir(), "j.db"), "--max-attempts", map[bool]string{true: "2", false: "1"}[c.key == "lost"]}
 			if c.key != "" {
 				args = append(args, "--key", c.key)
 			}

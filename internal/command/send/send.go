@@ -170,13 +170,14 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s terminal.S
 	}
 	stopClosing := context.AfterFunc(ctx, func() {
 		f.note(s, "interrupted: waiting for the attempt on the wire; once more kills")
-		_ = ses.Client.Close() // said again by ses.close
+		ses.Stop()
 	})
 	defer stopClosing()
 	if err := f.KeepDeclines(ctx, ses, func(text string) { f.note(s, "%s", text) }); err != nil {
 		return errors.Join(err, ses.Close())
 	}
-	return terminal.JoinExit(f.send(ctx, ses, request(), s), ses.Close())
+	explain := func(err error) error { return explained(ctx, ses, cfg, request(), err) }
+	return terminal.JoinExit(f.send(ctx, ses, request(), explain, s), ses.Close())
 }
 
 // shapeKey replaces --key by the key made from it in the wanted shape, and prints it.
@@ -270,7 +271,8 @@ func makesKey(p *profile.Profile, req *http.Request) bool {
 	return false
 }
 
-func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Request, s terminal.Streams) error {
+// send sends the request, and prints its answer. explain adds to its error what the journal knows.
+func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Request, explain func(error) error, s terminal.Streams) error {
 	var resp *http.Response
 	var err error
 	if f.key == "" {
@@ -279,7 +281,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 		resp, err = ses.Client.DoKey(req, oncehttp.Key(f.key))
 	}
 	if err != nil {
-		return f.failed(ctx, ses, err, s)
+		return f.failed(ctx, ses, explain(err), s)
 	}
 	defer resp.Body.Close()
 	if err := ses.Flush(ctx); err != nil {

@@ -42,7 +42,7 @@ func Lesson(p *profile.Profile, err error) string {
 	default:
 		return ""
 	}
-	return fmt.Sprintf("%s; say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
+	return fmt.Sprintf("%s; ask the API what came of it, and settle it (oncehttp journal settle KEY --absent, or --happened), or say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
 }
 
 // failedAsGraphQL reports whether an operation is held for a 2xx with errors and no data.

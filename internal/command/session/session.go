@@ -336,6 +336,9 @@ func (s *Session) Flush(ctx context.Context) error {
 	return nil
 }
 
+// Stop lets the attempts on the wire end, and starts no other. Its error, if any, comes again from Close.
+func (s *Session) Stop() { _ = s.Client.Close() }
+
 // Close stops answering other commands' reads of the journal, then closes the client and the journal. It is called once.
 func (s *Session) Close() error {
 	if s.holder != nil {

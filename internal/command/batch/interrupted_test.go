@@ -1,0 +1,53 @@
+package batch_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command"
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// interrupting keeps a text, and interrupts the command at the first wait between two attempts.
+type interrupting struct {
+	strings.Builder
+	interrupt context.CancelFunc
+}
+
+// Write implements io.Writer.
+func (w *interrupting) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), ": again in ") {
+		w.interrupt()
+	}
+	return w.Builder.Write(p)
+}
+
+// TestStoppedBeforeASend: a row that was tried in vain when the batch was interrupted was rejected by nobody. The summary says that it was tried and stopped, and
+// how often, and the journal counts it as nothing.
+func TestStoppedBeforeASend(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(3))
+	var out strings.Builder
+	errs := interrupting{interrupt: interrupt}
+	status := command.Run(ctx, []string{
+		"batch", file, "--url", "http://127.0.0.1:1/", "--key", commandtest.OrderKey, "--workers", "1", "--min-delay", "1h", "--max-delay", "1h", "--max-elapsed", "99h", "--verbose",
+	}, strings.NewReader(""), &out, &errs)
+	if status != terminal.ExitUnknown || out.Len() > 0 {
+		t.Errorf("status %d, stdout %q", status, out.String())
+	}
+	for _, text := range []string{": 3 rows: ", " stopped before a send; ", " stopped before a send, and nothing happened: run the same command again"} {
+		if !strings.Contains(errs.String(), text) {
+			t.Errorf("stderr %q, want %q", errs.String(), text)
+		}
+	}
+	if strings.Contains(errs.String(), "rejected") || strings.Contains(errs.String(), "; 0 attempts") || strings.Contains(errs.String(), "3 not tried") {
+		t.Errorf("stderr %q", errs.String())
+	}
+	if got := commandtest.Run(t, "journal", "stats", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK); strings.Contains(got.Out, "rejected") {
+		t.Errorf("stats: %q", got.Out)
+	}
+}

@@ -1,0 +1,154 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// A row with another value in its key is a new operation, and the operation of its old key has left the file. So the journal that belongs to the file is
+// compared with it before anything is sent.
+
+// left are the operations in the file's own journal that no row of the file has.
+type left struct {
+	gone   int    // operations, all tries of a row as one
+	open   int    // of these, pending or held
+	fresh  int    // rows without an operation
+	oldest uint64 // the number of the oldest of the gone
+	key    string // its key
+}
+
+// asksLeft reports whether the journal belongs to the file alone, and has keys by which rows can be found. A key in another shape tells no try from another.
+func (f *batchFlags) asksLeft(p *plan, at place.Place) bool {
+	return f.ownJournal && f.generation == 1 && !p.key.shape.Set() && !isNew(at)
+}
+
+// checkLeft finds the operations that have left the file. If there are new rows beside them, it warns; --strict refuses. It finds nothing if the journal cannot
+// be read: its error comes when it is opened.
+func (f *batchFlags) checkLeft(ctx context.Context, b *batch, at place.Place) error {
+	if b.survey.present == nil {
+		return nil
+	}
+	ses, err := openExisting(at)
+	if err != nil || ses == nil {
+		return nil
+	}
+	defer ses.Close() // only read from
+	found, err := b.survey.left(ctx, ses.Journal)
+	if err != nil {
+		return nil
+	}
+	b.left = found
+	switch {
+	case found.gone == 0 || found.fresh == 0:
+	case f.strict:
+		return fmt.Errorf("%s: %s; nothing was sent, because of --strict", b.in.Name, found.text(words.ShellQuote(at.Arg), false))
+	case !f.dry:
+		terminal.Say(b.streams.Err, "warning: %s: %s", b.in.Name, found.text(words.ShellQuote(at.Arg), false))
+	}
+	return nil
+}
+
+// left compares the keys of the rows with those of a journal. Its memory grows with neither.
+func (s *survey) left(ctx context.Context, journal persist.Journal) (left, error) {
+	var unread error
+	for rec, err := range journal.List(ctx, persist.Query{Account: s.account}) {
+		switch {
+		case err != nil && !persist.OfOneRecord(err):
+			return left{}, err
+		case err != nil || rec.Erased: // its key is not known
+			continue
+		}
+		e := entryOfRecord(&rec)
+		if unread = s.present.add(e); unread != nil {
+			return left{}, unread
+		}
+	}
+	found, err := s.present.gone()
+	if err != nil || found.gone == 0 {
+		return found, err
+	}
+	for rec, err := range journal.List(ctx, persist.Query{Account: s.account, After: found.oldest - 1}) {
+		if err == nil {
+			found.key = rec.Key
+		}
+		break
+	}
+	return found, nil
+}
+
+// entryOfRecord is the entry of an operation beside those of rows, under the key of its first try. Its row number is 0. body has a mark for one without an end.
+func entryOfRecord(rec *persist.Record) entry {
+	first, _ := oncehttp.Key(rec.Key).FirstGeneration()
+	e := entry{key: short([]byte(first)), at: rec.Seq}
+	if !rec.State.Final() {
+		e.body[0] = 1
+	}
+	return e
+}
+
+// gone counts the keys that only the journal has, and those that only the file has. It takes all entries.
+func (s *sorter) gone() (found left, err error) {
+	var group left // of the entries with the same key
+	var key [16]byte
+	rows := 0
+	end := func() {
+		switch {
+		case group.gone == 0:
+			found.fresh += rows
+		case rows == 0:
+			found.gone++
+			found.open += min(group.open, 1)
+			if found.oldest == 0 || group.oldest < found.oldest {
+				found.oldest = group.oldest
+			}
+		}
+		group, rows = left{}, 0
+	}
+	err = s.each(func(e entry) {
+		if e.key != key {
+			end()
+			key = e.key
+		}
+		if e.number > 0 {
+			rows = 1
+			return
+		}
+		group.gone++
+		group.open += int(e.body[0])
+		group.oldest = min(cmp.Or(group.oldest, e.at), e.at)
+	})
+	end()
+	return found, err
+}
+
+// text says what has left the file. journal is the journal's name for a shell. sent: the new rows were sent meanwhile.
+func (l *left) text(journal string, sent bool) string {
+	text := fmt.Sprintf("%s of its journal, such as %q, %s not in the file any more", words.Count(l.gone, "operation"), l.key, isAre(l.gone))
+	if l.open > 0 {
+		text += fmt.Sprintf("; %d of them %s pending or held, and this command does not go on with them (oncehttp journal stuck --journal %s)", l.open, isAre(l.open), journal)
+	}
+	if l.fresh == 0 {
+		return text
+	}
+	is, pays := isAre(l.fresh), "is"
+	if sent {
+		is, pays = results.WasWere(l.fresh), "was"
+	}
+	return text + fmt.Sprintf("; %s %s new: one with the same other columns may be the same payment under another key, and %s paid twice then (oncehttp journal list --journal %s)",
+		words.Count(l.fresh, "row"), is, pays, journal)
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
