@@ -101,7 +101,7 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 
 // Settle records the effect of an operation in doubt.
 //   - EffectHappened: it took effect. Later calls get r.Answer, or ErrFinal without
-//     one.
+//     one. Their outcome is OutcomeConfirmed, also with an answer that is a 4xx.
 //   - EffectAbsent: it did not, and never will. This is final: later calls get
 //     ErrNoEffect, and the business goes on with Key.Generation. It needs AsSeen,
 //     since a worker may send the operation after the look.
@@ -111,12 +111,13 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 // lease may still have a send on its way. An operation sealed with a missing key can be
 // settled and abandoned too, but without note and answer, which need the key.
 //
-// Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while another call of any
+// Errors: those of Lookup; ErrStale, as in AsSeen, and for an absence against an event of
+// the API (persist.Record.Evidence); ErrInFlight while another call of any
 // process runs the operation, or a send may be on its way; for an ended operation
 // ErrFinal, ErrNoEffect with ErrSettled (settled as absent), or ErrOutcomeUnknown with
-// ErrAbandoned; ErrConfig for an absence without AsSeen, an unknown effect, a note over
-// persist.NoteBytesMax, and an answer that is not final (2xx, 303, 4xx) or over
-// Config.MaxResponseBytes.
+// ErrAbandoned; ErrConfig for an absence without AsSeen, an effect that is none of the
+// three, such as EffectRefused, a note over persist.NoteBytesMax, and an answer that is not
+// final (2xx, 303, 4xx) or over Config.MaxResponseBytes.
 func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
 	return errorOf(c.inner().Settle(ctx, string(key), r.inner(), choose(options)))
 }
@@ -147,7 +148,8 @@ func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) 
 // calls of the account go on with the operation, in any state, and the key is free at
 // its old place. Assign accepts AsSeen.
 //
-// Errors: those of Lookup; ErrInFlight while another call of any process runs the
+// Errors: those of Lookup, with persist.ErrNotFound if the operation was assigned before;
+// ErrInFlight while another call of any process runs the
 // operation; ErrKeyReused if the account has an operation of this key; ErrConfig if
 // neither ctx nor the client has an account, if several operations of the key have none
 // and there is no OfAccount, or if operations of other scopes exist beside it.
