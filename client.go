@@ -117,9 +117,11 @@ func (c *Client) DoKey(req *http.Request, key Key) (*http.Response, error) {
 //   - ErrSettled, ErrAbandoned, ErrKeyReused or ErrHeld, as Do, if it was settled as
 //     absent, abandoned, mismatched or is held otherwise.
 //
-// Other bytes are ErrKeyReused. The key may be "" if the request has one in its
-// header, query or body, or its context does (ContextWithKey). A request without any
-// key is ErrKeyInvalid, since nobody could ask for the operation later.
+// Other bytes are ErrKeyReused. So is an operation begun anew by Rekey or Redrive, until
+// the new one has ended without an effect: Error.Key is then the new key. The key may be
+// "" if the request has one in its header, query or body, or its context does
+// (ContextWithKey). A request without any key is ErrKeyInvalid, since nobody could ask for
+// the operation later.
 //
 // The request's credentials are not kept. A request with credentials needs
 // Config.Authorize, which adds them again; else the error is ErrConfig.

@@ -153,8 +153,13 @@
 //	                                        of Enqueue: nil
 //	settled as absent                       ErrNoEffect, ErrSettled                    ErrFinal, EffectAbsent
 //	abandoned                               ErrOutcomeUnknown, ErrAbandoned            ErrOutcomeUnknown, ErrAbandoned
+//	begun anew by Rekey or Redrive (**)     ErrKeyReused, with ErrOutcomeUnknown, or   as its own end
+//	                                        ErrFinal once the new operation happened
 //
 // (*) A 2xx over Config.MaxResponseBytes is asked for again, under its key and inside the window, unless Policy.NeverAskAgain is set.
+//
+// (**) Error.Key is the key of the new operation: go on with that one. Once the new operation was refused, or is settled as absent,
+// the call has the answer or the error of the old record.
 //
 // [Client.Lookup], [Client.Settle], [Client.Abandon], [Client.Rekey] and [Client.Redrive] take the key of an operation. Without a record the
 // error is ErrOutcomeUnknown. An ended operation has the verdict of the same request, or ErrFinal if that would get an

@@ -45,6 +45,8 @@ var (
 	// ErrOutcomeUnknown if an attempt was in doubt. Also: another operation of the same intent
 	// stands against this one, such as an earlier generation that has not ended. With
 	// ErrOutcomeUnknown; Error.Cause names it, and Error.Key and Error.State are not of it.
+	// Also: Rekey or Redrive has begun the operation anew, with Error.Key as the new key. With
+	// ErrOutcomeUnknown, or with ErrFinal once the new operation has taken effect.
 	ErrKeyReused = run.ErrKeyReused
 	// ErrKeyExpired: the server may have forgotten the key. With ErrOutcomeUnknown.
 	ErrKeyExpired = run.ErrKeyExpired

@@ -11,7 +11,8 @@ import (
 type Policy struct {
 	_ struct{}
 
-	// MaxAttempts bounds the attempts. Zero: 6. One means no second attempt.
+	// MaxAttempts bounds the attempts. Zero: 6. One means no second attempt. A run also ends after three equal
+	// answers of 500 in a row, since the API may keep such an answer under the key.
 	MaxAttempts int
 	// MaxInFlight bounds the attempts answered with "still being processed"; then the run ends. Zero, or
 	// more: MaxAttempts.
