@@ -5,7 +5,11 @@
 //
 // A key names an operation. An attempt is one try to send it. The outcome is the
 // knowledge about it, the effect its result at the server. A record is one operation
-// in a journal. A profile describes the idempotency of one API. "Retry" is only a verb.
+// in a journal. A profile describes the idempotency of one API, with its window: the time
+// for which the API knows a key. A pending operation is sent again by the next call with
+// its key, by Resume or by Run. A held one is sent by nobody until it is settled: a person,
+// Config.Reconcile or an event of the API says which effect it had. (One held for a caller of
+// Transport goes on with a call under its key.) "Retry" is only a verb.
 //
 //	client, err := oncehttp.Open("payments.db", oncehttp.Config{Profile: profile.StripeV1()})
 //	if err != nil { ... }
@@ -142,7 +146,10 @@
 // The record decides the result of a later call with its key:
 //
 //	record                                  the same request                           another request, beside ErrKeyReused
-//	pending, held                           goes on; held: ErrOutcomeUnknown, ErrHeld  ErrOutcomeUnknown
+//	pending, or held for a caller           goes on                                    ErrOutcomeUnknown
+//	of Transport (persist.HoldCaller)
+//	held otherwise                          ErrOutcomeUnknown, ErrHeld; of Enqueue:    ErrOutcomeUnknown
+//	                                        goes on if it was never sent in time
 //	confirmed                               its answer; of Enqueue: nil                ErrFinal, EffectHappened
 //	confirmed by a final 4xx                its answer; of Enqueue: ErrFinal           ErrFinal, EffectRefused: take the next Generation
 //	confirmed, its answer is not kept       ErrFinal, ErrAnswerGone (*); of Enqueue    ErrFinal

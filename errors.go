@@ -58,7 +58,9 @@ var (
 	ErrDuplicate = run.ErrDuplicate
 	// ErrRedirected: the answer is a redirect that is not followed. With ErrOutcomeUnknown.
 	ErrRedirected = run.ErrRedirected
-	// ErrHeld: nothing is sent until the operation is settled. With ErrOutcomeUnknown.
+	// ErrHeld: nothing is sent until the operation is settled or, if it is held for a caller of
+	// Transport (persist.HoldCaller), until a call with its key goes on. With
+	// ErrOutcomeUnknown.
 	ErrHeld = run.ErrHeld
 	// ErrSettled: the operation was settled, by Settle or Config.Reconcile. With ErrNoEffect
 	// if as absent, else with ErrFinal.

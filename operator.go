@@ -69,8 +69,9 @@ func InRun(id string) LookupOption {
 // Untold lets Redrive refuse an operation if a caller may have been told of its end: only
 // one begun by Enqueue, or in a transaction, that ended under Resume or Run is redriven,
 // and only if no call of Do, Transport or Enqueue has asked for its end since, no client
-// with Config.OnResult has begun it, and no settlement of it was taken back. A program that
-// acts on Lookup, Observe or the journal itself is not seen: it must not use this.
+// with Config.OnResult has begun it, and no settlement of it was taken back. Of the next
+// generations it looks at the nearest 5 only. A program that acts on Lookup, Observe or the
+// journal itself is not seen: it must not use this.
 func Untold() LookupOption {
 	return func(c *chosen) { c.Untold = true }
 }
@@ -184,7 +185,8 @@ func (c *Client) Assign(ctx context.Context, key Key, options ...LookupOption) e
 // A second Rekey with the same keys returns nil while the new operation goes on, and
 // after it took place; one held because it was never sent in time is sent now.
 //
-// Errors: those of Lookup for key; ErrStale, as in AsSeen; ErrConfig without AsSeen, for
+// Errors: those of Lookup for key; ErrStale, as in AsSeen, and if an event of the API proves
+// the operation; ErrConfig without AsSeen, for
 // an unusable reason or newKey, and if the journal no longer has the request or the
 // request itself contains its key; ErrOutcomeUnknown while the operation is not settled,
 // with ErrInFlight while a call runs it, with ErrHeld while it is held; ErrFinal, or
