@@ -56,7 +56,9 @@ func Open(path string, cfg Config) (*Client, error) {
 // Config.MaxResponseBytes and streams beyond, or an error. The error
 // matches exactly one of ErrNoEffect, ErrFinal and ErrOutcomeUnknown. A final error
 // status, such as the 402 of a declined card, is a response. Do does not change the
-// request. It reads the body once, and closes it.
+// request. It reads the body once, to its end, and closes it. The same *http.Request may
+// be given to Do again if it has a GetBody (as of http.NewRequest for a bytes.Buffer, a
+// bytes.Reader and a strings.Reader) or no body; else the error is ErrConfig.
 //
 // Without a key, Do returns ErrOutcomeUnknown in two cases: the same request is
 // unresolved under a generated key; or Resume or Run ended it, and no caller with
