@@ -139,7 +139,8 @@
 //	           the same, after an unknown outcome            held                ErrOutcomeUnknown, ErrKeyReused       find out, then Settle
 //	Expired    the server may have forgotten the key         held                ErrOutcomeUnknown, ErrKeyExpired      find out, then Settle
 //
-// (1) Through Transport, or if the profile says that the API answers so (profile.Own.SeeOther). Any other 303 of a Do is a redirect not followed.
+// (1) Through Transport, or if the profile says that the API answers so (profile.Own.SeeOther). Any other 303 of a Do is a
+// redirect not followed.
 //
 // All that are held match [ErrHeld], too. Config.Reconcile finds out and settles by itself.
 //
@@ -163,7 +164,8 @@
 //	begun anew by Rekey or Redrive (**)     ErrKeyReused, with ErrOutcomeUnknown, or   as its own end
 //	                                        ErrFinal once the new operation happened
 //
-// (*) A 2xx over Config.MaxResponseBytes is asked for again, under its key and inside the window, unless Policy.NeverAskAgain is set.
+// (*) A 2xx over Config.MaxResponseBytes or MaxResponseHeaderBytes is asked for again, under its key and inside the window,
+// unless Policy.NeverAskAgain is set.
 //
 // (**) Error.Key is the key of the new operation: go on with that one. Once the new operation was refused, or is settled as absent,
 // the call has the answer or the error of the old record.

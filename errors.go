@@ -71,7 +71,8 @@ var (
 	// nothing. Look again. With ErrOutcomeUnknown, or with ErrFinal if the operation has ended.
 	ErrStale = run.ErrStale
 	// ErrAnswerGone: the operation is confirmed, or settled as happened, but its answer is not
-	// kept. Its status may be in Error.Answer. With ErrFinal.
+	// kept. Error.Answer may have its status or, if the call has asked again in vain, the last
+	// answer to that, which decides nothing: look at Error.Effect. With ErrFinal.
 	ErrAnswerGone = run.ErrAnswerGone
 	// ErrKeyInvalid: the profile does not accept this key, or the request has two. The call
 	// began nothing. The verdict is about the operation under the keys of the call; without

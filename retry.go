@@ -55,7 +55,8 @@ type Policy struct {
 	// without a Duplicate: only an API that accepts a reference once proves the owner of a resource by it.
 	// New refuses it if that holds for every profile of the client.
 	AskFirst bool
-	// NeverAskAgain: a confirmed operation whose answer was over MaxResponseBytes is not sent again to get that answer. A later call gets
+	// NeverAskAgain: a confirmed operation whose answer could not be kept whole (over MaxResponseBytes or MaxResponseHeaderBytes, or no JSON
+	// beside DropAnswer) is not sent again to get that answer. A later call gets
 	// ErrFinal and ErrAnswerGone, with the status. False: it is sent again under its key, inside the window; at a server that has
 	// forgotten the key, or ignores it, that takes effect once more. Set it where the answer is worth less than that risk.
 	NeverAskAgain bool
