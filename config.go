@@ -30,8 +30,9 @@ type Config struct {
 	// Credential is the hash of the client's credential, from CredentialHash. Region is the name of
 	// its region. Each operation keeps both. An operation with another Credential or Region is not
 	// sent, looked up or undone by this client (ErrConfig): at an API with keys for each API key or
-	// region it would be another operation. Zero: operations are not pinned, and pinned ones are
-	// not sent.
+	// region it would be another operation. An operation begun without a Credential, or without a
+	// Region, is sent by every client, whatever its own is: set both before the first operation.
+	// Zero: operations are not pinned, and pinned ones are not sent.
 	Credential, Region string
 	// Profile describes the idempotency of the API. Zero: profile.Draft07.
 	Profile *profile.Profile
