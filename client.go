@@ -38,8 +38,8 @@ func New(cfg Config) (*Client, error) {
 // is none. Client.Close closes the journal. Package persist/seal opens sealed
 // journals; persist/postgres, persist/mysql and persist/redis open journals on a
 // server.
-// Errors: ErrConfig, and persist.ErrLocked, persist.ErrCorrupt or persist.ErrSealed
-// with the name of the file.
+// Errors: ErrConfig; persist.ErrLocked, persist.ErrCorrupt or persist.ErrSealed with the
+// name of the file; and those of the file system. It does not make the folder.
 func Open(path string, cfg Config) (*Client, error) {
 	inner, err := run.Open(path, cfg.inner())
 	if err != nil {
@@ -56,12 +56,15 @@ func Open(path string, cfg Config) (*Client, error) {
 // Config.MaxResponseBytes and streams beyond, or an error. The error
 // matches exactly one of ErrNoEffect, ErrFinal and ErrOutcomeUnknown. A final error
 // status, such as the 402 of a declined card, is a response. Do does not change the
-// request. It reads the body once, and closes it.
+// request. It reads the body once, to its end, and closes it. The same *http.Request may
+// be given to Do again if it has a GetBody (as of http.NewRequest for a bytes.Buffer, a
+// bytes.Reader and a strings.Reader) or no body; else the error is ErrConfig.
 //
 // Without a key, Do returns ErrOutcomeUnknown in two cases: the same request is
 // unresolved under a generated key; or Resume or Run ended it, and no caller with
 // its key was told. The error names that key. While another process sends the
-// operation, the error matches ErrInFlight instead. See the package comment.
+// operation, the error matches ErrInFlight instead. A call under way in this process
+// does not count: two calls at the same time are two operations. See the package comment.
 //
 // The same key may get a confirmed answer before its record is durable and, on a
 // journal of a server (persist.LateFinisher), before the record has the answer.
@@ -97,7 +100,8 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return resp, errorOf(err)
 }
 
-// DoKey is Do under this key. A key in the request itself must be the same.
+// DoKey is Do under this key. A key in the request itself must be the same. A GET, HEAD or
+// OPTIONS is ErrConfig.
 func (c *Client) DoKey(req *http.Request, key Key) (*http.Response, error) {
 	resp, err := c.inner().DoKey(req, string(key))
 	return resp, errorOf(err)
@@ -115,9 +119,11 @@ func (c *Client) DoKey(req *http.Request, key Key) (*http.Response, error) {
 //   - ErrSettled, ErrAbandoned, ErrKeyReused or ErrHeld, as Do, if it was settled as
 //     absent, abandoned, mismatched or is held otherwise.
 //
-// Other bytes are ErrKeyReused. The key may be "" if the request has one in its
-// header, query or body, or its context does (ContextWithKey). A request without any
-// key is ErrKeyInvalid, since nobody could ask for the operation later.
+// Other bytes are ErrKeyReused. So is an operation begun anew by Rekey or Redrive, until
+// the new one has ended without an effect: Error.Key is then the new key. The key may be
+// "" if the request has one in its header, query or body, or its context does
+// (ContextWithKey). A request without any key is ErrKeyInvalid, since nobody could ask for
+// the operation later.
 //
 // The request's credentials are not kept. A request with credentials needs
 // Config.Authorize, which adds them again; else the error is ErrConfig.
@@ -268,8 +274,8 @@ func (c *Client) Flush(ctx context.Context) error {
 // Last, Close closes the idle connections of the client's own Transport (a nil
 // Config.Transport), and the journal of Open. Close any other journal after the
 // client. An error of the journal means that the promise of Flush may not hold. Every
-// Close and Shutdown, also at the same time, waits for the same end, and returns the
-// same error.
+// Close and Shutdown, also at the same time, waits for the same end. All that see it return
+// the same error; so after ErrStillRunning a later Close may return nil.
 func (c *Client) Close() error {
 	return errorOf(c.inner().Close())
 }

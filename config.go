@@ -30,8 +30,9 @@ type Config struct {
 	// Credential is the hash of the client's credential, from CredentialHash. Region is the name of
 	// its region. Each operation keeps both. An operation with another Credential or Region is not
 	// sent, looked up or undone by this client (ErrConfig): at an API with keys for each API key or
-	// region it would be another operation. Zero: operations are not pinned, and pinned ones are
-	// not sent.
+	// region it would be another operation. An operation begun without a Credential, or without a
+	// Region, is sent by every client, whatever its own is: set both before the first operation.
+	// Zero: operations are not pinned, and pinned ones are not sent.
 	Credential, Region string
 	// Profile describes the idempotency of the API. Zero: profile.Draft07.
 	Profile *profile.Profile
@@ -187,10 +188,11 @@ type Config struct {
 	// the answer is recorded; an item of an array becomes null, and the others keep their indexes. The pointers also lead from each item of a
 	// list at Reference.List of the profile, where a lookup finds the resource. The callers of the call that got the answer have it whole.
 	// Everybody else has it without them: a replay and Result.Answer name these pointers in Dropped, and so do OnResult's record and
-	// Error.Answer. An answer whose body is not one JSON value is recorded without a body, as one over MaxResponseBytes. Headers with a digest
-	// of the whole body are not kept beside a removed member. The pointers are frozen in the record when an operation begins: a client that
-	// records an answer leaves out those of the record and its own. At most 32 pointers, of 2048 bytes in all. Errors: ErrConfig from New if a
-	// profile of the client reads one of the values, or a part of it. Zero: none.
+	// Error.Answer. An answer whose body is not one JSON value is recorded without a body, as one over MaxResponseBytes: a later call
+	// sends the request again. Headers with a digest of the whole body are not kept beside a removed member. The pointers are frozen in
+	// the record when an operation begins: a client that records an answer leaves out those of the record and its own. At most 32
+	// pointers, of 2048 bytes in all. Errors: ErrConfig from New if a profile of the client reads one of the values, or a part of it.
+	// Zero: none.
 	DropAnswer []string
 	// MaxRequestBytes bounds a journaled request's body, which is held in memory. A larger one is
 	// ErrBodyTooLarge. The journal's server may accept less: then the error is persist.ErrTooLarge, too.
@@ -204,7 +206,8 @@ type Config struct {
 	// not recorded: a later call sends the request again for it, unless Policy.NeverAskAgain is set. Zero: 1 MiB. At most 1 GiB.
 	MaxResponseBytes int64
 	// MaxResponseHeaderBytes bounds the recorded headers of an answer, names and values. Larger ones reach
-	// the caller, and only the status is recorded. Zero: 64 KiB. At most 1 GiB.
+	// the caller, and only the status is recorded: a later call sends the request again, as for a larger
+	// body. Zero: 64 KiB. At most 1 GiB.
 	MaxResponseHeaderBytes int64
 	// ResumeWorkers is the number of operations that Resume runs at once. Zero: 8. At most 10,000.
 	ResumeWorkers int
@@ -225,8 +228,8 @@ type Config struct {
 	EnqueueMaxAge time.Duration
 	// KeepAnswer is the time for which answers are kept for replay. Each record has that of the client that
 	// began it, and a Sweep by any client keeps to it. A client that ends another's operation lengthens it
-	// if its own is longer. Zero: the window of the operation's profile. Negative: none. Client.Prune drops
-	// answers earlier.
+	// if its own is longer. Zero: the window of the operation's profile. Negative: none, so that an answer
+	// goes with the next Sweep. Client.Prune drops answers earlier.
 	KeepAnswer time.Duration
 	// KeepKey is the time for which the use of a key is remembered: a key chosen by a caller, or a generated
 	// one that an error may have named because another call ended its operation. Each record has it, as

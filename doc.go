@@ -5,7 +5,11 @@
 //
 // A key names an operation. An attempt is one try to send it. The outcome is the
 // knowledge about it, the effect its result at the server. A record is one operation
-// in a journal. A profile describes the idempotency of one API. "Retry" is only a verb.
+// in a journal. A profile describes the idempotency of one API, with its window: the time
+// for which the API knows a key. A pending operation is sent again by the next call with
+// its key, by Resume or by Run. A held one is sent by nobody until it is settled: a person,
+// Config.Reconcile or an event of the API says which effect it had. (One held for a caller of
+// Transport goes on with a call under its key.) "Retry" is only a verb.
 //
 //	client, err := oncehttp.Open("payments.db", oncehttp.Config{Profile: profile.StripeV1()})
 //	if err != nil { ... }
@@ -65,10 +69,11 @@
 //     says that the API answers so ([profile.Own]). A 2xx with incomplete JSON proves
 //     nothing either. If the profile names an API, and its key protects the request, the
 //     answer is asked for again, and the operation is held (unclear) after the same answer
-//     a second time. Under the default profile a document is held at once, and incomplete
-//     JSON is asked for again. Without a protecting key each is held at once. Empty
-//     answers, text and other types count. In an answer too large to keep only the
-//     beginning is checked.
+//     a second time. Under the default profile a document is held at once. Incomplete JSON is
+//     asked for again only if the connection may have cut it: without a Content-Length, neither
+//     chunked nor compressed. With one of these it is held at once. Without a protecting key
+//     each is held at once. Empty answers, text and other types count. In an answer too large
+//     to keep only the beginning is checked.
 //   - A 4xx with an HTML document, or empty, and final by its status alone, refuses this
 //     send: nothing happened, and the call makes no further attempt. An enqueued operation
 //     is tried again, at least every [Policy].MaxPause, until Config.EnqueueMaxAge is over.
@@ -88,7 +93,9 @@
 // There is one exception, for loops around Do. A request without a key is refused with
 // [ErrOutcomeUnknown] while the same request (account, origin, method, target, headers that
 // count, body) has a generated key and is unresolved, or was ended by Resume or Run without
-// a caller being told. The error names that key: DoKey with it goes on, or returns the
+// a caller being told. A call under way in this process is not unresolved: two goroutines
+// that send the same request at the same time make two operations. The error names the
+// generated key: DoKey with it goes on, or returns the
 // recorded answer. While another process sends the operation, the error matches
 // [ErrInFlight] and names no key. A key named by an error is kept as a caller's own
 // (Config.KeepKey), also after the loss of the answer. The refusal holds across restarts, and
@@ -116,7 +123,7 @@
 //
 //	outcome    what proves it                                state               error matches                         what to do next
 //	Unknown    all else: timeout, cut body, 408, 5xx         pending             ErrOutcomeUnknown                     the same key again, or leave it to Resume or Run
-//	           a stored 5xx; a redirect                      held                ErrStoredError or ErrRedirected, too  find out, then Settle
+//	           a stored 5xx; a redirect not followed         held                ErrStoredError or ErrRedirected, too  find out, then Settle
 //	           a business reference that was used before     held                ErrDuplicate, too                     find out by whom, then Settle
 //	           an answer that no source explains, or that    held                nothing else                          find out, then Settle
 //	           may not be the API's; no key that protects
@@ -126,27 +133,42 @@
 //	           a bare 4xx
 //	           a final 4xx                                   confirmed           none: a response                      Key.Generation, if it is to be tried anew
 //	InFlight   the server works on an earlier attempt        pending             ErrOutcomeUnknown, ErrInFlight        the same key again, later
-//	Confirmed  2xx; 303 to its origin; done already          confirmed           none: a response                      nothing
+//	Confirmed  2xx; 303 to its origin (1); done already      confirmed           none: a response                      nothing
 //	Accepted   202: taken on, and may still fail             confirmed           none: a response                      ask the API what became of it
 //	Mismatch   the key belongs to another request            mismatched          ErrFinal, ErrKeyReused                mend the code that makes the keys
 //	           the same, after an unknown outcome            held                ErrOutcomeUnknown, ErrKeyReused       find out, then Settle
 //	Expired    the server may have forgotten the key         held                ErrOutcomeUnknown, ErrKeyExpired      find out, then Settle
+//
+// (1) Through Transport, or if the profile says that the API answers so (profile.Own.SeeOther). Any other 303 of a Do is a
+// redirect not followed.
 //
 // All that are held match [ErrHeld], too. Config.Reconcile finds out and settles by itself.
 //
 // The record decides the result of a later call with its key:
 //
 //	record                                  the same request                           another request, beside ErrKeyReused
-//	pending, held                           goes on; held: ErrOutcomeUnknown, ErrHeld  ErrOutcomeUnknown
+//	pending, or held for a caller           goes on                                    ErrOutcomeUnknown
+//	of Transport (persist.HoldCaller)
+//	held otherwise                          ErrOutcomeUnknown, ErrHeld; of Enqueue:    ErrOutcomeUnknown
+//	                                        goes on if it was never sent in time
 //	confirmed                               its answer; of Enqueue: nil                ErrFinal, EffectHappened
 //	confirmed by a final 4xx                its answer; of Enqueue: ErrFinal           ErrFinal, EffectRefused: take the next Generation
-//	confirmed, its answer is not kept       ErrFinal, ErrAnswerGone (*)                ErrFinal
+//	confirmed, its answer is not kept       ErrFinal, ErrAnswerGone (*); of Enqueue    ErrFinal
+//	                                        nil after a success, ErrFinal after a 4xx
 //	mismatched                              ErrFinal, ErrKeyReused                     ErrFinal
-//	settled as happened, without an answer  ErrFinal, ErrSettled, ErrAnswerGone        ErrFinal, EffectHappened
+//	settled as happened, with an answer     its answer; of Enqueue: nil                ErrFinal, EffectHappened
+//	settled as happened, without an answer  ErrFinal, ErrSettled, ErrAnswerGone;       ErrFinal, EffectHappened
+//	                                        of Enqueue: nil
 //	settled as absent                       ErrNoEffect, ErrSettled                    ErrFinal, EffectAbsent
 //	abandoned                               ErrOutcomeUnknown, ErrAbandoned            ErrOutcomeUnknown, ErrAbandoned
+//	begun anew by Rekey or Redrive (**)     ErrKeyReused, with ErrOutcomeUnknown, or   as its own end
+//	                                        ErrFinal once the new operation happened
 //
-// (*) A 2xx over Config.MaxResponseBytes is asked for again, under its key and inside the window, unless Policy.NeverAskAgain is set.
+// (*) A 2xx over Config.MaxResponseBytes or MaxResponseHeaderBytes is asked for again, under its key and inside the window,
+// unless Policy.NeverAskAgain is set.
+//
+// (**) Error.Key is the key of the new operation: go on with that one. Once the new operation was refused, or is settled as absent,
+// the call has the answer or the error of the old record.
 //
 // [Client.Lookup], [Client.Settle], [Client.Abandon], [Client.Rekey] and [Client.Redrive] take the key of an operation. Without a record the
 // error is ErrOutcomeUnknown. An ended operation has the verdict of the same request, or ErrFinal if that would get an

@@ -32,7 +32,9 @@ var (
 	// Verdicts as for ErrNotSent.
 	ErrRefused = run.ErrRefused
 	// ErrInFlight: the server still works on an earlier attempt, or another process holds the
-	// operation. With ErrOutcomeUnknown. A call from inside a function of the Config, or a
+	// operation. With ErrOutcomeUnknown. Erase, Redrive and Rekey also return it for an ended
+	// operation with a send that may be on its way; then with the verdict of its end. A call
+	// from inside a function of the Config, or a
 	// Transport, gets it at once if it would wait for its own outer call and has the context of
 	// that function. Any other wait for a call inside such a function ends with it shortly after
 	// Retry.AttemptTimeout.
@@ -40,7 +42,11 @@ var (
 	// ErrKeyReused: the key belongs to another request. With ErrFinal if that one has ended;
 	// with ErrOutcomeUnknown while it is unfinished, and if it was abandoned. Error.State is
 	// that operation's state. If the server says so by itself: with ErrFinal, or with
-	// ErrOutcomeUnknown if an attempt was in doubt.
+	// ErrOutcomeUnknown if an attempt was in doubt. Also: another operation of the same intent
+	// stands against this one, such as an earlier generation that has not ended. With
+	// ErrOutcomeUnknown; Error.Cause names it, and Error.Key and Error.State are not of it.
+	// Also: Rekey or Redrive has begun the operation anew, with Error.Key as the new key. With
+	// ErrOutcomeUnknown, or with ErrFinal once the new operation has taken effect.
 	ErrKeyReused = run.ErrKeyReused
 	// ErrKeyExpired: the server may have forgotten the key. With ErrOutcomeUnknown.
 	ErrKeyExpired = run.ErrKeyExpired
@@ -52,7 +58,9 @@ var (
 	ErrDuplicate = run.ErrDuplicate
 	// ErrRedirected: the answer is a redirect that is not followed. With ErrOutcomeUnknown.
 	ErrRedirected = run.ErrRedirected
-	// ErrHeld: nothing is sent until the operation is settled. With ErrOutcomeUnknown.
+	// ErrHeld: nothing is sent until the operation is settled or, if it is held for a caller of
+	// Transport (persist.HoldCaller), until a call with its key goes on. With
+	// ErrOutcomeUnknown.
 	ErrHeld = run.ErrHeld
 	// ErrSettled: the operation was settled, by Settle or Config.Reconcile. With ErrNoEffect
 	// if as absent, else with ErrFinal.
@@ -63,7 +71,8 @@ var (
 	// nothing. Look again. With ErrOutcomeUnknown, or with ErrFinal if the operation has ended.
 	ErrStale = run.ErrStale
 	// ErrAnswerGone: the operation is confirmed, or settled as happened, but its answer is not
-	// kept. Its status may be in Error.Answer. With ErrFinal.
+	// kept. Error.Answer may have its status or, if the call has asked again in vain, the last
+	// answer to that, which decides nothing: look at Error.Effect. With ErrFinal.
 	ErrAnswerGone = run.ErrAnswerGone
 	// ErrKeyInvalid: the profile does not accept this key, or the request has two. The call
 	// began nothing. The verdict is about the operation under the keys of the call; without
@@ -125,7 +134,8 @@ type Error struct {
 	State persist.State
 	// Attempts and Sends count this call's attempts and their sends on the wire, as far as they
 	// could be seen. All callers of one call get its counts; a caller that left early gets the
-	// sends until then.
+	// sends until then. Of a request that is no operation Sends is always zero. Sends proves
+	// nothing of the effect: the verdict does.
 	Attempts, Sends int
 	// Joined: another caller began the call, and has the same counts.
 	Joined bool

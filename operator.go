@@ -69,8 +69,9 @@ func InRun(id string) LookupOption {
 // Untold lets Redrive refuse an operation if a caller may have been told of its end: only
 // one begun by Enqueue, or in a transaction, that ended under Resume or Run is redriven,
 // and only if no call of Do, Transport or Enqueue has asked for its end since, no client
-// with Config.OnResult has begun it, and no settlement of it was taken back. A program that
-// acts on Lookup, Observe or the journal itself is not seen: it must not use this.
+// with Config.OnResult has begun it, and no settlement of it was taken back. Of the next
+// generations it looks at the nearest 5 only. A program that acts on Lookup, Observe or the
+// journal itself is not seen: it must not use this.
 func Untold() LookupOption {
 	return func(c *chosen) { c.Untold = true }
 }
@@ -101,7 +102,7 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 
 // Settle records the effect of an operation in doubt.
 //   - EffectHappened: it took effect. Later calls get r.Answer, or ErrFinal without
-//     one.
+//     one. Their outcome is OutcomeConfirmed, also with an answer that is a 4xx.
 //   - EffectAbsent: it did not, and never will. This is final: later calls get
 //     ErrNoEffect, and the business goes on with Key.Generation. It needs AsSeen,
 //     since a worker may send the operation after the look.
@@ -111,12 +112,13 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 // lease may still have a send on its way. An operation sealed with a missing key can be
 // settled and abandoned too, but without note and answer, which need the key.
 //
-// Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while another call of any
+// Errors: those of Lookup; ErrStale, as in AsSeen, and for an absence against an event of
+// the API (persist.Record.Evidence); ErrInFlight while another call of any
 // process runs the operation, or a send may be on its way; for an ended operation
 // ErrFinal, ErrNoEffect with ErrSettled (settled as absent), or ErrOutcomeUnknown with
-// ErrAbandoned; ErrConfig for an absence without AsSeen, an unknown effect, a note over
-// persist.NoteBytesMax, and an answer that is not final (2xx, 303, 4xx) or over
-// Config.MaxResponseBytes.
+// ErrAbandoned; ErrConfig for an absence without AsSeen, an effect that is none of the
+// three, such as EffectRefused, a note over persist.NoteBytesMax, and an answer that is not
+// final (2xx, 303, 4xx) or over Config.MaxResponseBytes.
 func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
 	return errorOf(c.inner().Settle(ctx, string(key), r.inner(), choose(options)))
 }
@@ -147,7 +149,8 @@ func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) 
 // calls of the account go on with the operation, in any state, and the key is free at
 // its old place. Assign accepts AsSeen.
 //
-// Errors: those of Lookup; ErrInFlight while another call of any process runs the
+// Errors: those of Lookup, with persist.ErrNotFound if the operation was assigned before;
+// ErrInFlight while another call of any process runs the
 // operation; ErrKeyReused if the account has an operation of this key; ErrConfig if
 // neither ctx nor the client has an account, if several operations of the key have none
 // and there is no OfAccount, or if operations of other scopes exist beside it.
@@ -182,7 +185,8 @@ func (c *Client) Assign(ctx context.Context, key Key, options ...LookupOption) e
 // A second Rekey with the same keys returns nil while the new operation goes on, and
 // after it took place; one held because it was never sent in time is sent now.
 //
-// Errors: those of Lookup for key; ErrStale, as in AsSeen; ErrConfig without AsSeen, for
+// Errors: those of Lookup for key; ErrStale, as in AsSeen, and if an event of the API proves
+// the operation; ErrConfig without AsSeen, for
 // an unusable reason or newKey, and if the journal no longer has the request or the
 // request itself contains its key; ErrOutcomeUnknown while the operation is not settled,
 // with ErrInFlight while a call runs it, with ErrHeld while it is held; ErrFinal, or

@@ -25,7 +25,9 @@ const (
 	// OutcomeInFlight: the server still works on an earlier attempt.
 	OutcomeInFlight
 	// OutcomeConfirmed: the server's final answer says that the operation took effect: a 2xx,
-	// a 303 to its origin, or done already. The body of a large answer may still arrive.
+	// or done already. A 303 to its origin says so through Transport, and if the profile says
+	// that the API answers so (profile.Own.SeeOther). The body of a large answer may still
+	// arrive. An operation settled as happened is confirmed, whatever the status of its answer.
 	OutcomeConfirmed
 	// OutcomeMismatch: the server says that the key belongs to another request.
 	OutcomeMismatch

@@ -11,7 +11,8 @@ import (
 type Policy struct {
 	_ struct{}
 
-	// MaxAttempts bounds the attempts. Zero: 6. One means no second attempt.
+	// MaxAttempts bounds the attempts. Zero: 6. One means no second attempt. A run also ends after three equal
+	// answers of 500 in a row, since the API may keep such an answer under the key.
 	MaxAttempts int
 	// MaxInFlight bounds the attempts answered with "still being processed"; then the run ends. Zero, or
 	// more: MaxAttempts.
@@ -54,7 +55,8 @@ type Policy struct {
 	// without a Duplicate: only an API that accepts a reference once proves the owner of a resource by it.
 	// New refuses it if that holds for every profile of the client.
 	AskFirst bool
-	// NeverAskAgain: a confirmed operation whose answer was over MaxResponseBytes is not sent again to get that answer. A later call gets
+	// NeverAskAgain: a confirmed operation whose answer could not be kept whole (over MaxResponseBytes or MaxResponseHeaderBytes, or no JSON
+	// beside DropAnswer) is not sent again to get that answer. A later call gets
 	// ErrFinal and ErrAnswerGone, with the status. False: it is sent again under its key, inside the window; at a server that has
 	// forgotten the key, or ignores it, that takes effect once more. Set it where the answer is worth less than that risk.
 	NeverAskAgain bool

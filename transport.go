@@ -140,12 +140,12 @@ type WebhookConfig struct {
 	ReadTimeout time.Duration
 }
 
-// Webhook returns a handler for the events of an API. They are a second witness: a signed event of a type that the
-// profile lists as proof, which names exactly one operation that was, or may have been, sent, at most an hour after the
-// event by their two clocks, proves that it happened.
+// Webhook returns a handler for the events of an API. They are a second witness. An event proves that an operation
+// happened if it is signed, the profile lists its type as proof, and it names exactly one operation that was, or may have
+// been, sent. The first send must be at most an hour after the event, by their two clocks.
 // The operation is then settled as happened, by this client or by whoever runs it, and the event is kept in
 // Record.Evidence. All other events prove nothing, and no event proves that an operation did not happen. See
-// docs/webhooks.md.
+// docs/webhooks.md for all conditions.
 //
 // The handler answers 200 once an event is durable, or proves nothing; 400 for a bad signature; 503 if the journal
 // fails, and then the API sends the event again. Config.Observe gets EventWitnessed, EventContradicted and EventUnproved.
