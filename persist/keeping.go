@@ -80,11 +80,14 @@ func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
 }
 
 // mayLoseText reports whether nothing needs the text of an ended record but a comparison with a repeat. Its effect is known. It keeps no fields of its
-// request. Nothing stands in its place, or in whose place it stands, and no event of the API is evidence: who goes on with these reads
+// request. It names an account, or carried no credentials: else these tell its owner from a stranger with the same key. Nothing stands in its place, or in whose place it stands, and no event of the API is evidence: who goes on with these reads
 // its text. A sealed record is opened by it, unless its end is sealed as well.
 func (r *Record) mayLoseText() bool {
 	sealed := r.Carrier == CarrierSealed && r.SealedEnd == ""
 	linked := r.ReplacedBy != "" || r.Replaces != "" || r.Evidence != nil
+	if r.Account == "" && len(r.Credentials) > 0 { // then its credentials tell whose the key is
+		return false
+	}
 	return !r.Erased && !linked && !r.Unreported && !r.Owed() && len(r.KeptFields) == 0 && !sealed && r.FinalEffect() != EffectUnknown
 }
 

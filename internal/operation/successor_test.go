@@ -32,7 +32,9 @@ func TestStopsSuccessor(t *testing.T) {
 		"abandoned": {Op{State: persist.StateAbandoned, Standing: Abandoned}, Successor{}, false}, "abandoned, and a person has begun it": {Op{State: persist.StateAbandoned, Standing: Abandoned, Replaces: true}, Successor{}, true},
 		"open, and a person has begun it": {person, Successor{}, true}, "done, and a person has begun it": {personDone, Successor{}, true}, "refused, and a person has begun it": {personRefused, Successor{}, false},
 		"happened after the other one was begun": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{Early: true}, true}, "refused after the other one was begun": {refused, Successor{Early: true}, false},
-		"happened before the other one was begun": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{}, false}, "abandoned after the other one was begun": {Op{State: persist.StateAbandoned, Standing: Abandoned}, Successor{Early: true}, false},
+		"happened before the other one was begun": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{}, false}, "happened, and the other one is not begun": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{Unbegun: true}, true},
+		"happened, and is a decline to the program": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{Unbegun: true, Declined: true}, false}, "refused, and the other one is not begun": {refused, Successor{Unbegun: true}, false},
+		"a decline to the program, begun too early": {Op{State: persist.StateConfirmed, Standing: Succeeded}, Successor{Early: true, Declined: true}, true}, "abandoned after the other one was begun": {Op{State: persist.StateAbandoned, Standing: Abandoned}, Successor{Early: true}, false},
 		"abandoned, and an event proves it": {Op{State: persist.StateAbandoned, Standing: Abandoned, Witnessed: true}, Successor{}, true},
 		"happened":                          {happened, Successor{Begun: true}, true}, "happened, and it is a caller's": {happened, Successor{}, false}, "happened, and another": {happened, Successor{Another: true}, true},
 	} {

@@ -108,15 +108,18 @@ func (o *Op) StoresEvidence(said Testimony) bool {
 
 // Successor is what is known of an operation in the place of another one.
 type Successor struct {
-	Begun   bool // a Redrive or a Rekey began it, and not the program under the next generation
-	Early   bool // it was begun before the other one ended
-	Another bool // the record of the other one names another successor
+	Begun    bool // a Redrive or a Rekey began it, and not the program under the next generation
+	Early    bool // it was begun before the other one ended
+	Another  bool // the record of the other one names another successor
+	Unbegun  bool // it is about to begin
+	Declined bool // the program takes the success of the other one for a decline: by its body, or by the verdicts of its profile now
 }
 
 // StopsSuccessor reports whether nothing is sent of an operation in the place of this one. Nothing is while this one may still take effect, if an event that
-// came after its end proves it, or if another one stands there. If it took effect, nothing is sent of what a person began, and of what the program began before
-// it knew. So it is, too, if a person began this one, or took back that it was absent: after an absence, callers may go on under a key of their own. What was
-// abandoned or mismatched stops nothing else: a person has decided, or will. (Invariants 54 and 56.)
+// came after its end proves it, or if another one has replaced it. If it took effect, nothing is begun: a generation is a new try after a refusal. Only a
+// program that takes this success for a decline may try again. What was begun all the same (before the program knew, or in a transaction) is not sent if a
+// person began it, or if it was begun before this one ended. So it is, too, if a person began this one, or took back that it was absent: after an absence,
+// callers may go on under a key of their own. What was abandoned or mismatched stops nothing else: a person has decided, or will. (Invariants 54 and 56.)
 func (o *Op) StopsSuccessor(s Successor) bool {
 	byPerson := o.Replaces || o.TakenBack
 	switch {
@@ -125,7 +128,7 @@ func (o *Op) StopsSuccessor(s Successor) bool {
 	case o.hadNoEffect():
 		return o.Witnessed
 	case o.Standing.Effect() == persist.EffectHappened:
-		return byPerson || s.Begun || s.Early
+		return byPerson || s.Begun || s.Early || s.Unbegun && !s.Declined
 	}
 	return byPerson || o.Witnessed
 }

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -22,7 +24,7 @@ func (r *run) oldStops(ctx context.Context) (stops bool, err error) {
 	if r.given.AskedAgain {
 		return false, nil
 	}
-	cause, err := r.admission.stoppedByOlder(ctx, &r.rec)
+	cause, err := r.admission.stoppedByOlder(ctx, &r.rec, false)
 	if cause != nil {
 		return true, cause
 	}
@@ -32,7 +34,7 @@ func (r *run) oldStops(ctx context.Context) (stops bool, err error) {
 // checkPredecessors returns an error for a call that would begin a next generation, if one of the operations before it forbids that. The error says nothing of an
 // effect.
 func (b *admission) checkPredecessors(ctx context.Context, name string, op *preparedRequest) error {
-	cause, err := b.stoppedByOlder(ctx, op.rec)
+	cause, err := b.stoppedByOlder(ctx, op.rec, true)
 	switch {
 	case err != nil:
 		return b.unbegun.errorOfPlace(ctx, name, op, err)
@@ -51,11 +53,14 @@ type older struct {
 	after *persist.Record // the other one
 	path  []string        // the keys from the operation that is asked about to the other one
 	begun time.Time       // when the operation that is asked about was begun
+	// unbegun: the operation that is asked about is about to begin
+	unbegun bool
 }
 
-// stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. rec need not be in the journal yet.
+// stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. unbegun: rec is about to begin, and
+// is not in the journal yet.
 // An operation without a generation in its key, and in nobody's place, costs nothing. Errors: the journal's.
-func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (cause, err error) {
+func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unbegun bool) (cause, err error) {
 	seen, found := map[string]bool{rec.Key: true}, 0
 	for next := before(rec, nil); len(next) > 0; next = next[1:] {
 		o := next[0]
@@ -74,7 +79,7 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record) (ca
 			return fmt.Errorf("more than %d operations stand before %q; use a new key", operation.IntentMax, rec.Key), nil
 		}
 		b.awaitEnd(ctx, &old)
-		o.begun = rec.Created
+		o.begun, o.unbegun = rec.Created, unbegun
 		cause, err := b.stoppedBy(ctx, &old, &o)
 		if cause != nil || err != nil {
 			return cause, err
@@ -150,7 +155,7 @@ func (b *admission) stoppedBy(ctx context.Context, old *persist.Record, o *older
 	switch {
 	case err != nil:
 		return nil, err
-	case !op.StopsSuccessor(operation.Successor{Begun: o.Named, Early: early, Another: another}):
+	case !op.StopsSuccessor(operation.Successor{Begun: o.Named, Early: early, Another: another, Unbegun: o.unbegun, Declined: o.unbegun && b.isDecline(ctx, old)}):
 		return nil, nil
 	case another && old.Erased:
 		return fmt.Errorf("another operation was begun to replace %q, whose record was erased; go on with that one, or under a new key", old.Key), nil
@@ -191,4 +196,28 @@ func (b *admission) ledTo(ctx context.Context, old *persist.Record, keys []strin
 		}
 	}
 	return false, err
+}
+
+// declinesKey is the key of a context's value: the function of ContextWithDeclines.
+type declinesKey struct{}
+
+// ContextWithDeclines returns a context for calls of a program that takes some recorded successes for declines, by their bodies: is reports whether a record has
+// one. Such a call may begin the next generation of that operation.
+func ContextWithDeclines(ctx context.Context, is func(rec *persist.Record) bool) context.Context {
+	return context.WithValue(ctx, declinesKey{}, is)
+}
+
+// isDecline reports whether the program takes the recorded success of an operation for a decline: by its context, or by the verdicts of its profile, which may
+// be newer than the record.
+func (b *admission) isDecline(ctx context.Context, rec *persist.Record) bool {
+	if is, ok := ctx.Value(declinesKey{}).(func(*persist.Record) bool); ok && is(rec) {
+		return true
+	}
+	a, prof := rec.Answer, b.cfg.profileOf(rec)
+	from, err := request.URL(rec)
+	if a == nil || a.BodyDropped || prof == nil || err != nil {
+		return false
+	}
+	answer := wire.Recorded(from, a.Status, a.Header, a.Body, true)
+	return classify.Classify(prof, seen(answer), classify.Facts{Protected: rec.Protected, TakesHTML: classify.AcceptsHTML(rec.Header)}).Kind == classify.KindRefused
 }

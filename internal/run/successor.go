@@ -323,7 +323,7 @@ func (s successor) unassignedKey(old, next *persist.Record) error {
 // unstopped returns an error if an operation before old forbids to replace old: an event of the API proves that one, or another key has replaced it.
 // next is the record of the new operation, with the name of old.
 func (s successor) unstopped(old, next *persist.Record) error {
-	cause, err := s.admission.stoppedByOlder(s.ctx, next)
+	cause, err := s.admission.stoppedByOlder(s.ctx, next, true)
 	switch {
 	case err != nil:
 		return s.failed(old, err)

@@ -255,7 +255,7 @@ func (b *batch) send(ctx context.Context, r *input.Row, generation int) results.
 	key := b.plan.keyOf(r, generation)
 	ctx, end := b.wire.seated(ctx)
 	defer end()
-	req, err := b.plan.request(ctx, r)
+	req, err := b.plan.request(b.flags.WithDeclines(ctx), r)
 	if err != nil {
 		return results.Failed(key, err) // cannot be: the survey made the same request
 	}

@@ -278,7 +278,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 	if f.key == "" {
 		resp, err = ses.Client.Do(req)
 	} else {
-		resp, err = ses.Client.DoKey(req, oncehttp.Key(f.key))
+		resp, err = ses.Client.DoKey(req.WithContext(f.WithDeclines(req.Context())), oncehttp.Key(f.key))
 	}
 	if err != nil {
 		return f.failed(ctx, ses, explain(err), s)

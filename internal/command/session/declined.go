@@ -10,6 +10,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/run"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -61,6 +62,11 @@ func withTexts(texts, more []string) []string {
 		}
 	}
 	return texts
+}
+
+// WithDeclines returns the context for a call that may begin the next generation of what --declined takes for a decline.
+func (f *ClientFlags) WithDeclines(ctx context.Context) context.Context {
+	return run.ContextWithDeclines(ctx, func(rec *persist.Record) bool { return f.Declines.ResultOfRecord(rec) == results.Declined })
 }
 
 // noDeclines is the value of persist.FactDeclined after all were taken back: a fact is never empty again.
