@@ -29,6 +29,7 @@ const (
 	IsOwed                      // its end is owed to OnResult
 	IsGoingOn                   // an operation before or after it is not final
 	IsInWindow                  // the API may still know its key, or its answer is kept
+	IsBeside                    // operations of other scopes stand beside it
 )
 
 // Ending holds the facts behind a Settle or Abandon.
@@ -55,6 +56,28 @@ func (o *Op) MayEnd(e Ending) Refusal {
 		return IsWitnessed
 	case e.Absent && e.Now.Before(o.DesertedUntil(e.Over)):
 		return IsSending
+	}
+	return MayAct
+}
+
+// Assigning holds the facts behind an Assign.
+type Assigning struct {
+	Moved  bool // Moved has a reason
+	Leased bool // another process has a lease of it
+	Beside bool // operations of other scopes stand beside it: they would stand at the places of its account without it
+}
+
+// MayAssign returns the reason against an Assign, also of an operation that has ended: its key is used in the account. (Invariants 12, 31, 38 and 57.)
+func (o *Op) MayAssign(a Assigning) Refusal {
+	switch {
+	case a.Moved:
+		return HasMoved
+	case o.Erased:
+		return IsErased
+	case a.Leased:
+		return IsLeased
+	case a.Beside:
+		return IsBeside
 	}
 	return MayAct
 }
