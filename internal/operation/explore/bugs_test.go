@@ -78,6 +78,13 @@ func seeded() []bug {
 		{"what an event proves does not stop its successor", "witness.go", "	case o.hadNoEffect():\n		return o.Witnessed\n", "	case o.hadNoEffect():\n		return false\n"},
 		{"a successor of what an event proves waits for its next send", "attempt.go", "d.halt(OldHappened, Proof{Hold: persist.HoldPredecessor})\n", "d.halt(OldHappened, Proof{})\n"},
 		{"what was promised a later send is held as too late", "drive.go", "	case promised && d.proof.Kind == ProvesExpiry", "	case promised && false && d.proof.Kind == ProvesExpiry"},
+		{"an attempt too many is made", "wait.go", "	case p.Attempts >= p.Client.MaxAttempts:", "	case p.Attempts > p.Client.MaxAttempts:"},
+		{"a server that goes on to work is asked too often", "wait.go", "	case p.InFlight >= p.Client.MaxInFlight && p.InFlight > 0:", "	case false:"},
+		{"what needs a token is marked before it has one", "open.go", "	if !o.MaybeSent && !o.WantsToken() {", "	if !o.MaybeSent {"},
+		{"what was never sent is undone", "acts.go", "return o.MaybeSent || o.Sends > 0 }", "return true }"},
+		{"a Rekey forgets an earlier hold", "acts.go", "	why := persist.HoldRekeyHeld\n", "	why := persist.HoldRekey\n"},
+		{"what was held before a Rekey is sent after it", "acts.go", "	case before.Hold == persist.HoldRekeyHeld:\n		o.Hold = persist.HoldUnclear\n", ""},
+		{"a Rekey looks without a hold", "acts.go", "	if o.isRekeyed() && !o.NextAttempt.IsZero() {", "	if o.isRekeyed() || o.State == persist.StateHeld {"},
 		{"a lost lease does not count", "attempt.go", "d.history.InDoubt(), now); {\n	case !sure:\n		d.halt(Unsure, Proof{})\n", "d.history.InDoubt(), now); {\n"},
 	}
 }
