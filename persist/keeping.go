@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// This file holds the rules of forgetting. They stand here, and not beside the other decisions: each journal, also one of another module, applies them in its
+// own Sweep. The numbers are those of docs/invariants.md; internal/operation/explore holds the rules to them.
+
 // Limits bounds one Sweep.
 type Limits struct {
 	_ struct{}
@@ -29,7 +32,7 @@ type Limits struct {
 }
 
 // ExtendKeeping lengthens the times for which an ended record keeps its answer, its key and its text (KeepAnswer, KeepKey, KeepText), where the given
-// ones are longer. It shortens none. A KeepKey or KeepText of zero is the longest already, and stays.
+// ones are longer. It shortens none. A KeepKey or KeepText of zero is the longest already, and stays. (Invariant 34.)
 func (r *Record) ExtendKeeping(answer, key, text time.Duration) {
 	if answer > max(cmp.Or(r.KeepAnswer, r.Window), 0) {
 		r.KeepAnswer = answer
@@ -44,7 +47,7 @@ func (r *Record) ExtendKeeping(answer, key, text time.Duration) {
 
 // keeping returns how long after its end r keeps its answer and its key, by the record's own times and those of the sweep. With Prune, the sweep's
 // times go first, and may be shorter. Without it, they count for the answer alone, if the record has no time of its own. Negative: not at all. For
-// the key, zero is for ever.
+// the key, zero is for ever. (Invariant 34.)
 func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 	if l.Prune {
 		return cmp.Or(l.KeepAnswer, r.KeepAnswer, r.Window), cmp.Or(l.KeepKey, r.KeepKey)
@@ -53,7 +56,7 @@ func (l *Limits) keeping(r *Record) (answer, key time.Duration) {
 }
 
 // keepingText returns how long after its end r keeps its text: the account, key and request data that name it. With Prune, the sweep's time goes
-// before the record's. Negative: no longer than the answer. Zero: as long as the key.
+// before the record's. Negative: no longer than the answer. Zero: as long as the key. (Invariant 34.)
 func (l *Limits) keepingText(r *Record) time.Duration {
 	if l.Prune {
 		return cmp.Or(l.KeepText, r.KeepText)
@@ -62,7 +65,7 @@ func (l *Limits) keepingText(r *Record) time.Duration {
 }
 
 // textUntil returns the time from which a sweep takes the text out of r, the tombstone of a chosen key, if it keeps the text for keep after its
-// end. ever is false if no sweep does. Nothing may be on its way any more, and the API must not know the key. So it is with Erase.
+// end. ever is false if no sweep does. Nothing may be on its way any more, and the API must not know the key. So it is with Erase. (Invariant 57.)
 func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
 	if keep == 0 || r.Generated || !r.mayLoseText() {
 		return time.Time{}, false
@@ -80,8 +83,8 @@ func (r *Record) textUntil(keep time.Duration) (at time.Time, ever bool) {
 }
 
 // mayLoseText reports whether nothing needs the text of an ended record but a comparison with a repeat. Its effect is known. It keeps no fields of its
-// request. It names an account, or carried no credentials: else these tell its owner from a stranger with the same key. Nothing stands in its place, or in whose place it stands, and no event of the API is evidence: who goes on with these reads
-// its text. A sealed record is opened by it, unless its end is sealed as well.
+// request. It names an account, or carried no credentials: else these tell its owner from a stranger with the same key. No operation has replaced it, it has replaced none, and no event of the API is evidence: who goes on with these reads
+// its text. A sealed record is opened by it, unless its end is sealed as well. (Invariants 54, 56 and 57.)
 func (r *Record) mayLoseText() bool {
 	sealed := r.Carrier == CarrierSealed && r.SealedEnd == ""
 	linked := r.ReplacedBy != "" || r.Replaces != "" || r.Evidence != nil
@@ -92,7 +95,7 @@ func (r *Record) mayLoseText() bool {
 }
 
 // SweepAt returns the earliest time at which a Sweep without Prune may change the record; ever is false if none will. A journal
-// can keep an index by it. Finish, MarkReported, MarkDelivered and Sweep change this time.
+// can keep an index by it. Finish, MarkReported, MarkDelivered and Sweep change this time. (Invariant 34.)
 func (r *Record) SweepAt() (at time.Time, ever bool) {
 	var kept time.Duration
 	switch {
@@ -116,7 +119,7 @@ func (r *Record) SweepAt() (at time.Time, ever bool) {
 }
 
 // tombstoneUntil is SweepAt for a tombstone: a record without its answer and request, left to remember a key that a caller chose. It returns the
-// earlier of two times, that at which the tombstone loses its text, and that at which it is removed. ever is false if neither comes.
+// earlier of two times, that at which the tombstone loses its text, and that at which it is removed. ever is false if neither comes. (Invariant 34.)
 func (r *Record) tombstoneUntil() (at time.Time, ever bool) {
 	at, ever = r.textUntil(r.KeepText)
 	if r.KeepKey == 0 {
@@ -131,7 +134,7 @@ func (r *Record) tombstoneUntil() (at time.Time, ever bool) {
 // Sweep returns the effect of a sweep under these limits on r. If drop is true,
 // the record goes whole. If strip is true, it becomes a tombstone, or the tombstone of a
 // chosen key: see Record.Strip. Before that, strip may be for the request alone, and after it for the text of the tombstone:
-// Limits.Strip tells them apart.
+// Limits.Strip tells them apart. (Invariants 3, 17, 34, 53 and 56.)
 func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	if !r.State.Final() || r.Owed() {
 		return false, false
@@ -151,19 +154,20 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	return keyOver, !keyOver && (!r.Swept || r.KeyTold && !awaited || l.textOver(r, now))
 }
 
-// textOver reports whether a tombstone (Swept: answer and request are gone) loses its text at now, under these limits. See Record.Erase.
+// textOver reports whether a tombstone (Swept: answer and request are gone) loses its text at now, under these limits. See Record.Erase. (Invariant 57.)
 func (l *Limits) textOver(r *Record, now time.Time) bool {
 	at, ever := r.textUntil(l.keepingText(r))
 	return ever && r.Swept && !now.Before(at)
 }
 
-// stopsSuccessor reports whether an event proves r against its end, while another operation was begun in its place: that one must find the evidence.
+// stopsSuccessor reports whether an event proves r against its end, while another operation was begun in its place: that one must find
+// the evidence. (Invariant 56.)
 func (r *Record) stopsSuccessor() bool { return r.Evidence != nil && r.ReplacedBy != "" }
 
 // Strip does what Limits.Sweep asks for with strip: it drops the request alone while the answer's time lasts, and else calls
 // Record.Strip. If the time of the text is over, it calls Record.Erase, too, under the secret of the journal: then the journal writes
 // the record with [ErasedID], as its method Erase does. A journal that keeps all texts sets KeepText of the record and of the limits to zero before
-// Limits.Sweep.
+// Limits.Sweep. (Invariant 34.)
 func (l *Limits) Strip(r *Record, now time.Time, secret []byte) {
 	if answer, _ := l.keeping(r); !r.Swept && now.Sub(r.Finished) < answer {
 		r.DropRequest(now)
@@ -179,7 +183,7 @@ func (l *Limits) Strip(r *Record, now time.Time, secret []byte) {
 // fingerprint, with the state, the times, the answer's status, KeptFields, Credentials, Scopes, Content and Evidence.
 // The request and the answer are gone. A key that is KeyTold counts as chosen by
 // a caller from then on. If the record is Unreported, this comes with a second
-// Strip, once Limits.Sweep asks for it.
+// Strip, once Limits.Sweep asks for it. (Invariants 9 and 17.)
 func (r *Record) Strip() {
 	if r.Answer != nil {
 		r.Status = r.Answer.Status

@@ -37,7 +37,7 @@ func importRules() []rule {
 		{"internal/eventsign", true, nil},
 		{"internal/webhook", true, []string{module + "/internal/eventsign", module + "/profile", module + "/persist", module + "/internal/jsonpointer", module + "/internal/operation", module + "/internal/request"}},
 		{"internal/lanes", true, []string{module + "/persist"}},
-		{"internal/lease", true, []string{module + "/persist"}},
+		{"internal/lease", true, []string{module + "/persist", module + "/internal/operation"}},
 		{"internal/classify", true, []string{module + "/profile", module + "/internal/jsonpointer"}},
 		{"internal/operation/explore", true, []string{module + "/persist", module + "/profile", module + "/internal/classify", module + "/internal/operation"}},
 		{"internal/operation/mutants", true, nil},

@@ -26,13 +26,14 @@ var decidesNothing = map[string]string{
 	"standingText": "words",
 }
 
-// TestRulesNameTheirInvariants: each function of internal/operation with a condition names the invariants that it keeps, or stands in
-// decidesNothing; and docs/invariants.md has each number that is named.
+// TestRulesNameTheirInvariants: each function of internal/operation, and of the rules of forgetting, with a condition names the invariants that it keeps, or
+// stands in decidesNothing; and docs/invariants.md has each number that is named.
 func TestRulesNameTheirInvariants(t *testing.T) {
 	t.Parallel()
 	listed := invariants(t)
 	files, err := filepath.Glob("internal/operation/*.go")
-	if err != nil || len(files) == 0 {
+	files = append(files, "persist/keeping.go") // rules that journals apply
+	if err != nil || len(files) == 1 {
 		t.Fatalf("the files of internal/operation: %d, error %v", len(files), err)
 	}
 	rules := 0

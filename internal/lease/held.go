@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -136,21 +137,20 @@ func (l *held) Claimed(batch []persist.Record, c *Claim, marked time.Time) []per
 }
 
 // handOver gives a claim to the run of its operation. running is false, and the lease is held for the pass, if no run is under way, or if another
-// process has changed the record in between: such a run sends nothing more. marked is as in lease. The caller holds mu.
+// process has changed the record in between (operation.MayRunOn): such a run sends nothing more. marked is as in lease. The caller holds mu.
 func (l *held) handOver(rec *persist.Record, marked time.Time) (running bool) {
 	at := l.held[rec.ID]
-	enqueued := at != nil && rec.Enqueued && !at.enqueued // by an Enqueue: one change of the record
 	switch {
 	case at == nil || !at.runs:
 		at = l.hold(rec)
 		at.until, at.lost = rec.LeaseUntil, false
 		at.revision, at.marked = rec.Revision, marked
 		return false
-	case at.lost || rec.Revision > at.revision+2 || rec.Revision == at.revision+2 && !enqueued:
+	case at.lost || !operation.MayRunOn(at.revision, at.enqueued, rec):
 		l.hold(rec).lost = true
 		return false
 	}
-	if !enqueued { // else the run meets ErrStale, and takes over both
+	if !rec.Enqueued || at.enqueued { // else the run meets ErrStale, and takes over both
 		at.revision, at.drives = max(at.revision, rec.Revision), max(at.drives, rec.Drives)
 	}
 	if rec.LeaseUntil.After(at.until) {

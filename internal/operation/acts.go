@@ -29,6 +29,7 @@ const (
 	IsOwed                      // its end is owed to OnResult
 	IsGoingOn                   // an operation before or after it is not final
 	IsInWindow                  // the API may still know its key, or its answer is kept
+	IsBeside                    // operations of other scopes stand beside it
 )
 
 // Ending holds the facts behind a Settle or Abandon.
@@ -55,6 +56,28 @@ func (o *Op) MayEnd(e Ending) Refusal {
 		return IsWitnessed
 	case e.Absent && e.Now.Before(o.DesertedUntil(e.Over)):
 		return IsSending
+	}
+	return MayAct
+}
+
+// Assigning holds the facts behind an Assign.
+type Assigning struct {
+	Moved  bool // Moved has a reason
+	Leased bool // another process has a lease of it
+	Beside bool // operations of other scopes stand beside it: they would stand at the places of its account without it
+}
+
+// MayAssign returns the reason against an Assign, also of an operation that has ended: its key is used in the account. (Invariants 12, 31, 38 and 57.)
+func (o *Op) MayAssign(a Assigning) Refusal {
+	switch {
+	case a.Moved:
+		return HasMoved
+	case o.Erased:
+		return IsErased
+	case a.Leased:
+		return IsLeased
+	case a.Beside:
+		return IsBeside
 	}
 	return MayAct
 }
@@ -96,10 +119,10 @@ func (o Op) Abandoned() Op {
 }
 
 // EverSent reports whether the operation was sent at some time, or may have been: there may be something to undo, and an event may be about it.
-// (Invariants 2 and 56.)
+// (Invariants 2, 56 and 61.)
 func (o *Op) EverSent() bool { return o.MaybeSent || o.Sends > 0 }
 
-// HeldFor returns the operation held by an act: nothing more is sent. (Invariant 31.)
+// HeldFor returns the operation held by an act: nothing more is sent. (Invariants 31 and 61.)
 func (o Op) HeldFor(why persist.HoldReason) Op {
 	o.State, o.Hold, o.NextAttempt = persist.StateHeld, why, time.Time{}
 	return o
@@ -120,7 +143,7 @@ func (o *Op) isRekeyed() bool {
 	return o.Hold == persist.HoldRekey || o.Hold == persist.HoldRekeyHeld
 }
 
-// MayLookBefore returns the reason against the hold and the lookup of a Rekey. finds: the API's lookup finds everything after some time. (Invariant 12.)
+// MayLookBefore returns the reason against the hold and the lookup of a Rekey. finds: the API's lookup finds everything after some time. (Invariants 12 and 62.)
 func (o *Op) MayLookBefore(leased, finds bool) Refusal {
 	switch {
 	case leased:
@@ -134,7 +157,7 @@ func (o *Op) MayLookBefore(leased, finds bool) Refusal {
 }
 
 // HeldToRekey returns the operation held by a Rekey before its lookup. If write is false, the record is so already. The API's lookup counts from at on.
-// (Invariant 7.)
+// (Invariants 7 and 62.)
 func (o Op) HeldToRekey(at time.Time) (held Op, write bool) {
 	if o.isRekeyed() && !o.NextAttempt.IsZero() { // zero: a restored journal has reset it
 		return o, false
@@ -148,7 +171,7 @@ func (o Op) HeldToRekey(at time.Time) (held Op, write bool) {
 	return held, true
 }
 
-// SentBy returns the end of the latest send of an operation held now. usual is the value for a record without SendUntil. (Invariant 31.)
+// SentBy returns the end of the latest send of an operation held now. usual is the value for a record without SendUntil. (Invariants 31 and 62.)
 func (o *Op) SentBy(now, usual time.Time) time.Time {
 	by := o.SendUntil
 	if by.IsZero() && o.MaybeSent {
@@ -160,12 +183,12 @@ func (o *Op) SentBy(now, usual time.Time) time.Time {
 	return by
 }
 
-// RekeyFound reports whether a lookup settles a held operation as absent. (Invariant 50.)
+// RekeyFound reports whether a lookup settles a held operation as absent. (Invariants 50 and 62.)
 func RekeyFound(f classify.Finding) bool { return f == classify.FindingNone }
 
 // NotRekeyed returns the operation after a Rekey with a finding. before is the operation before that Rekey. A pending operation is pending
 // again: its own key is sent within its window. The first reason of a hold is lost if an earlier Rekey replaced it: then a person or
-// Config.Reconcile settles the operation. (Invariant 3.)
+// Config.Reconcile settles the operation. (Invariants 3 and 62.)
 func (o Op) NotRekeyed(before Op) Op {
 	o.State, o.Hold, o.NextAttempt = before.State, before.Hold, before.NextAttempt
 	if !before.isRekeyed() {

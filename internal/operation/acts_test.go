@@ -161,3 +161,22 @@ func TestTokenLater(t *testing.T) {
 		}
 	}
 }
+
+// TestMayAssign: an operation is assigned if nothing has it, nothing stands beside it, and it is as it was seen. Whoever hears of a change hears of that first.
+func TestMayAssign(t *testing.T) {
+	t.Parallel()
+	for bits := range 16 {
+		is := func(n int) bool { return bits>>n&1 == 1 }
+		op, a := Op{Erased: is(1)}, Assigning{Moved: is(0), Leased: is(2), Beside: is(3)}
+		want := MayAct
+		for n, why := range [...]Refusal{HasMoved, IsErased, IsLeased, IsBeside} {
+			if is(n) {
+				want = why
+				break
+			}
+		}
+		if got := op.MayAssign(a); got != want {
+			t.Errorf("%+v, erased %t: %d, want %d", a, op.Erased, got, want)
+		}
+	}
+}

@@ -98,18 +98,18 @@ func (d *Drive) Checked(sure bool, now time.Time) {
 		}
 		return
 	}
-	switch clock := d.client.ClockOf(&d.op, now); {
+	switch bar := d.client.barTo(&d.op, d.history.InDoubt(), now); {
 	case !sure:
 		d.halt(Unsure, Proof{})
-	case !d.history.InDoubt() && d.op.TooOld(now):
+	case bar == isTooOld:
 		d.halt(TooOld, d.late())
-	case d.history.InDoubt() && !d.op.Protected: // of an earlier process, or asked again for its answer
+	case bar == hasNoKey:
 		d.skip(Proof{Hold: persist.HoldNoKey})
-	case clock == OutOfWindow && !WindowOver(now.Sub(d.op.FirstSent), d.op.Window) && !d.op.wasSetBack(now): // for this client alone
+	case bar == isOverHere:
 		d.halt(WindowHere, Proof{})
-	case clock == OutOfWindow:
+	case bar == isExpired:
 		d.skip(expired())
-	case clock == BeforeFirst:
+	case bar == isBeforeFirst:
 		d.next = d.op.FirstSent
 		d.halt(ClockBack, Proof{})
 	case d.after == AskFirst:

@@ -193,7 +193,7 @@ func (d *Drive) Unread() bool { return d.unread }
 // Attempts returns the number of attempts so far.
 func (d *Drive) Attempts() int { return d.attempts }
 
-// Spent returns the use of the call's bounds by this drive and earlier ones. (Invariant 43.)
+// Spent returns the use of the call's bounds by this drive and earlier ones. (Invariants 43 and 59.)
 func (d *Drive) Spent() Spent {
 	before := d.given.Spent
 	return Spent{before.Attempts + d.attempts, before.InFlight + d.inFlight, before.Sends + d.sends, before.Source || d.source}

@@ -85,7 +85,7 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 }
 
 // WantsToken reports whether a token comes before the next send: the operation has none, or was provably never sent with a token of
-// unknown age. (Invariant 7.)
+// unknown age. (Invariants 7 and 60.)
 func (o *Op) WantsToken() bool { return o.ServerToken && !o.MaybeSent && (!o.Token || o.Sends == 0) }
 
 // TooOld reports whether the time for the operation's first send is over. (Invariant 8.)

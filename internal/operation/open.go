@@ -185,29 +185,45 @@ type Prospect uint8
 
 // The prospects.
 const (
-	WaitsForWord Prospect = iota // none: it is held, until somebody ends that
-	WaitsForTime                 // none before NextAttempt
-	WillBeProven                 // it is settled as happened, by its evidence
-	WillBeLate                   // it is held: the time for its first send is over
-	WillExpire                   // it is held: the API may have forgotten the key
+	WaitsForWord  Prospect = iota // none: it is held, and somebody goes on with it or ends it
+	WaitsForTruth                 // none but by Config.Reconcile: it is held, and Reconcile is asked for its effect
+	WaitsForTime                  // none before NextAttempt
+	WaitsForClock                 // none: the clock stands before its first send
+	WillBeProven                  // it is settled as happened, by its evidence
+	WillBeLate                    // it is held: the time for its first send is over
+	WillExpire                    // it is held: the API may have forgotten the key
+	WillHaveNoKey                 // it is held: no key protects another send
 	WillBeSent
 )
 
-// Prospect returns it. A pass decides by Adopt, and by the window of its client, which may be over sooner. (Invariants 8, 28 and 56.)
+// Prospect returns it, for a client of usual time limits. A pass asks for it, and then Adopt and the drive, which decide by the same
+// functions. The window of another client may be over sooner. (Invariants 8, 28, 31, 49, 51 and 56.)
 func (o *Op) Prospect(now time.Time) Prospect {
 	switch {
-	case o.State == persist.StateHeld:
+	case o.State == persist.StateHeld && o.IsActedOn():
 		return WaitsForWord
+	case o.State == persist.StateHeld:
+		return WaitsForTruth
 	case o.NextAttempt.After(now):
 		return WaitsForTime
 	}
-	switch mark := o.Adopt(now, false); {
-	case mark == IsProven:
+	switch o.Adopt(now, false) {
+	case IsProven:
 		return WillBeProven
-	case mark == IsLate:
+	case IsLate:
 		return WillBeLate
-	case o.MaybeSent && WindowOver(now.Sub(o.FirstSent), o.Window):
+	}
+	if !o.MaybeSent { // it is marked, or gets a token, now
+		return WillBeSent
+	}
+	usual := Client{AttemptTimeout: usualAttempt, ClockSkew: usualSkew}
+	switch usual.barTo(o, true, now) {
+	case hasNoKey:
+		return WillHaveNoKey
+	case isExpired:
 		return WillExpire
+	case isBeforeFirst:
+		return WaitsForClock
 	}
 	return WillBeSent
 }

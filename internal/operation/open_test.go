@@ -134,9 +134,9 @@ func TestBegins(t *testing.T) {
 func TestProspect(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(10000, 0)
-	sent := Op{MaybeSent: true, FirstSent: now.Add(-time.Minute), Window: time.Hour}
-	over, proven := sent, sent
-	over.FirstSent, proven.Witnessed = now.Add(-time.Hour), true
+	sent := Op{MaybeSent: true, FirstSent: now.Add(-time.Minute), Window: time.Hour, Protected: true}
+	over, proven, bare, early := sent, sent, sent, sent
+	over.FirstSent, proven.Witnessed, bare.Protected, early.FirstSent = now.Add(-time.Hour), true, false, now.Add(time.Second)
 	late := Op{SendBefore: now.Add(-1), Window: time.Hour}
 	for name, c := range map[string]struct {
 		op   Op
@@ -147,7 +147,11 @@ func TestProspect(t *testing.T) {
 		"in time":               {Op{SendBefore: now}, WillBeSent},
 		"due now":               {Op{NextAttempt: now}, WillBeSent},
 		"due later":             {Op{NextAttempt: now.Add(1), SendBefore: now.Add(-1)}, WaitsForTime},
-		"held":                  {Op{State: persist.StateHeld, NextAttempt: now.Add(1)}, WaitsForWord},
+		"held":                  {Op{State: persist.StateHeld}, WaitsForTruth},
+		"held by a Rekey":       {Op{State: persist.StateHeld, Hold: persist.HoldRekey, NextAttempt: now.Add(1)}, WaitsForWord},
+		"pending, for a Rekey":  {Op{Hold: persist.HoldRekey}, WillBeSent},
+		"without a key":         {bare, WillHaveNoKey},
+		"before its first send": {early, WaitsForClock},
 		"late":                  {late, WillBeLate},
 		"its window over":       {over, WillExpire},
 		"proven, in its window": {proven, WillBeProven},

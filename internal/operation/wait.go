@@ -25,7 +25,7 @@ type Plan struct {
 	Hint      time.Duration // Retry-After; zero: none
 }
 
-// Next returns the wait before the next attempt, or the reason of a stop. notBefore is the earliest useful time after a stop. (Invariant 28.)
+// Next returns the wait before the next attempt, or the reason of a stop. notBefore is the earliest useful time after a stop. (Invariants 28, 48 and 59.)
 func (p *Plan) Next() (wait time.Duration, notBefore time.Time, stop Stop) {
 	hint := p.waitAsked()
 	wait = max(p.Scheduled, hint)

@@ -5,9 +5,11 @@ import "time"
 // UsualMargin returns the last part of a window, without a new send by clients of usual time limits. The window of an operation is over by this margin,
 // whoever holds it. A client of longer time limits leaves the operation alone earlier: others can send it. (Invariant 43.)
 func UsualMargin(window time.Duration) time.Duration {
-	const attempt, skew = 30 * time.Second, time.Minute
-	return min(attempt+min(skew, window/10), window/2)
+	return min(usualAttempt+min(usualSkew, window/10), window/2)
 }
+
+// The usual time limits of a client.
+const usualAttempt, usualSkew = 30 * time.Second, time.Minute
 
 // WindowOver reports whether the window of an operation is over for everybody, at an age since its first send. At an age below zero it is over,
 // too: such a clock cannot be trusted. (Invariant 8.)
@@ -69,4 +71,33 @@ func (c *Client) Margin(window time.Duration) time.Duration {
 // other. (Invariant 8.)
 func (c *Client) LatestFirstSend(created time.Time, window time.Duration) time.Time {
 	return created.Add(window - c.Margin(window))
+}
+
+// bar is the reason against a send at some moment, by the operation and the clock alone. The zero value is none.
+type bar uint8
+
+const (
+	isFree        bar = iota
+	isTooOld          // the time for its first send is over
+	hasNoKey          // it may have been sent, and no key protects another send
+	isOverHere        // its window is over for this client, and not for others
+	isExpired         // its window is over
+	isBeforeFirst     // the clock stands before its first send
+)
+
+// barTo returns the reason against a send of an operation now. inDoubt: an attempt may have had an effect. (Invariants 8, 43, 49 and 51.)
+func (c *Client) barTo(o *Op, inDoubt bool, now time.Time) bar {
+	switch clock := c.ClockOf(o, now); {
+	case !inDoubt && o.TooOld(now):
+		return isTooOld
+	case inDoubt && !o.Protected: // of an earlier process, or asked again for its answer
+		return hasNoKey
+	case clock == OutOfWindow && !WindowOver(now.Sub(o.FirstSent), o.Window) && !o.wasSetBack(now):
+		return isOverHere
+	case clock == OutOfWindow:
+		return isExpired
+	case clock == BeforeFirst:
+		return isBeforeFirst
+	}
+	return isFree
 }

@@ -39,14 +39,18 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 		return newError(name, unclear(id.Key), err)
 	case rec.Sealed() != nil:
 		return journalError(name, &rec, rec.Sealed())
-	case chosen.moved(&rec, operation.End) != nil:
-		return e.refusals.stale(ctx, name, &rec, chosen.moved(&rec, operation.End))
-	case rec.Erased:
-		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, errErased, ErrConfig).err
-	case e.holder.leasedElsewhere(&rec):
-		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
 	}
-	if keeps, err := e.places.IsKept(ctx, &rec); keeps || err != nil {
+	moved := chosen.moved(&rec, operation.End)
+	beside, err := e.places.IsKept(ctx, &rec)
+	op := operation.OpOf(&rec, 0)
+	switch op.MayAssign(operation.Assigning{Moved: moved != nil, Leased: e.holder.leasedElsewhere(&rec), Beside: beside || err != nil}) {
+	case operation.HasMoved:
+		return e.refusals.stale(ctx, name, &rec, moved)
+	case operation.IsErased:
+		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, errErased, ErrConfig).err
+	case operation.IsLeased:
+		return e.refusals.refuse(ctx, name, &rec, operation.KeyOnly, lease.ErrElsewhere, ErrInFlight).err
+	case operation.IsBeside:
 		return newError(name, subjectOf(&rec, operation.KeyOnly), cmp.Or(err, errors.New("operations of other scopes stand beside it; assign those first, with OfAccount")), ErrConfig)
 	}
 	to, inside := persist.SplitAccount(account)

@@ -169,7 +169,10 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 		return &result{err: journalError(name, listed, err)}, true, false
 	case p.lanes != nil && listed.State != rec.State: // no more held: it is claimed like any other
 		return &result{}, false, false
-	case rec.NextAttempt.After(e.now()):
+	}
+	op := r.op()
+	prospect := op.Prospect(e.now())
+	if prospect == operation.WaitsForTime || prospect == operation.WaitsForWord {
 		e.writer.giveBack(call.Values(), *rec, time.Time{})
 		return &result{}, false, false
 	}
@@ -181,7 +184,7 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 		return p.unserved(r, lack), !p.silent, false
 	}
 	e.alone.served(rec)
-	if rec.State == persist.StateHeld {
+	if prospect == operation.WaitsForTruth {
 		res, took = reconcile(r)
 		return res, took, false
 	}
@@ -278,7 +281,7 @@ func (p *pass) current(ctx context.Context, listed, rec *persist.Record) (err er
 
 // reconcile asks Config.Reconcile about a held operation, and settles it if Reconcile knows the effect. took is as for run.
 func reconcile(r *run) (res *result, took bool) {
-	if r.cfg.Reconcile == nil || isActedOn(&r.rec) {
+	if r.cfg.Reconcile == nil {
 		return &result{}, false
 	}
 	refuse := func(cause error) *result {
@@ -330,10 +333,4 @@ func reconcile(r *run) (res *result, took bool) {
 		r.tell(e)
 	}
 	return &result{answer: a}, true
-}
-
-// isActedOn reports whether somebody goes on with a held operation. Then Config.Reconcile is not asked.
-func isActedOn(rec *persist.Record) bool {
-	op := operation.OpOf(rec, 0)
-	return op.IsActedOn()
 }

@@ -200,6 +200,10 @@ func unsentText(rec *persist.Record, now time.Time) string {
 		return ""
 	}
 	switch op.Prospect(now) {
+	case operation.WaitsForClock:
+		return "the clock stands before its first send, and the run waits"
+	case operation.WillHaveNoKey:
+		return "it may have been sent, no key protects another send, and the run holds it"
 	case operation.WillExpire:
 		return "the server may have forgotten the key, and the run holds it"
 	case operation.WillBeLate:

@@ -139,12 +139,16 @@ func (p *prospect) text(rec persist.Record) string {
 		return "wait: " + sending
 	}
 	switch op.Prospect(p.now) {
-	case operation.WaitsForWord:
+	case operation.WaitsForWord, operation.WaitsForTruth:
 		return "wait until it is settled"
 	case operation.WaitsForTime:
 		return "wait until " + op.NextAttempt.UTC().Format(time.RFC3339)
 	case operation.WillBeProven:
 		return "settle it: an event of the API proves that it happened"
+	case operation.WaitsForClock:
+		return "wait: the clock stands before its first send"
+	case operation.WillHaveNoKey:
+		return "hold it: it may have been sent, and no key protects another send"
 	case operation.WillExpire:
 		return "hold it: the server may have forgotten the key"
 	case operation.WillBeLate:

@@ -14,9 +14,10 @@ func TestWouldText(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	sent := func(age time.Duration) persist.Record {
-		return persist.Record{MaybeSent: true, FirstSent: now.Add(-age), Window: time.Hour}
+		return persist.Record{MaybeSent: true, FirstSent: now.Add(-age), Window: time.Hour, Protected: true}
 	}
-	proven := sent(time.Minute)
+	proven, bare := sent(time.Minute), sent(time.Minute)
+	bare.Protected = false
 	proven.Evidence = &persist.Evidence{}
 	for name, c := range map[string]struct {
 		rec  persist.Record
@@ -25,6 +26,8 @@ func TestWouldText(t *testing.T) {
 		"in the window":            {sent(30 * time.Minute), "send"},
 		"in its last part":         {sent(time.Hour - time.Minute), "hold it: the server may have forgotten"},
 		"past it":                  {sent(2 * time.Hour), "hold it: the server may have forgotten"},
+		"without a key":            {bare, "hold it: it may have been sent, and no key protects another send"},
+		"before its first send":    {sent(-time.Second), "wait: the clock stands before its first send"},
 		"proven":                   {proven, "settle it: an event of the API proves"},
 		"too late for a first one": {persist.Record{SendBefore: now.Add(-1)}, "hold it: its time for a first send is over"},
 		"in time for it":           {persist.Record{SendBefore: now}, "send"},

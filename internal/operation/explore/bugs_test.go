@@ -62,7 +62,7 @@ func seeded() []bug {
 		{"plain HTTP is shown any refusal", "report.go", "	return status >= 400 && !d.doubtBefore &&", "	return status >= 400 &&"},
 		{"a caller of plain HTTP that decides is not waited for", "end.go", "m.Shown && !d.op.Enqueued {", "false && !d.op.Enqueued {"},
 		{"a request that cannot be compared counts as the same", "open.go", "	case c.Request == Incomparable:\n		return SaysIncomparable\n	case c.Request != Same:", "	case c.Request != Same && c.Request != Incomparable:"},
-		{"whoever asks again sends what no key protects", "attempt.go", "	case d.history.InDoubt() && !d.op.Protected:", "	case false && !d.op.Protected:"},
+		{"whoever asks again sends what no key protects", "window.go", "	case inDoubt && !o.Protected:", "	case false && !o.Protected:"},
 		{"the end that a call writes is not owed", "owed.go", "!o.Results || state", "!o.Results || grace > 0 || state"},
 		{"what another operation has on the wire is sent", "attempt.go", "	d.halt(TakenKey, Proof{Hold: persist.HoldMismatch})\n", "	d.attempts++\n	d.step = Send\n"},
 		{"what another operation has on the wire waits for the next send", "attempt.go", "	d.halt(TakenKey, Proof{Hold: persist.HoldMismatch})\n", "	d.halt(TakenKey, Proof{})\n"},
@@ -78,7 +78,14 @@ func seeded() []bug {
 		{"what an event proves does not stop its successor", "witness.go", "	case o.hadNoEffect():\n		return o.Witnessed\n", "	case o.hadNoEffect():\n		return false\n"},
 		{"a successor of what an event proves waits for its next send", "attempt.go", "d.halt(OldHappened, Proof{Hold: persist.HoldPredecessor})\n", "d.halt(OldHappened, Proof{})\n"},
 		{"what was promised a later send is held as too late", "drive.go", "	case promised && d.proof.Kind == ProvesExpiry", "	case promised && false && d.proof.Kind == ProvesExpiry"},
-		{"a lost lease does not count", "attempt.go", "ClockOf(&d.op, now); {\n	case !sure:\n		d.halt(Unsure, Proof{})\n", "ClockOf(&d.op, now); {\n"},
+		{"an attempt too many is made", "wait.go", "	case p.Attempts >= p.Client.MaxAttempts:", "	case p.Attempts > p.Client.MaxAttempts:"},
+		{"a server that goes on to work is asked too often", "wait.go", "	case p.InFlight >= p.Client.MaxInFlight && p.InFlight > 0:", "	case false:"},
+		{"what needs a token is marked before it has one", "open.go", "	if !o.MaybeSent && !o.WantsToken() {", "	if !o.MaybeSent {"},
+		{"what was never sent is undone", "acts.go", "return o.MaybeSent || o.Sends > 0 }", "return true }"},
+		{"a Rekey forgets an earlier hold", "acts.go", "	why := persist.HoldRekeyHeld\n", "	why := persist.HoldRekey\n"},
+		{"what was held before a Rekey is sent after it", "acts.go", "	case before.Hold == persist.HoldRekeyHeld:\n		o.Hold = persist.HoldUnclear\n", ""},
+		{"a Rekey looks without a hold", "acts.go", "	if o.isRekeyed() && !o.NextAttempt.IsZero() {", "	if o.isRekeyed() || o.State == persist.StateHeld {"},
+		{"a lost lease does not count", "attempt.go", "d.history.InDoubt(), now); {\n	case !sure:\n		d.halt(Unsure, Proof{})\n", "d.history.InDoubt(), now); {\n"},
 	}
 }
 

@@ -113,7 +113,13 @@ func (m *moves) open(w *World, p, t int, g operation.Given) {
 
 // pass lets Resume or Run go on with a pending operation.
 func (m *moves) pass(w *World, p, t int) {
-	if w.Ops[t].Rec.Op.State == persist.StatePending {
+	op := w.Ops[t].Rec.Op
+	if op.State.Final() {
+		return
+	}
+	switch op.Prospect(m.slice.now(w)) {
+	case operation.WaitsForWord, operation.WaitsForTruth, operation.WaitsForTime:
+	default:
 		m.adopt(w, p, t, operation.Given{Pass: true}, PassGoesOn)
 	}
 }

@@ -106,14 +106,14 @@ var rules = []rule{
 	{"30: callers were told two things", true, func(h *happened) bool {
 		return h.k.Paid && (h.k.Refused || h.k.Free) && h.k.Meta != h.was.Meta
 	}},
-	{"6, 7: it is sent under another token than before", false, func(h *happened) bool {
+	{"6, 7, 60: it is sent under another token than before", false, func(h *happened) bool {
 		x := ways{&moves{slice: h.slice}, h.from, int(max(h.e.By, 0)), int(h.e.On)}
 		return h.sent() && h.was.SentWith != 0 && h.was.SentWith != x.token()+1
 	}},
 	{"7: something is sent, and no durable record says that it may have been", false, func(h *happened) bool {
 		return h.sent() && (!h.was.Disk.Exists || !h.was.Disk.Op.MaybeSent && !h.was.Disk.Op.State.Final())
 	}},
-	{"7: something is sent with a token that no durable record has", false, func(h *happened) bool {
+	{"7, 60: something is sent with a token that no durable record has", false, func(h *happened) bool {
 		x := ways{&moves{slice: h.slice}, h.from, int(max(h.e.By, 0)), int(h.e.On)}
 		return h.sent() && h.slice.Token && h.was.Disk.Token != x.token() && !h.frozen()
 	}},
@@ -129,6 +129,31 @@ var rules = []rule{
 		return h.was.Rec.Exists && !op.MaybeSent && h.k.Rec.Op.MaybeSent && h.tooOld(&op)
 	}},
 	{"48: it is sent after three equal errors", false, func(h *happened) bool { return h.sent() && h.drive().Errors() >= operation.ErrorsMax }},
+	{"59: it is sent after the attempts of its drive are spent", false, func(h *happened) bool {
+		return h.sent() && h.drive().Spent().Attempts > h.slice.Configs[h.e.By].Limits.MaxAttempts
+	}},
+	{"59: it is sent again although the server has said too often that it is in flight", false, func(h *happened) bool {
+		return h.sent() && h.drive().Spent().InFlight >= h.slice.Configs[h.e.By].Limits.MaxInFlight
+	}},
+	{"60: what was never sent, and has no token, is marked as sent", false, func(h *happened) bool {
+		return h.slice.Token && h.k.Rec.Op.MaybeSent && h.k.Rec.Exists && h.k.Rec.Token == 0
+	}},
+	{"61: what was never sent is held for an undo", false, func(h *happened) bool {
+		return h.e.Did == HoldsToUndo && !h.was.Rec.Op.MaybeSent && h.was.Rec.Op.Sends == 0
+	}},
+	{"61: what is held for an undo is gone on with, or ended, by nobody who knows of it", false, func(h *happened) bool {
+		return h.was.Rec.Op.Hold == persist.HoldUndo && h.k.Rec.Op.Hold != persist.HoldUndo && !h.acted()
+	}},
+	{"62: a Rekey's lookup settles what is not held for it", false, func(h *happened) bool {
+		return h.e.Did == RekeyFindsNothing && h.was.Rec.Op.Hold != persist.HoldRekey && h.was.Rec.Op.Hold != persist.HoldRekeyHeld
+	}},
+	{"62: a Rekey's lookup does not tell, and what was held before it is sent again", false, func(h *happened) bool {
+		return h.e.Did == RekeyFindsIt && h.was.Rec.Op.Hold == persist.HoldRekeyHeld && h.k.Rec.Op.State != persist.StateHeld
+	}},
+	{"62: a Rekey holds what was held, and forgets that", false, func(h *happened) bool {
+		was := &h.was.Rec.Op
+		return h.e.Did == HoldsToRekey && was.State == persist.StateHeld && was.Hold != persist.HoldRekey && h.k.Rec.Op.Hold != persist.HoldRekeyHeld
+	}},
 	{"12: it is sent by a client that knows that its lease is gone", false, func(h *happened) bool {
 		return h.sent() && h.from.Procs[h.e.By].Unsure
 	}},
