@@ -11,7 +11,7 @@ import (
 // shortKeyBytes is the length below which short-key-ignored ignores keys.
 const shortKeyBytes = 8
 
-// respellingBugs returns the bugs of reading another key than was sent.
+// respellingBugs returns the bugs of a server that reads another key than was sent.
 func respellingBugs() []Bug {
 	return []Bug{
 		{
@@ -74,7 +74,7 @@ func respellingBugs() []Bug {
 	}
 }
 
-// passedOverBugs returns the bugs of ignoring some valid keys.
+// passedOverBugs returns the bugs of a server that ignores some valid keys.
 func passedOverBugs() []Bug {
 	return []Bug{
 		{

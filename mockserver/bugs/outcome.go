@@ -6,7 +6,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// outcomeBugs returns the bugs after a failure of the first request.
+// outcomeBugs returns the bugs of a server after a failure of the first request.
 func outcomeBugs() []Bug {
 	return []Bug{
 		{
@@ -82,7 +82,7 @@ func leaks(after func(*exchange, *answer) bool) mutation {
 	}}
 }
 
-// pins returns a mutation: the answers selected by which are stored.
+// pins returns a mutation of the mock: it stores the answers that which selects, although they should not be stored.
 func pins(which func(*answer) bool) mutation {
 	return mutation{Settle: func(l *layer, _ *exchange, e *entry, a *answer) bool {
 		if which(a) {

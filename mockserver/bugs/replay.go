@@ -11,7 +11,7 @@ import (
 // replayBugs returns the bugs in the answer to a repeat.
 func replayBugs() []Bug { return slices.Concat(bodyBugs(), headBugs()) }
 
-// bodyBugs returns the bugs of refusing a repeat, executing it, or changing its status or body.
+// bodyBugs returns the bugs of a server that refuses a repeat, executes it, or changes the status or body of its answer.
 func bodyBugs() []Bug {
 	return []Bug{
 		{
@@ -72,7 +72,7 @@ func bodyBugs() []Bug {
 	}
 }
 
-// headBugs returns the bugs in the headers of a repeat, or of the first answer.
+// headBugs returns the bugs of a server in the headers of its answer to a repeat, or to the first request.
 func headBugs() []Bug {
 	return []Bug{
 		{
