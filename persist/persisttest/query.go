@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// querying returns the cases of queries, in the order of a run.
+// querying returns the cases about the conditions of a persist.Query, in the order of a run.
 func querying() []testCase {
 	return []testCase{
 		{name: "query/accounts", run: queryAccounts,
@@ -59,7 +59,7 @@ func queryAccounts(k *check) {
 	}
 }
 
-// mixed begins records in most states, and returns them as they are.
+// mixed begins records in most states, some of them in a scoped account, and returns them as the journal has them.
 func mixed(k *check, j persist.Journal) []persist.Record {
 	var all []persist.Record
 	for i, r := range numbered("a", 120) {
