@@ -10,7 +10,7 @@ import (
 
 // keyBugs returns the bugs of reading the key.
 func keyBugs() []Bug {
-	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), passedOverBugs(), quotingBugs(), boundBugs())
+	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), misreadBugs(), passedOverBugs(), quotingBugs(), boundBugs())
 }
 
 // unreadBugs returns the bugs of a server that misses the key of a request, or sees one where there is none.

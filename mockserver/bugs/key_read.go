@@ -44,7 +44,14 @@ func respellingBugs() []Bug {
 			Impact: "Keys such as 1,20 and 1,30 are one: the second payment is never made.",
 			Cases:  []string{"key/hostile-names"},
 			change: remade(func(key string) string { before, _, _ := strings.Cut(key, ","); return before }),
-		}, {
+		},
+	}
+}
+
+// misreadBugs returns the bugs of a server that makes a key of a header which has none that is valid.
+func misreadBugs() []Bug {
+	return []Bug{
+		{
 			Name: "two-lines-joined", Description: "Two key headers are joined by a comma to one key.",
 			Impact: "A proxy that adds a key of its own makes each retry another operation.",
 			Cases:  []string{"key/two-lines"},

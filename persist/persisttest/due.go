@@ -110,6 +110,7 @@ func newDueModel(k *check) (d dueModel, ok bool) {
 	return d, true
 }
 
+// dueFollows is the case due/follows. DueTimes equals a model after each of many random changes.
 func dueFollows(k *check) { _, _ = newDueModel(k) }
 
 // dueReopened is the case due/reopened. DueTimes and List of due records are right after a restart.

@@ -175,6 +175,7 @@ func queryUnresolved(k *check) {
 	unresolved(k, persist.Query{Unresolved: bytes.Repeat([]byte{1}, 32)})
 }
 
+// queryAnyUnresolved is the case query/any-unresolved. The query selects the operations whose end a caller without a key may still have to hear.
 func queryAnyUnresolved(k *check) { unresolved(k, persist.Query{AnyUnresolved: true}) }
 
 // unresolved is the common part of the cases query/unresolved and query/any-unresolved. q selects generated keys without an end, of one
