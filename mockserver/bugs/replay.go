@@ -108,8 +108,8 @@ func headBugs() []Bug {
 	}
 }
 
-// onReplay returns a mutation: change is called for each replay before it is written. a is a copy of the stored
-// answer; stored is not to be changed.
+// onReplay returns a mutation of the mock: change is called with each stored answer before it is given again. a is a copy to be changed; stored must
+// stay as it is.
 func onReplay(change func(a, stored *answer)) mutation {
 	return mutation{Shape: func(_ *layer, x *exchange, result claim, a *answer) {
 		if result == keylayer.Replayed {

@@ -184,7 +184,8 @@ func found(cfg *oncehttp.Config) {
 	})(cfg)
 }
 
-// rekeyed lets the other begin it anew, as it sees it, and leave soon: it may not ask before the last send of the one can be over.
+// rekeyed lets the other client begin the operation anew under another key, as it sees it, and give up soon. It must not ask the API before the last
+// send of the first client can be over.
 func rekeyed(c *company) error {
 	ctx, cancel := context.WithTimeout(c.Context(), 300*time.Millisecond)
 	defer cancel()
