@@ -197,7 +197,7 @@ func (c *chunk) addTurns(ts *turnsOf, first uint64) {
 	}
 }
 
-// add adds one record.
+// add adds the due time of one pending record to the turn: the first due time of its group, and the first one later than after.
 func (t *turn) add(at, after int64) {
 	t.first = min(t.first, at)
 	if at > after {

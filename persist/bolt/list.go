@@ -53,12 +53,12 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	return q.AnyUnresolved && len(j.unresolved.first) == 0 || q.Owed && j.slots.owed == 0
 }
 
-// failed is a listing of one error alone.
+// failed returns a listing that yields this error and nothing else.
 func failed(err error) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
 }
 
-// nothing is a listing without records.
+// nothing is a listing that yields no record.
 func nothing(func(persist.Record, error) bool) {}
 
 // listed yields the records selected by q, page by page, up to the sequence number last. A damaged record

@@ -60,7 +60,7 @@ func (s *slot) setState(state persist.State, next, until time.Time) {
 	s.due, s.until = dueAt(next), dueAt(until)
 }
 
-// mark sets or clears a flag.
+// mark sets a flag of the slot, or clears it.
 func (s *slot) mark(flag uint32, on bool) {
 	s.flags &^= flag
 	if on {
@@ -95,7 +95,7 @@ type slots struct {
 	settled bool
 }
 
-// newSlots is empty, and ready to be loaded.
+// newSlots returns a set without slots, ready for the loading of a journal.
 func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}, tally: newTally()} }
 
 // get returns the slot of a record: all that memory has of it. found is false if there is no such record. A slot is kept in two parts, one for every

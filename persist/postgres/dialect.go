@@ -84,7 +84,7 @@ func insert(table, seq, from string) string {
 		table, strings.Join(names, ", "), strings.Join(values, ", "), from)
 }
 
-// insertValues returns the parameters of insert.
+// insertValues returns the parameters of the INSERT of a row: its fields without the number, which the server assigns.
 func insertValues(row *sqljournal.Row) []any { return slices.Delete(row.Fields(), 1, 2) }
 
 // Rebind implements sqljournal.Dialect: it replaces each question mark by PostgreSQL's $1, $2 and so on. No statement has a question mark in a
@@ -140,7 +140,7 @@ func (d *dialect) Delete(where string) string {
 	return "WITH " + d.bound + " DELETE FROM " + d.table + " USING bound WHERE " + where
 }
 
-// DeleteAll implements sqljournal.Dialect.
+// DeleteAll implements sqljournal.Dialect: it returns the statement that deletes n records by their ids.
 func (d *dialect) DeleteAll(n int) string {
 	return d.Rebind("DELETE FROM " + d.table + " WHERE id IN (" + sqljournal.Parameters(n) + ")")
 }

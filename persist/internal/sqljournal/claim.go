@@ -32,7 +32,7 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	return j.claim(ctx, q, owner, lease, n, nil)
 }
 
-// ClaimToSend implements [persist.SendClaimer], as Claim.
+// ClaimToSend implements [persist.SendClaimer]: it claims records as Claim does, and marks those as maybe sent that the claimer may send at once.
 func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
 	return j.claim(ctx, q, owner, lease, n, &sending)
 }
