@@ -133,6 +133,7 @@ func classify(p *profile.Profile, a *answer) kind {
 	return done
 }
 
+// matchesAny reports whether an answer meets one of the profile's matchers in a list.
 func matchesAny(list []profile.Matcher, a *answer) bool {
 	return slices.ContainsFunc(list, func(m profile.Matcher) bool { return matches(&m, a) })
 }

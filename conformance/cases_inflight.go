@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 func inflightCases() []Case {
 	after := []string{"inflight/once"}
 	delay := []Need{NeedDelay}
-	return []Case{
+	return slices.Concat([]Case{
 		{
 			ID: "inflight/once", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{invariant("S1"), drafted26Conflict(), outline("T3")},
@@ -35,7 +36,31 @@ func inflightCases() []Case {
 			Rule:   "A duplicate in flight is told to wait with the declared status, or waits and gets the outcome.",
 			Impact: "A client takes the duplicate for a success, for an outage, or hangs.",
 			run:    onOverlap(1, statusOrWait),
+		},
+	}, retryAfterCases(), []Case{
+		{
+			ID: "inflight/other-body", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "conflict/not-executed", "conflict/not-silent"},
+			Spec:   []Ref{invariant("S4"), drafted22(), outline("T5")},
+			Rule:   "Another request under a key that is in flight is neither executed nor confirmed.",
+			Impact: "Two amounts are charged under one key when they come close together.",
+			run:    inflightOtherBody,
 		}, {
+			ID: "inflight/refusal-not-confirmed", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedDelay, NeedFail}, After: []string{"inflight/once", "inflight/status-or-wait"},
+			Spec:   []Ref{invariant("S2"), drafted26Conflict(), outline("T3"), outline("T13"), practice("'Already done' was seen in answer to whoever came second, whatever became of the first.")},
+			Rule:   "A duplicate of a request that is refused in the end is not told that it succeeded.",
+			Impact: "The card is declined, the second click says paid, and the goods are shipped.",
+			Fix: "Answer a duplicate with what the first came to, once it has, or tell it to wait. Usual cause: whoever finds the key taken is told that " +
+				"all is done, though nobody knows yet how the first one ends.",
+			run: refusalNotConfirmed,
+		},
+	})
+}
+
+// retryAfterCases returns the cases about the wait that the server tells a duplicate.
+func retryAfterCases() []Case {
+	after, delay := []string{"inflight/once"}, []Need{NeedDelay}
+	return []Case{
+		{
 			ID: "inflight/retry-after-present", Level: LevelShould, Needs: delay, After: after,
 			Spec: []Ref{outline("T18"), rfc("9110", "10.2.3", "Retry-After says how long to wait before a follow-up request.")},
 			Rule: "Who is told to wait is told for how long.", Impact: "Clients guess, and either hammer the server or leave the customer waiting.",
@@ -58,20 +83,6 @@ func inflightCases() []Case {
 			Spec: []Ref{rfc("9110", "10.2.3", "Retry-After says how long to wait before a follow-up request."), outline("T18")},
 			Rule: "Who waits as told is told the outcome.", Impact: "A client that does as it is told is told to wait again.",
 			run: onOverlap(1, retryAfterHonoured),
-		}, {
-			ID: "inflight/other-body", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "conflict/not-executed", "conflict/not-silent"},
-			Spec:   []Ref{invariant("S4"), drafted22(), outline("T5")},
-			Rule:   "Another request under a key that is in flight is neither executed nor confirmed.",
-			Impact: "Two amounts are charged under one key when they come close together.",
-			run:    inflightOtherBody,
-		}, {
-			ID: "inflight/refusal-not-confirmed", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedDelay, NeedFail}, After: []string{"inflight/once", "inflight/status-or-wait"},
-			Spec:   []Ref{invariant("S2"), drafted26Conflict(), outline("T3"), outline("T13"), practice("'Already done' was seen in answer to whoever came second, whatever became of the first.")},
-			Rule:   "A duplicate of a request that is refused in the end is not told that it succeeded.",
-			Impact: "The card is declined, the second click says paid, and the goods are shipped.",
-			Fix: "Answer a duplicate with what the first came to, once it has, or tell it to wait. Usual cause: whoever finds the key taken is told that " +
-				"all is done, though nobody knows yet how the first one ends.",
-			run: refusalNotConfirmed,
 		},
 	}
 }

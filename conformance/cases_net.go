@@ -1,13 +1,14 @@
 package conformance
 
 import (
+	"slices"
 	"time"
 )
 
 // netCases returns the cases about clients that hang up, and about uploads that break off.
 func netCases() []Case {
 	delay := []Need{NeedDelay}
-	return []Case{
+	return slices.Concat([]Case{
 		{
 			ID: "net/abort-then-retry-resolves", Level: LevelLiveness, Needs: delay, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
 			Spec:   []Ref{invariant("L1"), outline("T15")},
@@ -41,7 +42,22 @@ func netCases() []Case {
 			Rule:   "An answer that could not be handed out is replayed to the retry.",
 			Impact: "The effect whose answer was lost happens again.",
 			run:    responseLost,
-		}, {
+		},
+	}, uploadCases(), []Case{
+		{
+			ID: "net/reset-vs-fin", Level: LevelSafety, Needs: []Need{NeedEffects}, After: []string{"net/abort-then-retry-resolves", "net/once", "net/response-lost-then-retry", "replay/effects-once"},
+			Spec:   []Ref{invariant("S1"), invariant("L1"), outline("T15")},
+			Rule:   "It makes no difference whether a client leaves by FIN or by RST.",
+			Impact: "Phones that lose their network pay twice, and desktops do not.",
+			run:    resetOrFin,
+		},
+	})
+}
+
+// uploadCases returns the cases about requests that break off, or arrive slowly.
+func uploadCases() []Case {
+	return []Case{
+		{
 			ID: "net/truncated-does-not-claim", Level: LevelMust, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{invariant("L1"), rfc("9110", "6.1", "A message that is incomplete was not received."), outline("T15")},
 			Rule:   "An upload that breaks off does not take the key.",
@@ -61,12 +77,6 @@ func netCases() []Case {
 			Rule:   "A duplicate that overtakes a slow upload of the same request does not make it two.",
 			Impact: "A retry over the better line pays, and the slow one pays too.",
 			run:    slowUpload,
-		}, {
-			ID: "net/reset-vs-fin", Level: LevelSafety, Needs: []Need{NeedEffects}, After: []string{"net/abort-then-retry-resolves", "net/once", "net/response-lost-then-retry", "replay/effects-once"},
-			Spec:   []Ref{invariant("S1"), invariant("L1"), outline("T15")},
-			Rule:   "It makes no difference whether a client leaves by FIN or by RST.",
-			Impact: "Phones that lose their network pay twice, and desktops do not.",
-			run:    resetOrFin,
 		},
 	}
 }

@@ -50,10 +50,9 @@ func (e *evidence) endFinding() {
 	}
 }
 
-// show marks the exchanges for the finding that is made now, and unmarks all others. Marked
-// are the exchanges since the last finding, and earlier ones with the key or reference of a
-// marked one. Of more than showsMax exchanges since the last finding only the last is taken.
-// The caller holds the lock of the trial.
+// show marks the exchanges (requests with their answers) that belong to the finding that is made now, and unmarks all others: those since the last
+// finding, and earlier ones with the same key or reference. If more than showsMax came since the last finding, only the last one is taken. The caller
+// holds the lock of the trial.
 func (e *evidence) show() {
 	from, to := e.mark, e.made
 	if from == to {

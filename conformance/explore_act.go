@@ -150,7 +150,7 @@ func (p *played) differing(x *trial, op *operation, change string) *operation {
 	}).orNil(possible)
 }
 
-// orNil returns the operation if it is possible, else nil.
+// orNil returns the operation, or nil if possible is false.
 func (op *operation) orNil(possible bool) *operation {
 	if !possible {
 		return nil

@@ -44,6 +44,7 @@ type reply struct {
 	body   []byte
 }
 
+// newOwnHandler returns the suite's own handler, which counts effects by the references in requests and misbehaves as cases ask it to.
 func newOwnHandler() *ownHandler {
 	return &ownHandler{
 		reference: regexp.MustCompile(`r[0-9a-f]{24}`),
@@ -87,6 +88,7 @@ func (s *ownHandler) fail(op *operation, status, times int) {
 	}
 }
 
+// crash makes the handler crash once at the next request with op's reference, before its effect or after it.
 func (s *ownHandler) crash(op *operation, afterEffect bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,6 +103,7 @@ func (s *ownHandler) answer(op *operation, with reply) {
 	s.script(op.ref).reply = &with
 }
 
+// effects returns the number of effects of a reference that the handler has counted.
 func (s *ownHandler) effects(_ context.Context, ref string) (int, Witness, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

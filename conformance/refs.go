@@ -69,24 +69,29 @@ func outline(id string) Ref {
 
 // The draft's sentences behind several cases.
 
+// drafted21 returns section 2.1 of the draft as the source of a case: the syntax of the header.
 func drafted21() Ref {
 	return draft07("2.1", "Idempotency-Key is an Item Structured Header. Its value MUST be a String.")
 }
 
+// drafted22 returns section 2.2 of the draft as the source of a case: a key is for one request.
 func drafted22() Ref {
 	return draft07("2.2", "The key is unique and must not be reused with another request payload.")
 }
 
+// drafted26 returns section 2.6 of the draft as the source of a case: the answer to a repeat after the end.
 func drafted26() Ref {
 	return draft07("2.6", "A repeat after completion should be answered with the outcome of the earlier operation, success or error.")
 }
 
+// drafted26Conflict returns section 2.6 of the draft as the source of a case: the answer to a repeat during the work.
 func drafted26Conflict() Ref {
 	return draft07("2.6", "A repeat while the original is still being processed should be answered with a conflict error.")
 }
 
 func drafted27(quote string) Ref { return draft07("2.7", quote) }
 
+// draftedSecurity returns section 5 of the draft as the source of a case: its security considerations.
 func draftedSecurity() Ref {
 	return draft07("5", "Validate keys as per the published format before any work; a cache key may be the client's key together with what only the resource knows.")
 }

@@ -56,6 +56,7 @@ func quick(c *Case) bool {
 	return chosen && c.ID != "replay/after-a-pause"
 }
 
+// matchAny reports whether an id matches one of the patterns; see globMatch.
 func matchAny(patterns []string, id string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return globMatch(p, id) })
 }

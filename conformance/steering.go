@@ -68,6 +68,7 @@ func newRemote(o *Options, host string, dial dialFunc) *remote {
 
 func (s *remote) ownsHandler() bool { return false }
 
+// hold makes an operation slow by a parameter in its query, if the target has one for this. The gate does not tell when the operation is at work.
 func (s *remote) hold(op *operation, d time.Duration) *gate {
 	if s.o.DelayQuery != "" {
 		op.addQuery(strings.ReplaceAll(s.o.DelayQuery, "{ms}", strconv.FormatInt(d.Milliseconds(), 10)))
@@ -75,6 +76,7 @@ func (s *remote) hold(op *operation, d time.Duration) *gate {
 	return &gate{}
 }
 
+// fail makes an operation fail with this status, by a parameter in its query.
 func (s *remote) fail(op *operation, status, _ int) {
 	op.failing = status
 	op.addQuery(strings.ReplaceAll(s.o.FailQuery, "{status}", strconv.Itoa(status)))

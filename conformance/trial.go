@@ -121,9 +121,8 @@ func (x *trial) spared(h harm, ok bool, expected, format string, args ...any) bo
 	return x.judge(h, ok, verdict, expected, format, args...)
 }
 
-// judge records one check. verdict is the verdict if ok is false, h the harm that this shows.
-// The heaviest miss, and the first among equals, supplies expected and actual of the result
-// and marks its exchanges. judge returns ok.
+// judge records the result of one check, and returns ok. If ok is false, verdict is the verdict on it and h the harm that it shows. The text of a
+// case's result is that of its heaviest failed check, the first among equals.
 func (x *trial) judge(h harm, ok bool, verdict Verdict, expected, format string, args ...any) bool {
 	actual := fmt.Sprintf(format, args...)
 	if ok {

@@ -59,7 +59,7 @@ func (w *accessWriter) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *accessWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// end completes the entry and calls Config.Access. Only the first call has an effect.
+// end completes the entry of the access log, and calls Config.Access with it. Only the first call has an effect.
 func (w *accessWriter) end() {
 	if w.tell == nil {
 		return

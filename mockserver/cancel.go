@@ -74,7 +74,7 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) {
 	keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, map[string]any{}).Write(w)
 }
 
-// nextUndoFault takes the next fault of UndoScript; zero once the script is used up.
+// nextUndoFault returns the next fault of Config.UndoScript, for a request that cancels an operation; none once the script is used up.
 func (s *Server) nextUndoFault() (f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -106,8 +106,7 @@ const (
 	tokenLife       = 5 * time.Minute
 )
 
-// Validate returns the first mistake of the configuration as one line; nil: New takes it. A Referee is asked for its
-// Scenarios.
+// Validate returns the first mistake of the configuration as one line, or nil: New accepts it then.
 func (c Config) Validate() error {
 	if err := validateScripts(c.scripts()); err != nil {
 		return err
@@ -163,7 +162,7 @@ func validateScripts(scripts [][]Fault) error {
 	return nil
 }
 
-// scripts returns all scripts of faults for sends; those of a Referee are not among them.
+// scripts returns all scripts of faults for requests, without those of a Referee.
 func (c Config) scripts() [][]Fault {
 	all := append([][]Fault{c.Script}, c.Scenarios...)
 	for _, script := range c.ByKey {

@@ -168,8 +168,7 @@ func (s *Server) cutBody(x *exchange, a *keylayer.Answer) {
 	panic(http.ErrAbortHandler)
 }
 
-// huge writes an error page of Fault.Bytes bytes piece by piece, until it is whole, the client leaves or the server
-// closes.
+// huge answers with an error page of Fault.Bytes bytes, piece by piece, until it is complete, the client leaves or the server closes.
 func (s *Server) huge(x *exchange) {
 	n := x.fault.Bytes
 	if n == 0 {
@@ -194,7 +193,7 @@ func (s *Server) huge(x *exchange) {
 	s.rules.answered(x.seen, a, err == nil)
 }
 
-// cut closes the connection without an answer: by a TCP reset if reset, else in order.
+// cut closes the connection without an answer: by a TCP reset, or in order.
 func (s *Server) cut(x *exchange, reset bool) {
 	s.rules.noteEnd(x.seen)
 	conn, _, err := http.NewResponseController(x.w).Hijack()

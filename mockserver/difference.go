@@ -82,7 +82,7 @@ func place(a, b []byte, sizeA, sizeB int) string {
 	return fmt.Sprintf("%d and %d bytes, the first difference at offset %d", sizeA, sizeB, at)
 }
 
-// queryDifference names the parameters with different values in two raw queries.
+// queryDifference says in words in which parameters two queries differ.
 func queryDifference(a, b string) string {
 	first, errA := url.ParseQuery(a)
 	second, errB := url.ParseQuery(b)
@@ -109,7 +109,7 @@ func typeDifference(a, b string) string {
 	}
 }
 
-// different lists the names with different values, and the names of one map only, sorted.
+// different returns the names with different values in the two maps, and those in one of them only, sorted.
 func different[V any](a, b map[string]V) []string {
 	var names []string
 	for name := range a {
@@ -126,7 +126,7 @@ func different[V any](a, b map[string]V) []string {
 	return names
 }
 
-// bodyDifference names the places at which two JSON bodies differ; empty if one is no JSON, or was not kept whole.
+// bodyDifference says in words where two JSON bodies differ; empty if one is no JSON, or was not kept whole.
 func bodyDifference(a, b image) string {
 	first, okA := decoded(a)
 	second, okB := decoded(b)
@@ -169,7 +169,7 @@ func jsonDifference(at string, a, b any) []string {
 	return []string{at}
 }
 
-// memberDifference lists pointers to the differing members of two objects, each prefixed with at.
+// memberDifference returns JSON pointers to the members in which two objects differ. at is the pointer to the objects themselves.
 func memberDifference(at string, a, b map[string]any) []string {
 	var pointers []string
 	for _, name := range different(a, b) {

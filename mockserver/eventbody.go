@@ -13,7 +13,7 @@ import (
 
 // This file makes the body of an event: by the proofs of the profile, from the request and its answer.
 
-// proofFor returns the profile's event for the operation of this request; nil: there is none.
+// proofFor returns the profile's entry for the event that the API sends about the operation of this request; nil if there is none.
 func proofFor(w *profile.Webhook, r *http.Request) *profile.EventProof {
 	for i := range w.Proofs {
 		for _, o := range w.Proofs[i].Operations {
@@ -102,7 +102,7 @@ func (e *events) body(w *profile.Webhook, p *profile.EventProof, x *exchange, fa
 	return text
 }
 
-// within returns an entry with the event at the pointer; an empty pointer means the event itself.
+// within returns an object with the event at the pointer; an empty pointer means the event itself.
 func within(pointer string, event map[string]any) any {
 	if pointer == "" {
 		return event

@@ -35,7 +35,7 @@ const (
 	kindsEnd
 )
 
-// kindNames returns the spelling of each kind in scripts and mixes, by Kind.
+// kindNames returns the names of all kinds of faults, as scripts and mixes spell them.
 func kindNames() [kindsEnd]string {
 	return [kindsEnd]string{
 		"none", "drop-before", "drop-after", "reset", "reset-after", "hang", "hang-after", "slow-body",
@@ -119,7 +119,7 @@ func (f Fault) Validate() error {
 	return nil
 }
 
-// status returns the status of the fault's answer, with the kind's default.
+// status returns the status that the fault answers with: its own, or the usual one of its kind.
 func (f Fault) status() int {
 	if f.Status != 0 {
 		return f.Status
@@ -145,7 +145,7 @@ func (f Fault) before() bool {
 	}
 }
 
-// holds reports whether the fault's Delay is the time that handling takes, and not the duration of the fault itself.
+// holds reports whether the Delay of the fault is the time that the handler takes. For some kinds it is the duration of the fault itself.
 func (f Fault) holds() bool {
 	switch f.Kind {
 	case SlowBody, HangAfter, Duplicate, Late:

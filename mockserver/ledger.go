@@ -93,7 +93,7 @@ func (l *Ledger) Snapshot() Snapshot {
 	return s
 }
 
-// send counts a request; key is empty if it has none, or an invalid one.
+// send counts a request. key is empty if the request has none, or an invalid one.
 func (l *Ledger) send(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *Ledger) effect(key, reference string) {
 	}
 }
 
-// violated appends a violation, or drops it if there are violationsMax already.
+// violated notes a broken rule. Past violationsMax it is dropped.
 func (l *Ledger) violated(v Violation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,7 +31,8 @@ type listStyle struct {
 	answer  func(path string, resources []any, lastID string) map[string]any // the body of a page; lastID is empty on the last page
 }
 
-// listStyleOf returns the spelling of the profile's API; false: the mock has no lists for it.
+// listStyleOf returns how the API of a profile lists its resources: the parameters and the form of the answer. It returns false if the mock has no
+// lists for it.
 func listStyleOf(p *profile.Profile) (listStyle, bool) {
 	switch p.Name {
 	case profile.StripeV1().Name:
@@ -96,7 +97,7 @@ type lists struct {
 	made []listed
 }
 
-// newLists returns nil if the mock has no lists for the profile's API.
+// newLists returns the lists of resources for the profile's API; nil if the mock has none.
 func newLists(p *profile.Profile, owner func(*http.Request) keylayer.Digest) *lists {
 	style, known := listStyleOf(p)
 	if !known {

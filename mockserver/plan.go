@@ -86,7 +86,7 @@ func (p *plan) scenario(operation string) []Fault {
 	return p.cfg.Scenarios[order%len(p.cfg.Scenarios)]
 }
 
-// draw returns a number in [0, 1) that depends on its arguments only.
+// draw returns a number in [0, 1) that depends on its arguments only, so that the same run has the same faults.
 func draw(seed uint64, key string, nth int) float64 {
 	text := binary.BigEndian.AppendUint64(nil, seed)
 	text = binary.BigEndian.AppendUint64(text, uint64(nth))

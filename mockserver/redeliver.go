@@ -49,8 +49,8 @@ func (s *Server) handleLater(x *exchange, delay time.Duration, counted bool) {
 	}()
 }
 
-// duplicate handles the request of x a second time and counts another send: now, or in the background after the
-// fault's delay.
+// duplicate handles a request a second time, as a network that delivers it twice, and counts another send. It does so now, or in the background after
+// the fault's delay.
 func (s *Server) duplicate(x *exchange) {
 	again := s.redelivery(x)
 	if x.fault.Delay > 0 {
@@ -74,8 +74,8 @@ func (s *Server) delay(x *exchange) {
 	s.late[x.seen.Key] = append(s.late[x.seen.Key], late)
 }
 
-// arriveLate handles the requests that delay keeps for this key. play calls it after it has handled another request
-// with the key.
+// arriveLate handles the requests of this key that delay has kept back. It is called after another request with the key was handled, so that they
+// arrive in another order than they were sent.
 func (s *Server) arriveLate(key string) {
 	s.mu.Lock()
 	late := s.late[key]

@@ -64,7 +64,7 @@ func escape(b *strings.Builder, s string) {
 	}
 }
 
-// unescape is the inverse of escape.
+// unescape decodes a part of an account that escape has encoded. A text with a wrong percent-encoding stays as it is.
 func unescape(s string) string {
 	if plain, err := url.PathUnescape(s); err == nil {
 		return plain

@@ -62,7 +62,7 @@ func needOf(value string) string {
 	return "~" + hex.EncodeToString(sum[:8])
 }
 
-// escapeNeed escapes the separators of a text.
+// escapeNeed encodes a value for the text of Needs, in which spaces, '=' and '@' separate parts.
 func escapeNeed(value string) string { return url.QueryEscape(value) }
 
 // IsCredential reports whether n asks for this Record.Credential, or for none.
@@ -165,7 +165,7 @@ func (n *Needs) read(word string) {
 	}
 }
 
-// SealKeyIDs returns the ids in SealKeys.
+// SealKeyIDs returns the ids of the keys by which a record is sealed (encrypted); nil if it is not.
 func (n Needs) SealKeyIDs() []string {
 	if n.SealKeys == "" {
 		return nil

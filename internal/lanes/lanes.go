@@ -118,7 +118,8 @@ func (l *Lanes) Take() (rec *persist.Record, more bool) {
 	return nil, false
 }
 
-// next returns the lane with the fewest running operations among those with a queue and room; nil if there is none. The caller holds mu.
+// next returns the lane (the part of one origin) with the fewest running operations, among those that have queued ones and may run more; nil if there
+// is none. The caller holds mu.
 func (l *Lanes) next() (best *lane) {
 	for _, at := range l.of {
 		if len(at.queue) > 0 && at.running < l.share && (best == nil || at.running < best.running) {

@@ -40,7 +40,8 @@ func IsJSON(kind string) bool {
 	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
 }
 
-// AtEndpoint reports whether the API honours keys for a request, by the endpoints of the profile and KeyHonoured.
+// AtEndpoint reports whether the request goes to an endpoint at which the API honours keys, by the profile's list of endpoints and by
+// Config.KeyHonoured. It is false if neither says anything.
 func (r *Reader) AtEndpoint(req *http.Request, p *profile.Profile) bool {
 	if len(p.Endpoints) == 0 && len(r.KeyHonoured) == 0 || p.Carrier.Place == profile.Nowhere || !isHTTP(req.URL) {
 		return false

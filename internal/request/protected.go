@@ -58,8 +58,8 @@ func Listed(list []profile.Endpoint, method, path string) bool {
 	return covered
 }
 
-// onPath reports whether a path matches the path of an endpoint. A segment matches no placeholder if a server may read it as
-// another path.
+// onPath reports whether a path matches the path of an endpoint, in which {name} stands for any segment. A segment that a server may read as another
+// path, such as one with an escaped slash, matches no {name}.
 func onPath(pattern, path string) bool {
 	want, is := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(is) {

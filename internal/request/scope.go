@@ -102,8 +102,8 @@ func (s *Snapshot) carried(name string) string {
 	return joinedLines(s.Credentials.Header, name)
 }
 
-// Place returns the account of the operation of s, if the operation exists, or else the account for its begin. beside holds the
-// records of its key in the account base and at the places inside it.
+// Place returns the account under which the operation of the request stands or, if it does not exist, under which it is to be begun. beside has the
+// records of its key in the account base and in the scoped accounts within it.
 func (s *Snapshot) Place(base string, beside []persist.Record) string {
 	for _, want := range []Likeness{SameRequest, CannotTell, OtherRequest} {
 		for i := range beside {

@@ -24,8 +24,8 @@ func referred(all []persist.Record, created time.Time) []operation.Referred {
 	return facts
 }
 
-// rootOf returns the name of the first operation in the chain of replacements that led to rec, and the number of steps from there. A person begins a
-// new operation in the place of one without effect.
+// rootOf returns the name of the first operation in the chain of replacements before rec, and the number of steps from there. A person begins a new
+// operation in the place of one without effect.
 func rootOf(all []persist.Record, rec *persist.Record) (first string, steps int) {
 	base := request.Base(rec.Account)
 	for range all {

@@ -68,7 +68,7 @@ type Handler struct {
 	verify eventsign.Verify
 }
 
-// New returns a handler of the events that the API of the profile sends. An error names the wrong field of the Config.
+// New returns a handler of the events of the profile's API. An error names the wrong field of the Config.
 func New(c Config) (*Handler, error) {
 	c.MaxBytes, c.ReadTime = cmp.Or(c.MaxBytes, defaultBytes), cmp.Or(c.ReadTime, defaultReadTime)
 	c.Profile, c.References, c.Origins = c.Profile.Clone(), slices.Clone(c.References), slices.Clone(c.Origins)
@@ -135,8 +135,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// body reads the raw body of a request, within its bounds of size and time. The signature is over these bytes, so that nothing decodes them. A status
-// that is not zero is the answer to give.
+// body reads the raw body of a request, within its bounds of size and time. The signature is over these bytes, so nothing decodes them. A status
+// other than zero is the answer to give.
 func (h *Handler) body(w http.ResponseWriter, req *http.Request) (body []byte, status int) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.ReadTime)) // a server that cannot do so has a limit of its own
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, h.MaxBytes))
@@ -153,8 +153,7 @@ func (h *Handler) body(w http.ResponseWriter, req *http.Request) (body []byte, s
 }
 
 // take verifies the signature of a body, uses its events, and returns the status of the answer: 400 without a valid signature, 503 if the journal
-// fails and the API should send it again, else 200. A 200 is also given for an event that proves nothing, since sending it again would change
-// nothing.
+// fails and the API should send it again, else 200. An event without any proof gets a 200, too, since sending it again would change nothing.
 func (h *Handler) take(ctx context.Context, header http.Header, body []byte) int {
 	if h.scheme.Fields == nil {
 		if err := h.verify(header, body, nil); err != nil {
@@ -192,8 +191,8 @@ func (h *Handler) take(ctx context.Context, header http.Header, body []byte) int
 	return http.StatusOK
 }
 
-// verifyFields verifies the signature of one event, for a scheme that signs single fields of it and not the body. Fields are separated by colons: of
-// an event with a colon within one of them no field counts as signed.
+// verifyFields verifies the signature of one event, under a scheme with signatures of single fields instead of the body. Colons separate the signed
+// fields: of an event with a colon within one of them no field counts as signed.
 func (h *Handler) verifyFields(header http.Header, body []byte, e *event) error {
 	if h.scheme.Fields == nil {
 		return nil
@@ -207,8 +206,8 @@ func (h *Handler) verifyFields(header http.Header, body []byte, e *event) error 
 	return h.verify(header, body, e.raw)
 }
 
-// use records the proof of one event on the operation that it names. An error is the journal's, or the reason for which the event proves nothing.
-// digest is that of the body.
+// use records the proof of one event on its operation. An error is the journal's, or the reason why the event proves nothing. digest is that of the
+// body.
 func (h *Handler) use(ctx context.Context, e *event, digest string) error {
 	p, err := h.proof(e)
 	if err != nil {
@@ -231,7 +230,7 @@ func (h *Handler) use(ctx context.Context, e *event, digest string) error {
 	return err
 }
 
-// clipped cuts a text to the length that a record keeps, and makes it valid UTF-8.
+// clipped cuts a text to the bound of a record, and makes it valid UTF-8.
 func clipped(text string) string {
 	if len(text) > persist.EvidenceTextMax {
 		text = text[:persist.EvidenceTextMax]

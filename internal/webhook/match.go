@@ -34,8 +34,8 @@ func isUnproving(err error) bool {
 		func(reason error) bool { return errors.Is(err, reason) })
 }
 
-// proof returns the entry of the profile that says what an event of this type proves. It checks the environment (live or test), the merchant, and
-// that the event has a time. The error is the reason for which the event proves nothing.
+// proof returns the entry of the profile with the proof of an event of this type. It checks the environment (live or test), the merchant and the time
+// of the event. The error is the reason why the event proves nothing.
 func (h *Handler) proof(e *event) (*profile.EventProof, error) {
 	w := h.Profile.Webhook
 	kind := e.kind(w)
@@ -60,7 +60,7 @@ func (h *Handler) proof(e *event) (*profile.EventProof, error) {
 	return &w.Proofs[at], nil
 }
 
-// merchantAgrees reports whether the merchant named by the event is the one that this handler takes events of. Both may be absent.
+// merchantAgrees reports whether the merchant named by the event is that of this handler. Both may be absent.
 func (h *Handler) merchantAgrees(e *event) bool {
 	w := h.Profile.Webhook
 	if w.Merchant == "" {
@@ -70,7 +70,7 @@ func (h *Handler) merchantAgrees(e *event) bool {
 	return plain && merchant == e.text(w.Merchant) && merchant == h.Account
 }
 
-// find returns the one operation that an event names, by its key or by a business reference, and by which of them: "key", or the pointer of the
+// find returns the one operation named by an event, by its key or by a business reference, and the kind of its name: "key", or the pointer of the
 // reference in the request.
 func (h *Handler) find(ctx context.Context, e *event, p *profile.EventProof) (rec persist.Record, by string, err error) {
 	if key := e.text(p.Key); key != "" {
@@ -90,8 +90,8 @@ func (h *Handler) find(ctx context.Context, e *event, p *profile.EventProof) (re
 	return rec, "", errNameless
 }
 
-// byKey returns the one operation that was sent with this key to this API. An error says that there is none, that there are several, or that the
-// account is another one.
+// byKey returns the one operation with this key at this API, as it was sent. An error says: there is none, there are several, or the account is
+// another one.
 func (h *Handler) byKey(ctx context.Context, e *event, key string) (found persist.Record, err error) {
 	names := []string{key}
 	switch {
@@ -214,7 +214,7 @@ func (h *Handler) covers(p *profile.EventProof, rec *persist.Record) bool {
 	return request.Listed(p.Operations, rec.Method, path)
 }
 
-// agrees returns an error if the event contradicts the operation that it names: another endpoint, account, amount or currency. Without the request's
+// agrees returns an error if the event contradicts the operation named by it: another endpoint, account, amount or currency. Without the request's
 // body, amount and currency of an ended operation are not compared.
 func (h *Handler) agrees(e *event, p *profile.EventProof, rec *persist.Record) error {
 	switch {

@@ -97,7 +97,7 @@ type event struct {
 	signed    []string // the pointers to its signed values; nil: all are signed
 }
 
-// events returns the events in a decoded body: the body itself, or the entries of the list that the profile names.
+// events returns the events in a decoded body: the body itself, or the entries of the profile's list.
 func events(w *profile.Webhook, body any) ([]event, error) {
 	if w.Events == "" {
 		return []event{{body: body, own: body}}, nil

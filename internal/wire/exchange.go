@@ -41,13 +41,13 @@ func begin(ctx context.Context, wait time.Duration, until time.Time) *exchange {
 	return x
 }
 
-// end releases the exchange's context and clock.
+// end stops the clock of the exchange, and cancels its context.
 func (x *exchange) end() {
 	x.timer.Stop()
 	x.cancel(nil)
 }
 
-// arm bounds the wait that begins now.
+// arm starts the clock for the wait that begins now.
 func (x *exchange) arm() { x.timer.Reset(x.left()) }
 
 // left returns how long the exchange may wait from now on: its wait, but not past until.
@@ -58,7 +58,7 @@ func (x *exchange) left() time.Duration {
 	return min(x.wait, time.Until(x.until))
 }
 
-// bounded reports whether until counts.
+// bounded reports whether the exchange must end at the time until, whatever it waits for.
 func (x *exchange) bounded() bool { return !x.until.IsZero() && !x.unbounded.Load() }
 
 // expire is called by the timer. It ends the exchange with the error for the limit that was reached: the end of the whole answer's time, or that of

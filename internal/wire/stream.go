@@ -82,7 +82,7 @@ type flowing struct {
 	x *exchange
 }
 
-// Close closes the body and ends its exchange.
+// Close closes the body, and ends its exchange.
 func (f *flowing) Close() error {
 	defer f.x.end()
 	return f.ReadCloser.Close()

@@ -51,7 +51,7 @@ type Bug struct {
 // each call. The caller owns the list.
 func All() []Bug {
 	return slices.Concat(
-		keyBugs(), protectionBugs(), scopeBugs(), fingerprintBugs(), inFlightBugs(), effectBugs(), outcomeBugs(), replayBugs(),
+		keyBugs(), protectionBugs(), scopeBugs(), fingerprintBugs(), inFlightBugs(), effectBugs(), lockedBugs(), outcomeBugs(), replayBugs(),
 		memoryBugs(), instanceBugs(),
 	)
 }

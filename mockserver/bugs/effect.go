@@ -14,7 +14,8 @@ const queuedDelay = 300 * time.Millisecond
 // effectBugs returns the bugs with effects unknown to the answers.
 func effectBugs() []Bug { return slices.Concat(besideBugs(), beforeFailureBugs()) }
 
-// besideBugs returns the bugs that execute a request and still refuse or replay it.
+// besideBugs returns the bugs of a server that executes a request and still refuses it, or answers it with a stored answer. A Bug names itself, its
+// damage, and the mutation of the mock that makes it.
 func besideBugs() []Bug {
 	return []Bug{
 		{
@@ -65,7 +66,7 @@ func besideBugs() []Bug {
 	}
 }
 
-// beforeFailureBugs returns the bugs that have the effect, and then report a failure.
+// beforeFailureBugs returns the bugs of a server that has an effect and then reports a failure.
 func beforeFailureBugs() []Bug {
 	return []Bug{
 		{

@@ -15,7 +15,7 @@ const comparedBytesMax = 1 << 10
 // fingerprintBugs returns the bugs of comparing too little of a request, or too much.
 func fingerprintBugs() []Bug { return slices.Concat(bytesBugs(), depthBugs(), detailBugs()) }
 
-// bytesBugs returns the bugs of comparing less, or more, than the bytes.
+// bytesBugs returns the bugs of a server that compares less than the bytes of a request under a used key, or more.
 func bytesBugs() []Bug {
 	return []Bug{
 		{
@@ -54,7 +54,7 @@ func bytesBugs() []Bug {
 	}
 }
 
-// depthBugs returns the bugs of comparing a JSON body not deep enough.
+// depthBugs returns the bugs of a server that compares a JSON body at its top only.
 func depthBugs() []Bug {
 	return []Bug{
 		{
@@ -95,7 +95,7 @@ func depthBugs() []Bug {
 	}
 }
 
-// detailBugs returns the bugs of taking different values for equal.
+// detailBugs returns the bugs of a server that takes different values in a JSON body for equal.
 func detailBugs() []Bug {
 	return []Bug{
 		{
@@ -123,7 +123,7 @@ func detailBugs() []Bug {
 	}
 }
 
-// comparedAs returns a mutation: change(body) is compared in place of the body.
+// comparedAs returns a mutation of the mock: it compares the result of change in the place of a request's body.
 func comparedAs(change func(body string) string) mutation {
 	return mutation{Print: func(_ *http.Request, parts []string) []string {
 		last := len(parts) - 1
@@ -132,8 +132,8 @@ func comparedAs(change func(body string) string) mutation {
 	}}
 }
 
-// comparedAsJSON returns a mutation: a JSON body is compared after changed; see there. Any other body is compared as
-// it is.
+// comparedAsJSON returns a mutation of the mock: it compares a JSON body after change was called with each value in it (see changed). Any other body
+// is compared as it is.
 func comparedAsJSON(change func(depth int, value any) any) mutation {
 	return comparedAs(func(body string) string {
 		var value any

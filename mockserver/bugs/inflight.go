@@ -22,7 +22,7 @@ func inFlightBugs() []Bug {
 	return slices.Concat(exclusionBugs(), duplicateBugs(), hintBugs(), waitingBugs(), hangUpBugs())
 }
 
-// exclusionBugs returns the bugs of letting two requests in, or none ever again.
+// exclusionBugs returns the bugs of a server that lets two requests with one key in at the same time, or none ever again.
 func exclusionBugs() []Bug {
 	return []Bug{
 		{
@@ -61,7 +61,7 @@ func exclusionBugs() []Bug {
 	}
 }
 
-// duplicateBugs returns the bugs in the answer to a duplicate.
+// duplicateBugs returns the bugs of a server in its answer to a duplicate that arrives during the work.
 func duplicateBugs() []Bug {
 	return []Bug{
 		{
@@ -109,7 +109,7 @@ func duplicateBugs() []Bug {
 	}
 }
 
-// hintBugs returns the bugs in the wait that a duplicate is given.
+// hintBugs returns the bugs of a server in the wait that it tells a duplicate.
 func hintBugs() []Bug {
 	return []Bug{
 		{
@@ -143,7 +143,7 @@ func hintBugs() []Bug {
 	}
 }
 
-// waitingBugs returns the bugs of letting a duplicate wait for the first request.
+// waitingBugs returns the bugs of a server that lets a duplicate wait for the first request.
 func waitingBugs() []Bug {
 	return []Bug{
 		{
@@ -210,7 +210,7 @@ func first(l *layer, x *exchange) *answer {
 	}
 }
 
-// hangUpBugs returns the bugs after the loss of the client or its connection.
+// hangUpBugs returns the bugs of a server whose client, or the connection to it, is lost.
 func hangUpBugs() []Bug {
 	return []Bug{
 		{
@@ -273,7 +273,8 @@ func noteDuplicate(l *layer, x *exchange, _ *entry, result claim) *answer {
 	return nil
 }
 
-// holdAnswer is a Mutation.Settle. If the answer is one to be stored, it leaves the entry open for storeIfWritten.
+// holdAnswer is a Mutation.Settle, called when the answer of a request is known. If the answer is to be stored, holdAnswer leaves that to
+// storeIfWritten, which knows if the answer was delivered.
 func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	if !keylayer.Keeps(l.Profile, a) {
 		return false
@@ -282,8 +283,8 @@ func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	return true
 }
 
-// storeIfWritten is a Mutation.Late. It stores the answer of holdAnswer if it was delivered, and else releases the
-// key.
+// storeIfWritten is a Mutation.Late, called after the answer was written. It stores the answer that holdAnswer kept if it was delivered, and else
+// frees the key.
 func storeIfWritten(l *layer, x *exchange) {
 	switch {
 	case x.Held == nil:

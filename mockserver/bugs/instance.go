@@ -31,7 +31,7 @@ func inTurn() func(*exchange, []string) []string {
 	}
 }
 
-// instanceBugs returns the bugs of two instances, at once or one after the other.
+// instanceBugs returns the bugs of a server that runs as two instances, at once or one after the other.
 func instanceBugs() []Bug {
 	return []Bug{
 		{

@@ -10,10 +10,10 @@ import (
 
 // keyBugs returns the bugs of reading the key.
 func keyBugs() []Bug {
-	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), passedOverBugs(), quotingBugs(), boundBugs())
+	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), misreadBugs(), passedOverBugs(), quotingBugs(), boundBugs())
 }
 
-// unreadBugs returns the bugs of missing the key, or of seeing one in a request without one.
+// unreadBugs returns the bugs of a server that misses the key of a request, or sees one where there is none.
 func unreadBugs() []Bug {
 	return []Bug{
 		{
@@ -60,7 +60,7 @@ func unreadBugs() []Bug {
 	}
 }
 
-// collidingBugs returns the bugs of taking two keys for one.
+// collidingBugs returns the bugs of a server that takes two keys for one.
 func collidingBugs() []Bug {
 	return []Bug{
 		{
@@ -87,7 +87,7 @@ func collidingBugs() []Bug {
 	}
 }
 
-// quotingBugs returns the bugs with the draft's quoted spelling.
+// quotingBugs returns the bugs of a server with keys in quotes, the draft's own spelling.
 func quotingBugs() []Bug {
 	return []Bug{
 		{
@@ -121,7 +121,7 @@ func quotingBugs() []Bug {
 	}
 }
 
-// boundBugs returns the bugs with invalid keys.
+// boundBugs returns the bugs of a server with invalid keys.
 func boundBugs() []Bug {
 	return []Bug{
 		{
@@ -163,7 +163,7 @@ func rawKey(l *layer, x *exchange) string {
 // bare reads a key that is raw or quoted: the empty encoding accepts both.
 func bare(text string) (string, error) { return keylayer.ParseKey(text, "") }
 
-// remade returns a mutation: change(key) replaces each valid key. Without a key, key is "".
+// remade returns a mutation of the mock: change(key) takes the place of each valid key. Without a key, change is called with "".
 func remade(change func(string) string) mutation {
 	return mutation{Read: func(l *layer, x *exchange) reading {
 		k := x.Key
@@ -184,7 +184,7 @@ func lettersAndDigits(key string) string {
 	}, key)
 }
 
-// strangersToo returns a Mutation.Scope: all callers share the keys with this prefix.
+// strangersToo returns a Mutation.Scope, which tells keys of different callers apart: all callers share the keys with this prefix.
 func strangersToo(prefix string) func(*exchange, []string) []string {
 	return func(x *exchange, parts []string) []string {
 		if strings.HasPrefix(x.Key.Key, prefix) {

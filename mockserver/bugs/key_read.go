@@ -11,7 +11,7 @@ import (
 // shortKeyBytes is the length below which short-key-ignored ignores keys.
 const shortKeyBytes = 8
 
-// respellingBugs returns the bugs of reading another key than was sent.
+// respellingBugs returns the bugs of a server that reads another key than was sent.
 func respellingBugs() []Bug {
 	return []Bug{
 		{
@@ -44,7 +44,14 @@ func respellingBugs() []Bug {
 			Impact: "Keys such as 1,20 and 1,30 are one: the second payment is never made.",
 			Cases:  []string{"key/hostile-names"},
 			change: remade(func(key string) string { before, _, _ := strings.Cut(key, ","); return before }),
-		}, {
+		},
+	}
+}
+
+// misreadBugs returns the bugs of a server that makes a key of a header which has none that is valid.
+func misreadBugs() []Bug {
+	return []Bug{
+		{
 			Name: "two-lines-joined", Description: "Two key headers are joined by a comma to one key.",
 			Impact: "A proxy that adds a key of its own makes each retry another operation.",
 			Cases:  []string{"key/two-lines"},
@@ -74,7 +81,7 @@ func respellingBugs() []Bug {
 	}
 }
 
-// passedOverBugs returns the bugs of ignoring some valid keys.
+// passedOverBugs returns the bugs of a server that ignores some valid keys.
 func passedOverBugs() []Bug {
 	return []Bug{
 		{

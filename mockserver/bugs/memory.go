@@ -20,7 +20,7 @@ const (
 // memoryBugs returns the bugs of forgetting keys too early, or too late.
 func memoryBugs() []Bug { return slices.Concat(windowBugs(), forgettingBugs()) }
 
-// windowBugs returns the bugs of a wrong window.
+// windowBugs returns the bugs of a server that remembers keys for another time than it says.
 func windowBugs() []Bug {
 	return []Bug{
 		{
@@ -63,7 +63,7 @@ func windowBugs() []Bug {
 	}
 }
 
-// forgettingBugs returns the bugs of losing an answer within the window.
+// forgettingBugs returns the bugs of a server that loses a stored answer before its time is over.
 func forgettingBugs() []Bug {
 	return []Bug{
 		{

@@ -6,8 +6,8 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// outcomeBugs returns the bugs after a failure of the first request.
-func outcomeBugs() []Bug {
+// lockedBugs returns the bugs of a server that leaves a key locked after a failure of its request.
+func lockedBugs() []Bug {
 	return []Bug{
 		{
 			Name: "stuck-after-500", Description: "A request that failed with 500 leaves its key locked.",
@@ -26,7 +26,14 @@ func outcomeBugs() []Bug {
 			change: mutation{AbortLeaks: true, Settle: func(_ *layer, x *exchange, _ *entry, _ *answer) bool {
 				return x.Crashed
 			}},
-		}, {
+		},
+	}
+}
+
+// outcomeBugs returns the bugs of a server after a failure of the first request.
+func outcomeBugs() []Bug {
+	return []Bug{
+		{
 			Name: "error-5xx-stored", Description: "A 500 is stored and given again for the whole window, though the profile says otherwise.",
 			Impact: "A failure of a moment is repeated for a day: the payment is not made though the server is well again.",
 			Cases:  []string{"outcome/5xx"},
@@ -82,7 +89,7 @@ func leaks(after func(*exchange, *answer) bool) mutation {
 	}}
 }
 
-// pins returns a mutation: the answers selected by which are stored.
+// pins returns a mutation of the mock: it stores the answers that which selects, although they should not be stored.
 func pins(which func(*answer) bool) mutation {
 	return mutation{Settle: func(l *layer, _ *exchange, e *entry, a *answer) bool {
 		if which(a) {

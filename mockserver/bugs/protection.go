@@ -8,7 +8,7 @@ import (
 // protectedBytesMax is the length of the longest body with protection in large-body-unprotected.
 const protectedBytesMax = 64 << 10
 
-// protectionBugs returns the bugs of silently ignoring keys on some requests.
+// protectionBugs returns the bugs of a server that silently ignores the keys of some requests.
 func protectionBugs() []Bug {
 	return []Bug{
 		{
@@ -58,7 +58,7 @@ func protectionBugs() []Bug {
 	}
 }
 
-// unprotected returns a mutation: the keys of requests selected by which are ignored.
+// unprotected returns a mutation of the mock: it ignores the keys of the requests that which selects.
 func unprotected(which func(*exchange) bool) mutation {
 	return mutation{Read: func(_ *layer, x *exchange) reading {
 		if x.Key.Err == nil && which(x) {

@@ -11,7 +11,7 @@ import (
 // replayBugs returns the bugs in the answer to a repeat.
 func replayBugs() []Bug { return slices.Concat(bodyBugs(), headBugs()) }
 
-// bodyBugs returns the bugs of refusing a repeat, executing it, or changing its status or body.
+// bodyBugs returns the bugs of a server that refuses a repeat, executes it, or changes the status or body of its answer.
 func bodyBugs() []Bug {
 	return []Bug{
 		{
@@ -72,7 +72,7 @@ func bodyBugs() []Bug {
 	}
 }
 
-// headBugs returns the bugs in the headers of a repeat, or of the first answer.
+// headBugs returns the bugs of a server in the headers of its answer to a repeat, or to the first request.
 func headBugs() []Bug {
 	return []Bug{
 		{
@@ -108,8 +108,8 @@ func headBugs() []Bug {
 	}
 }
 
-// onReplay returns a mutation: change is called for each replay before it is written. a is a copy of the stored
-// answer; stored is not to be changed.
+// onReplay returns a mutation of the mock: change is called with each stored answer before it is given again. a is a copy to be changed; stored must
+// stay as it is.
 func onReplay(change func(a, stored *answer)) mutation {
 	return mutation{Shape: func(_ *layer, x *exchange, result claim, a *answer) {
 		if result == keylayer.Replayed {

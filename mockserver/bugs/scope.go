@@ -23,7 +23,7 @@ func scopeBugs() []Bug {
 	return slices.Concat(mismatchBugs(), refusalBugs(), principalBugs(), targetBugs(), framingBugs())
 }
 
-// mismatchBugs returns the bugs of taking another request for the same one, or for a new one.
+// mismatchBugs returns the bugs of a server that takes another request under a used key for the same one, or executes it.
 func mismatchBugs() []Bug {
 	return []Bug{
 		{
@@ -67,7 +67,7 @@ func mismatchBugs() []Bug {
 	}
 }
 
-// refusalBugs returns the bugs of refusing another request under a known key in a misleading way.
+// refusalBugs returns the bugs of a server that refuses another request under a used key in a misleading way.
 func refusalBugs() []Bug {
 	return []Bug{
 		{
@@ -121,7 +121,7 @@ func refusalBugs() []Bug {
 	}
 }
 
-// targetBugs returns the bugs of leaving a part of the target out of the fingerprint.
+// targetBugs returns the bugs of a server that does not compare a part of the request's target.
 func targetBugs() []Bug {
 	return []Bug{
 		{
@@ -140,7 +140,7 @@ func targetBugs() []Bug {
 	}
 }
 
-// principalBugs returns the bugs of mistaking the caller.
+// principalBugs returns the bugs of a server that mistakes one caller for another.
 func principalBugs() []Bug {
 	return []Bug{
 		{
@@ -176,7 +176,7 @@ func principalBugs() []Bug {
 	}
 }
 
-// framingBugs returns the bugs of taking another framing for another request, or of honouring keys on safe methods.
+// framingBugs returns the bugs of a server that takes another HTTP framing for another request, or honours keys on methods without an effect.
 func framingBugs() []Bug {
 	return []Bug{
 		{
@@ -227,8 +227,7 @@ func without(part int) mutation {
 	}}
 }
 
-// bodySeen is a Mutation.Intercept. It refuses a body seen under another key; it keeps the bodies in the store beside
-// the keys.
+// bodySeen is a Mutation.Intercept, called before the key is claimed. It refuses a body that was seen under another key.
 func bodySeen(l *layer, x *exchange) *answer {
 	if !x.Key.Present || x.Key.Err != nil || len(x.Body) == 0 {
 		return nil

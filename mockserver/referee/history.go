@@ -62,7 +62,8 @@ func (h *history) arrived(s *mockserver.Send) {
 	h.bySend[s] = added
 }
 
-// operation returns the operation of a send; an unknown one is added. nil: it would exceed operationsMax.
+// operation returns the operation to which a send belongs, by the operation pointer or by its key; a new one is added. It returns nil past
+// operationsMax.
 func (h *history) operation(s *mockserver.Send) *operation {
 	id := "operation " + s.Operation
 	if s.Operation == "" {
@@ -88,7 +89,7 @@ func (h *history) ended(s *mockserver.Send, reply mockserver.Reply) {
 	}
 }
 
-// state returns settled: each operation's last send has a final answer, and busy: a send has not ended.
+// state returns whether the last send of each operation has a final answer (settled), and whether a send has not ended (busy).
 func (h *history) state() (settled, busy bool) {
 	settled = true
 	for _, op := range h.operations {
@@ -117,7 +118,7 @@ func (h *history) snapshot() []operation {
 	return copies
 }
 
-// ignored counts the later sends that came while this one was handled and its client still waited.
+// ignored returns the number of later sends that came while this one was handled and its client still waited for the answer.
 func (s *send) ignored() int {
 	n := 0
 	for _, later := range s.overlaps {

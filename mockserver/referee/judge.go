@@ -21,7 +21,7 @@ type finding struct {
 	skip       string // why the rule could not be judged; "" if it was
 }
 
-// operations counts the operations with violations; one may have several.
+// operations returns the number of operations that broke the rule. One may have broken it several times.
 func (f finding) operations() int {
 	seen := map[*operation]bool{}
 	for _, v := range f.violations {
@@ -40,7 +40,7 @@ type evidence struct {
 	effects    map[string]int // by the operation's name
 }
 
-// judges returns the function that judges each rule, by the rule's id.
+// judges returns, for each rule on clients, the function that judges whether the recorded sends keep it.
 func judges() map[string]func(*evidence) finding {
 	return map[string]func(*evidence) finding{
 		ruleKeyPresent: judgePresent,
@@ -90,7 +90,7 @@ func (e *evidence) each(skip string, look func(*operation) (occasion bool, detai
 	return f
 }
 
-// judgeEffects finds operations that took effect more than once.
+// judgeEffects returns the finding on the rule that every operation takes effect at most once.
 func judgeEffects(e *evidence) finding {
 	return e.each("nothing was sent", func(op *operation) (bool, string) {
 		if n := e.effects[op.name]; n > 1 && op.name != "" {
@@ -132,7 +132,7 @@ func settledThenSent(kind string, which func(*send) bool) func(*evidence) findin
 	}
 }
 
-// settled returns the index of the first final answer that was written whole; -1: there is none.
+// settled returns the index of the operation's first final answer that was written whole; -1 if there is none.
 func (o *operation) settled() int {
 	inDoubt := false
 	for i, s := range o.sends {
@@ -144,7 +144,7 @@ func (o *operation) settled() int {
 	return -1
 }
 
-// after counts the sends that followed the answer to the n-th send: with a sender known to have read it, and without.
+// after counts the sends that came after the answer to the n-th send: those whose sender is known to have read it, and the others.
 func (o *operation) after(nth int) (read, other int) {
 	s := o.sends[nth]
 	for _, later := range o.sends[nth+1:] {
@@ -183,8 +183,8 @@ func askedAgain(skip string, which func(*send) bool) func(*evidence) finding {
 	}
 }
 
-// judgeBounded finds operations with more sends than Script.AttemptsMax. An operation gives occasion if its last of
-// several sends has no final answer.
+// judgeBounded returns the finding on the rule that attempts are bounded: operations with more sends than Script.AttemptsMax. The rule is tested by
+// an operation whose last of several sends has no final answer.
 func judgeBounded(e *evidence) finding {
 	most := e.script.AttemptsMax
 	return e.each("no operation was given up after more than one send", func(op *operation) (bool, string) {

@@ -9,7 +9,7 @@ import (
 
 // The rules about keys and the requests that they name.
 
-// judgePresent finds sends without a key, if the API honours keys on them.
+// judgePresent returns the finding on the rule that each send carries a key, where the API honours one.
 func judgePresent(e *evidence) finding {
 	return e.each("nothing was sent", func(op *operation) (bool, string) {
 		for i, s := range op.sends {
@@ -21,7 +21,7 @@ func judgePresent(e *evidence) finding {
 	})
 }
 
-// judgeValid finds sends with a key that the profile does not allow.
+// judgeValid returns the finding on the rule that each key is valid under the profile.
 func judgeValid(e *evidence) finding {
 	return e.each("no key was sent", func(op *operation) (bool, string) {
 		occasion := false
@@ -35,8 +35,7 @@ func judgeValid(e *evidence) finding {
 	})
 }
 
-// judgeOneKey finds operations with more than one key. Without an operation pointer it is skipped: the key is then
-// the operation.
+// judgeOneKey returns the finding on the rule that an operation has one key. It is skipped if nothing but the key names an operation.
 func judgeOneKey(e *evidence) finding {
 	if e.server.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
@@ -223,7 +222,7 @@ func bitsOf(text string) float64 {
 	return float64(letters) * math.Log2(size)
 }
 
-// judgeBytes finds operations with different requests under one key.
+// judgeBytes returns the finding on the rule that all sends with one key are the same request.
 func judgeBytes(e *evidence) finding {
 	return e.each("no key was sent twice", func(op *operation) (bool, string) {
 		first, occasion := map[string][32]byte{}, false

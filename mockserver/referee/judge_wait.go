@@ -47,7 +47,7 @@ func judgeRetryAfter(e *evidence) finding {
 	return f
 }
 
-// judgeMinimum finds sends that followed an answer by less than the profile's MinDelay.
+// judgeMinimum returns the finding on the rule that the API's least delay is kept: sends that followed an answer sooner than that.
 func judgeMinimum(e *evidence) finding {
 	least := e.server.Profile.MinDelay
 	if least == 0 {

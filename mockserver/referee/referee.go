@@ -91,7 +91,7 @@ func (r *Referee) rearm() {
 	r.quiet = time.AfterFunc(quiet, r.end)
 }
 
-// end closes finished; a second call has no effect. It panics on a zero Referee.
+// end closes the channel of Finished: the run is over. A second call has no effect. It panics on a zero Referee.
 func (r *Referee) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

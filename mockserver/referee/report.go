@@ -156,7 +156,7 @@ func (r *Referee) Report() *Report {
 	return report
 }
 
-// head returns the report without its cases. Profile may be nil.
+// head returns the report of a run without its cases: the client's number of requests, the duration and the configuration.
 func (e *evidence) head(begun time.Time) *Report {
 	report := &Report{
 		Schema: 1, Kind: "referee", Suite: "oncehttp mock", Target: "client", Seed: e.server.Seed, Started: begun,
@@ -194,7 +194,7 @@ func (s *Summary) count(v Verdict) {
 	}
 }
 
-// verdict returns the report's case for one rule.
+// verdict returns the finding on one rule as a case of the report.
 func (e *evidence) verdict(rule Rule, f finding) Case {
 	c := Case{
 		ID: rule.ID, Level: rule.Level, Rule: rule.Text, Impact: rule.Impact,
@@ -224,7 +224,7 @@ func (e *evidence) verdict(rule Rule, f finding) Case {
 	return c
 }
 
-// exchanges returns the first exchangesMax sends of an operation.
+// exchanges returns the first sends of an operation with their answers, as the report shows them.
 func exchanges(op *operation) []Exchange {
 	list := []Exchange{}
 	for i, s := range op.sends[:min(len(op.sends), exchangesMax)] {

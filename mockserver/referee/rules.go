@@ -57,7 +57,7 @@ func Rules() []Rule {
 	return append(keyRules(), attemptRules()...)
 }
 
-// keyRules returns the rules about keys and the requests that they name.
+// keyRules returns the rules for clients about keys and the requests that they name.
 func keyRules() []Rule {
 	return []Rule{
 		{ruleKeyPresent, Safety, "Every attempt of an operation that must happen once carries a key.",
@@ -86,7 +86,7 @@ func keyRules() []Rule {
 	}
 }
 
-// attemptRules returns the rules about the time of sends, and their end.
+// attemptRules returns the rules for clients about the times of their sends, and about their end.
 func attemptRules() []Rule {
 	return []Rule{
 		{ruleBounded, Must, "The attempts of one operation are bounded.",

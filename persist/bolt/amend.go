@@ -45,8 +45,8 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	return next, nil
 }
 
-// lockEnded locks mu and returns the slot of the final record read by the caller as rec. Nothing of the record is queued then. After
-// an error mu is not held. rec has the later SendUntil.
+// lockEnded locks mu and returns the slot (the small part of a record kept in memory) of a final record, if it is still as the caller read it. Queued
+// changes of the record are committed first. On return rec has the later one of its SendUntil and the stored one. After an error mu is not held.
 // Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
 func (j *Journal) lockEnded(rec *persist.Record, keys recordKeys) (slot, error) {
 	if rec.Revision >= math.MaxUint32 {

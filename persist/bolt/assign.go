@@ -9,8 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Assign implements [persist.Journal]. The record gets a new entry among the intents, with its progress, in
-// its place. Until the commit is durable memory finds it by both IDs, so a Begin of either waits for the
+// Assign implements [persist.Journal]: it gives the record to another account. The record gets a new entry in the bucket of intents, with its
+// progress, in the place of the old ones. Until the commit is durable it is found in memory by both IDs, so that a Begin of either waits for the
 // commit.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	if err := j.startWrite(ctx); err != nil {
@@ -53,8 +53,8 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	return next, nil
 }
 
-// lockFree locks mu once three conditions hold. No record has the ID, of this hash. The record read by the
-// caller as rec stands unchanged. Nothing of this record is queued. After an error mu is not held.
+// lockFree locks mu once it holds that no record has this ID, that the record rec is still as the caller read it, and that no change of it is queued.
+// hash is that of the ID. After an error mu is not held.
 // Errors: persist.ErrExists, persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
 func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) error {
 	var others []uint64 // records of other IDs with the same hash

@@ -117,7 +117,8 @@ type batch struct {
 	fact *fact // the fact it writes; nil: none
 }
 
-// countForgotten counts one record removed by Forget.
+// countForgotten counts a record that Forget removes with this batch, and its part of the digest: the commit's state must not have it any more, while
+// memory keeps it until the commit is done.
 func (b *batch) countForgotten(digest uint64) {
 	b.forgotten++
 	b.forgottenDigest += digest

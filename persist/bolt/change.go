@@ -33,11 +33,11 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	return persist.Record{}, false, j.wrap(err)
 }
 
-// begin is Begin without its checks. The record is encoded before mu is taken, so callers disturb each
-// other little. Its checksum is completed under mu, once its Seq is known.
+// begin is Begin without its checks. The record is encoded before mu is taken, so that callers disturb each other little. Its checksum is completed
+// under mu, once its number (Seq) is known.
 //
-// A record existing under the ID is read from the file. The index in memory holds hashes only: a hit may be
-// the record of another ID. Then the next one with this hash is looked at.
+// If memory has a record with the same hash of the ID, that is read from the file and compared: it may be one of another ID. Then the next one with
+// this hash is looked at.
 func (j *Journal) begin(rec persist.Record) (persist.Record, bool, error) {
 	rec.Revision = 1
 	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
@@ -80,8 +80,8 @@ func (j *Journal) begin(rec persist.Record) (persist.Record, bool, error) {
 	}
 }
 
-// enter gives a new record its Seq, enters it into memory, and queues it. From now on
-// every other Begin of its ID waits for the commit. The caller holds mu.
+// enter gives a new record its number (Seq), enters it into the indexes in memory, and queues it for the next commit. From now on every other Begin
+// of its ID waits for that commit. The caller holds mu.
 func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	j.seq++
 	c.seq = j.seq
@@ -134,12 +134,11 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.queueLazy(c, after)
 }
 
-// change gives the record at rec's revision rec's progress, in memory. It returns the change to be queued
-// and the slot after it. final is true if rec.State is a final one. Of rec.SendUntil and the stored one the
+// change gives an unfinished record a new progress, its changeable part, in memory. It returns the change, which the caller must queue for a commit,
+// and the record's slot (the small part kept in memory) after it. final tells if rec.State is a final one. Of rec.SendUntil and the stored one the
 // later stays, and rec has it then.
 //
-// If there is no error, mu is held on return, so the caller queues the change before another call sees the
-// slot. Errors: those of lockCurrent.
+// Without an error mu is held on return: the caller queues the change before another call sees the slot. Errors: those of lockCurrent.
 func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot, err error) {
 	next := *rec
 	next.Revision++
@@ -231,11 +230,11 @@ func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 	j.slots.remove(seq)
 }
 
-// lockCurrent locks mu and returns the slot of the unfinished record read by the caller as rec. If settled
-// is set, all earlier changes of it are durable but those without a waiting caller. A Finish returns before
-// its commit, and must not go with theirs. After an error mu is not held.
-// Errors: persist.ErrNotFound if no record has rec's ID. persist.ErrStale if it has changed since or is
-// final. persist.ErrInvalid if rec would change a value frozen by Begin. Those of usable.
+// lockCurrent locks mu and returns the slot (the small part of a record kept in memory) of an unfinished record, if it is still as the caller read
+// it. If settled is set, it first waits until all changes with a waiting caller are durable: a Finish does not wait for its commit, and must not be
+// undone together with one of them. After an error mu is not held.
+// Errors: persist.ErrNotFound if no record has rec's ID. persist.ErrStale if it has changed since or is final. persist.ErrInvalid if rec would change
+// a value frozen by Begin. Those of usable.
 func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys, settled bool) (slot, error) {
 	if rec.Revision >= math.MaxUint32 {
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)

@@ -186,8 +186,8 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 	return tx != nil && tx.Rollback() == nil
 }
 
-// apply puts a batch into a transaction, with the state as its proof. Only the buckets needed by the batch
-// are opened: opening and writing one is a good part of the cost of a small commit.
+// apply puts the changes of a batch into a transaction, with the entry of the commit's state, by which damage is found later. It opens only the
+// buckets that the batch needs: to open and write one is a good part of the cost of a small commit.
 func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state, about uint64) error {
 	t := trees{tx: tx, names: &j.names}
 	key := j.scratch[:8] // bbolt copies it
@@ -257,9 +257,8 @@ func applyEntries(t *trees, c *change, key []byte) error {
 	return nil
 }
 
-// applyBodies puts large bodies into their bucket, deletes the removed ones, and keeps the digest of this
-// bucket in s. A new progress brings its own answer, or none, so the pieces of the answer before are
-// deleted with it.
+// applyBodies writes the large bodies of a change into their bucket in pieces, deletes those that the change replaces, and updates the digest of this
+// bucket in s. A new progress brings its own answer, or none: the pieces of the earlier answer go.
 func applyBodies(t *trees, c *change, s *state) error {
 	// The slot before the batch describes the content of the file.
 	if c.before.is(slotOutside) {
@@ -297,8 +296,8 @@ func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte, s *state
 	return nil
 }
 
-// deletePieces deletes a record's pieces from a part on, and takes them out of the digest
-// in s. The keys are collected first, since bbolt's cursor does not survive a Delete.
+// deletePieces deletes the pieces of a record's bodies, from the one named by from on, and takes them out of the digest in s. It collects the keys
+// first, since bbolt's cursor does not survive a Delete.
 func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
 	prefix := seqKey(seq)
 	var keys [][]byte

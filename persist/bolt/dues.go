@@ -114,7 +114,7 @@ func (d *dues) setReason(i int, reason uint8) {
 	d.reasons[i] = reason
 }
 
-// reasonOf is the reason of the i-th record.
+// reasonOf returns the number of the hold's reason of the i-th record; 0 if it is not held.
 func (d *dues) reasonOf(i int) uint8 {
 	if d.reasons == nil {
 		return 0
@@ -166,7 +166,7 @@ func (d *dues) changed(was, at int64) {
 	}
 }
 
-// groupOf is the group of the i-th record.
+// groupOf returns the group of the i-th record: a hash of its account and origin.
 func (d *dues) groupOf(i int) uint64 {
 	if d.groups == nil {
 		return d.group

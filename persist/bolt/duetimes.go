@@ -85,8 +85,9 @@ func (j *Journal) turns(ctx context.Context, after int64) ([]*turn, error) {
 	return ts.all, nil
 }
 
-// sample begins the transaction for reading names. again is true if all samples of a turn have been
-// forgotten meanwhile. Then it has begun none, and other turns are to be taken.
+// sample takes the queued changes of the turns' samples and begins the transaction to read them in. A turn sums up the pending records of one account
+// and origin; samples are a few of these, of which one is read for its names. again is true if all samples of a turn were forgotten meanwhile: then
+// the turns must be made anew.
 func (j *Journal) sample(turns []*turn) (v *view, again bool, err error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {
@@ -196,7 +197,7 @@ func (c *chunk) addTurns(ts *turnsOf, first uint64) {
 	}
 }
 
-// add adds one record.
+// add adds the due time of one pending record to the turn: the first due time of its group, and the first one later than after.
 func (t *turn) add(at, after int64) {
 	t.first = min(t.first, at)
 	if at > after {
@@ -236,8 +237,8 @@ func (o originTimes) add(origin string, at, next time.Time) {
 	o[origin] = due
 }
 
-// name reads the account and origin of each turn, and returns the times of those selected by q. ok is false
-// if all samples of a turn are damaged.
+// name reads the account and the origin of each turn from one of its records, and returns the due times of the turns that q selects, by origin. ok is
+// false if no sample of a turn can be read.
 func (v *view) name(turns []*turn, q *persist.Query) (times originTimes, ok bool) {
 	times = originTimes{}
 	for _, t := range turns {

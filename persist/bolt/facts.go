@@ -34,7 +34,7 @@ type fact struct {
 // facts are the facts of a file, by their names.
 type facts map[string][]byte
 
-// sum is a hash of all facts.
+// sum returns a hash of all facts, the named values of the journal as a whole.
 func (f facts) sum() (sum uint64) {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		sum = mix(sum ^ uint64(codec.Checksum([]byte(name)))<<32 ^ uint64(codec.Checksum(f[name])))
@@ -61,7 +61,7 @@ func (f facts) bytes() (n int) {
 	return n
 }
 
-// put writes a fact into a transaction.
+// put writes a fact, a named value of the journal as a whole, into the bucket about the file. about is the name of this bucket.
 func (f *fact) put(tx *bbolt.Tx, about []byte) error {
 	return tx.Bucket(about).Put([]byte(factPrefix+f.name), appendSum(bytes.Clone(f.value)))
 }

@@ -73,8 +73,8 @@ func (j *Journal) putLazy(c change, after slot) {
 	}
 }
 
-// queueLazy is putLazy, but waits if too much is queued. If the commit is not written, the change is queued
-// again; this is no error. The caller holds mu; queueLazy unlocks it.
+// queueLazy queues a change that no caller waits for, as putLazy does, but waits for a commit if too much is queued. If that commit is not written,
+// the change is queued again, and this is no error. The caller holds mu; queueLazy unlocks it.
 func (j *Journal) queueLazy(c change, after slot) error {
 	j.putLazy(c, after)
 	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {

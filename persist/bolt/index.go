@@ -103,7 +103,7 @@ type recordKeys struct {
 	group       uint64 // hash of account and origin, as Begin has frozen them; never zero
 }
 
-// id is the hash of an ID.
+// id returns the hash of a record's ID, under which the index in memory has it.
 func (h hasher) id(account, key string) uint64 {
 	return mix(maphash.String(h.seed, account)^mix(maphash.String(h.seed, key))) & h.mask
 }
@@ -111,7 +111,7 @@ func (h hasher) id(account, key string) uint64 {
 // fingerprint is the hash of a request's fingerprint.
 func (h hasher) fingerprint(f []byte) uint64 { return maphash.Bytes(h.seed, f) & h.mask }
 
-// keys are the hashes of a record.
+// keys returns the hashes under which a record is indexed in memory.
 func (h hasher) keys(r *persist.Record) recordKeys {
 	return h.join(maphash.String(h.seed, r.Account), maphash.String(h.seed, r.Key), maphash.Bytes(h.seed, r.Fingerprint), maphash.String(h.seed, r.Origin), r.Created)
 }

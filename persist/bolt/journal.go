@@ -206,7 +206,7 @@ func (j *Journal) start(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// startWrite is start of a method that writes.
+// startWrite makes the checks at the start of each method that writes: those of start, and that the journal is not open for reading only.
 func (j *Journal) startWrite(ctx context.Context) error {
 	if err := j.start(ctx); err != nil || !j.readOnly {
 		return err

@@ -53,12 +53,12 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	return q.AnyUnresolved && len(j.unresolved.first) == 0 || q.Owed && j.slots.owed == 0
 }
 
-// failed is a listing of one error alone.
+// failed returns a listing that yields this error and nothing else.
 func failed(err error) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
 }
 
-// nothing is a listing without records.
+// nothing is a listing that yields no record.
 func nothing(func(persist.Record, error) bool) {}
 
 // listed yields the records selected by q, page by page, up to the sequence number last. A damaged record
@@ -107,9 +107,8 @@ type listing struct {
 	overlays []overlay
 }
 
-// next reads the next records after a Seq into l.page, and puts the Seqs it has looked at into l.seqs. At
-// the end l.seqs is empty. It holds no transaction and no lock when it returns, so the loop body may call
-// anything and take its time.
+// next reads the next records after a number (Seq) into l.page, and notes in l.seqs which numbers it has looked at; there are none at the end. It
+// holds no transaction and no lock when it returns, so that the loop body may call anything and take its time.
 func (l *listing) next(after uint64) error {
 	j := l.j
 	clear(l.page)
@@ -175,9 +174,8 @@ func (l *listing) read(v *view) error {
 	return nil
 }
 
-// candidates appends to dst the Seqs of the possible results of q, ascending. It begins after a given Seq,
-// and ends at the Seq last or when len(dst) is cap(dst). It asks an index if there is one; the records
-// themselves are matched later. The caller holds mu.
+// candidates appends to dst the numbers (Seqs) of the records that q may select, ascending: those after after, up to last, until dst is full. It asks
+// an index if there is one for q. The records themselves are matched later. The caller holds mu.
 func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64) []uint64 {
 	var list []uint64
 	switch {

@@ -152,8 +152,8 @@ func isFormat(format string) bool {
 	return ok && err == nil
 }
 
-// loadProgress enters one entry of the bucket of progress into memory. All of them are entered before the
-// first intent, so each record is indexed once, as it is now, and not first as it was begun.
+// loadProgress enters one entry of the bucket of progress (the changed parts of records) into memory, when a journal is opened. All of them are
+// entered before the first intent, so that each record is indexed once, as it is now.
 func (j *Journal) loadProgress(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
 	progress, sum, err := open(value, kindProgress, seq)
@@ -238,8 +238,8 @@ func (l *loader) end() {
 	<-l.done
 }
 
-// intent checks one entry of the bucket of intents and hands it to the goroutine of newLoader. Nothing of
-// it points into the page afterwards.
+// intent checks one entry of the bucket of intents (records as they were begun), when a journal is opened, and hands it to the goroutine that fills
+// the indexes. Nothing of it points into the page afterwards.
 // Errors: persist.ErrCorrupt.
 func (l *loader) intent(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
@@ -267,8 +267,8 @@ func (l *loader) intent(key, value []byte) error {
 	return nil
 }
 
-// enterLoaded enters a record into the indexes. If it has changed since it was begun, its progress has been
-// loaded before, and replaces the one of the intent.
+// enterLoaded enters a record into the indexes, when a journal is opened. If it has changed since it was begun, its progress was loaded before, and
+// counts in place of the one in the intent.
 func (j *Journal) enterLoaded(l *loaded) {
 	s := l.slot
 	if later, changed := j.slots.get(l.seq); changed {

@@ -56,7 +56,7 @@ func openHere(f *os.File) bool {
 // lockedHere is persist.ErrLocked of a file already open in this process.
 type lockedHere struct{}
 
-// Error says how to proceed.
+// Error says that this process itself has the file open already, and how to proceed.
 func (lockedHere) Error() string {
 	return "this process has it open already: share one Journal, or one Client, or close the first"
 }

@@ -60,7 +60,7 @@ const (
 	markMagic = 0x6f6e636568747470
 )
 
-// appendMark appends the mark of a transaction.
+// appendMark appends the mark of a transaction: it says that this commit is safely on the disk.
 func appendMark(b []byte, txid uint64) []byte {
 	b = binary.BigEndian.AppendUint64(b, markMagic)
 	b = binary.BigEndian.AppendUint64(b, txid)

@@ -46,7 +46,7 @@ func (j *Journal) hasMeta(txid uint64) (bool, error) {
 // overwritten is the error of a journal if its file was overwritten while it was open.
 type overwritten struct{ path string }
 
-// Error says how to proceed.
+// Error says that another program has written to the journal's file, and how to proceed.
 func (e overwritten) Error() string {
 	return "persist/bolt: " + e.path + ": the file was overwritten while it was open, and nothing more is recorded: " +
 		"stop this program, put the right file in place, and go on as after a restored backup"

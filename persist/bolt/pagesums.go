@@ -21,7 +21,7 @@ type pageSum struct {
 	size int
 }
 
-// newPageSums is without pages yet.
+// newPageSums returns an empty set of hashes of pages, under a random seed.
 func newPageSums() *pageSums {
 	return &pageSums{seed: maphash.MakeSeed(), sums: map[uint64]pageSum{}}
 }
@@ -29,7 +29,7 @@ func newPageSums() *pageSums {
 // sum is the hash of a page. Its seed is random, so no file can be made to fit.
 func (p *pageSums) sum(b []byte) uint64 { return maphash.Bytes(p.seed, b) }
 
-// add notes a page just read.
+// add notes the hash and the size of a page that was just read and verified.
 func (p *pageSums) add(id uint64, b []byte) { p.sums[id] = pageSum{p.sum(b), len(b)} }
 
 // without removes the pages that the commit of the meta page m has as well. The rest are the pages of the newest commit alone. If that other commit

@@ -73,7 +73,7 @@ func (p *place) look() error {
 	return p.compare(there)
 }
 
-// gone returns an error matching persist.ErrGone.
+// gone returns an error that matches persist.ErrGone: the file is not at its path any more, for this reason.
 func (p *place) gone(reason string) error {
 	p.other, p.shown = nil, false
 	return fmt.Errorf("%w: %s", persist.ErrGone, reason)

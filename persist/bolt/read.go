@@ -107,9 +107,8 @@ type view struct {
 	size              int64         // no body is longer
 }
 
-// view begins a read transaction. It sees the file as the last commit has left it, synced or not. Changes
-// queued, or being written, come from the overlay. The caller holds mu, and calls end. If the file was
-// overwritten, the journal is broken from then on.
+// view begins a read transaction. It sees the file as the last commit has left it, synced or not; changes that are queued or being written must be
+// laid over it (overlay). If another program has overwritten the file, the journal is broken from then on. The caller holds mu, and must call end.
 func (j *Journal) view() (v *view, err error) {
 	if j.readOnly {
 		return j.pages.view(), nil
@@ -241,11 +240,10 @@ func (j *Journal) wrap(err error) error {
 	return fmt.Errorf("persist/bolt: %s: %w", j.path, err)
 }
 
-// readMatch reads one record from a transaction, with the changes queued on top of it. With a q, it reads
-// only as far as needed to decide if q selects the record; matches is false if not. The record is the
-// caller's: nothing of it points into the file.
+// readMatch reads one record in a transaction, with its queued changes (o) on top. With a q, it reads only as far as needed to decide if q selects
+// the record; matches is false if not. The record is the caller's: nothing of it points into the file.
 //
-// Errors: persist.ErrCorrupt, also for damage answered by bbolt with a panic, and for an unreadable page.
+// Errors: persist.ErrCorrupt, also for damage on which bbolt panics, and for an unreadable page.
 func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.Record, matches bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -283,7 +281,7 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 	return rec, true, nil
 }
 
-// entries returns the two parts of a record, from the queues or else from the file. They point there, and
+// entries returns the two encoded parts of a record, intent and progress, from its queued changes (o) or else from the file. They point there, and
 // are valid until the transaction ends.
 // Errors: persist.ErrCorrupt.
 func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err error) {

@@ -60,7 +60,7 @@ func (s *slot) setState(state persist.State, next, until time.Time) {
 	s.due, s.until = dueAt(next), dueAt(until)
 }
 
-// mark sets or clears a flag.
+// mark sets a flag of the slot, or clears it.
 func (s *slot) mark(flag uint32, on bool) {
 	s.flags &^= flag
 	if on {
@@ -95,7 +95,7 @@ type slots struct {
 	settled bool
 }
 
-// newSlots is empty, and ready to be loaded.
+// newSlots returns a set without slots, ready for the loading of a journal.
 func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}, tally: newTally()} }
 
 // get returns the slot of a record: all that memory has of it. found is false if there is no such record. A slot is kept in two parts, one for every
@@ -115,9 +115,8 @@ func (s *slots) get(seq uint64) (v slot, found bool) {
 	return v, true
 }
 
-// set enters or replaces the slot of a record, and keeps the digest and the count. The
-// Seqs of new records come in any order while a journal is loaded, and ascend
-// afterwards.
+// set enters or replaces the slot of a record, the small part of it kept in memory, and updates the digest and the counts. While a journal is loaded,
+// the numbers (Seqs) of new records come in any order, and ascend afterwards.
 func (s *slots) set(seq uint64, v slot) {
 	c := s.chunks[seq>>6]
 	if c == nil {
@@ -217,9 +216,8 @@ type which struct {
 	by      int64 // dueAt of the time of this bound
 }
 
-// next appends to dst the Seqs of the records of the wanted kinds, ascending. It begins after a given Seq,
-// and ends at the Seq last or when dst is full. The capacity of dst is the wanted number. An empty result
-// means: there are no more.
+// next appends to dst the numbers (Seqs) of the records of the wanted kinds, ascending: those after after, up to last, until dst is full (its
+// capacity is the wanted number). An empty result means that there are no more.
 func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 	from := after + 1
 	i, _ := slices.BinarySearch(s.order, from>>6)

@@ -164,8 +164,8 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	return j.decideStrip(rec, c, l, now), true, nil
 }
 
-// decideStrip is decideOne for a record that becomes a tombstone, or that is one and loses its text. An erased one gets another ID, and is found by
-// both until the commit, as in Erase.
+// decideStrip decides about a record that becomes a tombstone (its key is remembered, its content goes), or that is one and loses its text. An erased
+// record gets another ID, and is found by both until the commit, as in Erase.
 func (j *Journal) decideStrip(rec persist.Record, c change, l *persist.Limits, now time.Time) decision {
 	erased := rec.Erased
 	l.Strip(&rec, now, j.secret[:])
@@ -223,8 +223,8 @@ func (j *Journal) move(c *change, account string) {
 	j.erases, j.collecting.moved = true, true
 }
 
-// applyDecisions queues the decided changes, and waits for the commit. It leaves out records changed by
-// another Sweep or MarkReported meanwhile. It returns how many it changed.
+// applyDecisions queues the changes that a sweep has decided, waits for the commit, and returns their number. It leaves out records that another
+// Sweep or a MarkReported has changed meanwhile.
 func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 	if len(decisions) == 0 {
 		return 0, nil

@@ -2,8 +2,8 @@ package bolt
 
 import "slices"
 
-// undo takes back, in memory, a batch definitely not written, and the changes queued on top of it. Changes
-// without a waiting caller are queued again if they still fit. The caller holds mu.
+// undo takes back, in memory, a batch that was certainly not written, and all changes queued after it: they may rest on it. Changes that no caller
+// waits for are queued again if they still fit. The caller holds mu.
 func (j *Journal) undo(b *batch) {
 	next := j.collecting
 	j.collecting = &batch{queue: newQueue()}

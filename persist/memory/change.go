@@ -40,8 +40,8 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	return rec, nil
 }
 
-// change replaces the progress of the record found by its ID and revision, and
-// counts rec's revision up. What Begin has frozen must be as it was. Of both SendUntil the later stays, and is in rec.
+// change replaces the progress, the changeable part, of the record that find returns, and increases rec's revision. rec must not differ in what Begin
+// has frozen. Of both SendUntil the later stays, and is in rec.
 // Errors: those of find, and persist.ErrInvalid.
 func (j *Journal) change(rec *persist.Record, find func(*persist.Record) (*entry, error)) error {
 	next := *rec

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// InProcess implements [persist.InProcess].
+// InProcess implements [persist.InProcess]: no other process can reach this journal.
 func (j *Journal) InProcess() bool { return true }
 
 // Now implements [persist.Claimer]. The journal's clock is that of the process. It fails if the journal is closed or ctx has ended.

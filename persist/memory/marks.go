@@ -33,12 +33,12 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	return nil
 }
 
-// MarkDelivered implements [persist.Results].
+// MarkDelivered implements [persist.Results]: the state of the record at this revision was handed to Config.OnResult.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	return j.owe(ctx, id, revision, time.Time{})
 }
 
-// Postpone implements [persist.SharedResults].
+// Postpone implements [persist.SharedResults]: the state of the record at this revision is to be handed to Config.OnResult from this time on.
 func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	return j.owe(ctx, id, revision, from)
 }

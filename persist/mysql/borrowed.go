@@ -21,7 +21,7 @@ type session struct {
 // readSession reads them, and whether a transaction is open.
 const readSession = "CAST(@@autocommit AS SIGNED), CAST(@@idle_transaction_timeout AS SIGNED), @@tx_isolation, @@sql_mode, CAST(@@in_transaction AS SIGNED)"
 
-// dest returns pointers for a Scan.
+// dest returns pointers to the settings of a session, in the order in which they are read.
 func (s *session) dest() []any { return []any{&s.autocommit, &s.idle, &s.isolation, &s.mode} }
 
 // The session of the journal. Without a strict mode, the server cuts a value too long for its column.
@@ -199,7 +199,7 @@ func (b *borrowed) interpolated(query string, args []driver.NamedValue) (string,
 	return string(text), true
 }
 
-// appendHex appends a literal of these bytes.
+// appendHex appends bytes to a statement as a literal in hexadecimal digits, which no setting of the session can change.
 func appendHex(text, v []byte) []byte {
 	return append(hex.AppendEncode(append(text, "x'"...), v), '\'')
 }

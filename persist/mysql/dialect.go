@@ -108,40 +108,43 @@ func insertValues(row *sqljournal.Row, from ...any) []any {
 	return append(values, row.Token, row.Token, row.Token, row.Token)
 }
 
-// Rebind implements sqljournal.Dialect.
+// Rebind implements sqljournal.Dialect: it turns the question marks of a statement into placeholders of the server, which are the same here.
 func (d *dialect) Rebind(query string) string { return query }
 
 // fact returns the name of the table of facts, the journal's secret among them.
 func (d *dialect) fact() string { return d.prefix + "oncehttp_fact" }
 
-// SelectFact implements sqljournal.Dialect.
+// SelectFact implements sqljournal.Dialect: it returns the query for the value of a fact, a named value of the journal as a whole. Its parameter is
+// the name.
 func (d *dialect) SelectFact() string { return "SELECT value FROM " + d.fact() + " WHERE name = ?" }
 
-// InsertFact implements sqljournal.Dialect.
+// InsertFact implements sqljournal.Dialect: it returns the statement that inserts a fact, a named value of the journal as a whole, unless there is
+// one of that name.
 func (d *dialect) InsertFact() string {
 	return "INSERT IGNORE INTO " + d.fact() + " (name, value) VALUES (?, ?)"
 }
 
-// UpdateFact implements sqljournal.Dialect.
+// UpdateFact implements sqljournal.Dialect: it returns the statement that replaces the value of a fact, a named value of the journal as a whole, if
+// it is still the old one.
 func (d *dialect) UpdateFact() string {
 	return "UPDATE " + d.fact() + " SET value = ? WHERE name = ? AND value = ?"
 }
 
-// Records implements sqljournal.Dialect.
+// Records implements sqljournal.Dialect: it returns the name of the table of records, ready for a statement.
 func (d *dialect) Records() string { return d.prefix + "oncehttp_record" }
 
-// By implements sqljournal.Dialect.
+// By implements sqljournal.Dialect: it returns the table for a SELECT that must find its rows by this index.
 func (d *dialect) By(index sqljournal.Index) string {
 	name := map[sqljournal.Index]string{sqljournal.PrimaryKey: "PRIMARY", sqljournal.SweepIndex: "record_sweep", sqljournal.CountIndex: "record_count"}[index]
 	return d.Records() + " FORCE INDEX (" + name + ")"
 }
 
-// Update implements sqljournal.Dialect.
+// Update implements sqljournal.Dialect: it returns an UPDATE of the table of records, whose wait for locks of others is bounded.
 func (d *dialect) Update(set, where string) string {
 	return d.bound + "UPDATE " + d.Records() + " SET " + set + " WHERE " + where
 }
 
-// Delete implements sqljournal.Dialect.
+// Delete implements sqljournal.Dialect: it returns a DELETE from the table of records, whose wait for locks of others is bounded.
 func (d *dialect) Delete(where string) string {
 	return d.bound + "DELETE FROM " + d.Records() + " WHERE " + where
 }
@@ -173,7 +176,8 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 	return &standing, err
 }
 
-// NumbersUsed implements sqljournal.Dialect. An index has each null, too, and a search for rows without a number would meet all used keys.
+// NumbersUsed implements sqljournal.Dialect: it reports whether a used key (an ended record without its text) keeps its number. An index has each
+// null, too, and a search for rows without a number would meet all used keys.
 func (d *dialect) NumbersUsed() bool { return true }
 
 // readCommitted returns the options of this package's own transactions.
@@ -222,11 +226,11 @@ func (d *dialect) passed(ctx context.Context, conn *sql.Conn, gate int) (err err
 	return conn.QueryRowContext(ctx, d.bound+query, gate).Scan(new(int))
 }
 
-// OriginHash implements sqljournal.Dialect. It is a column of the table.
+// OriginHash implements sqljournal.Dialect: it returns the expression for the SHA-256 of a record's origin. It is a column of the table.
 func (d *dialect) OriginHash() string { return "origin_hash" }
 
-// Now implements sqljournal.Dialect. It is the start of the statement, in UTC whatever the
-// time zone of the session.
+// Now implements sqljournal.Dialect: it returns the expression for the server's time, in nanoseconds since 1970. It is the start of the statement, in
+// UTC whatever the time zone of the session.
 func (d *dialect) Now() string {
 	return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 1000"
 }
@@ -307,15 +311,16 @@ func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Le
 	return held, now, tx.Commit()
 }
 
-// Abandoned implements sqljournal.Dialect. The sessions of the pool have the setting.
+// Abandoned implements sqljournal.Dialect: it returns the statement by which the server ends a transaction that its client has left; empty if the
+// server does so anyway. The sessions of the pool have the setting.
 func (d *dialect) Abandoned() string { return "" }
 
-// Confirm implements sqljournal.Dialect. A statement without a changed row is not in the binary log, and waits for no
-// replica.
+// Confirm implements sqljournal.Dialect: it returns a statement that changes no row and whose commit waits as every other. After it, rows that were
+// read before are as safe as written ones. A statement without a changed row is not in the binary log, and waits for no replica.
 func (d *dialect) Confirm() string { return "" }
 
-// Most implements sqljournal.Dialect. A value too large for a packet as a part of a statement is sent in a packet of
-// its own.
+// Most implements sqljournal.Dialect: it returns the largest size of a value, and the name of the server's setting for it; 0: there is no bound. A
+// value too large for a packet as a part of a statement is sent in a packet of its own.
 func (d *dialect) Most() (bytes int64, bound string) { return d.most.Load(), serverPacket }
 
 // TooLarge implements sqljournal.Dialect: it reports whether an error means that a statement is longer than the server takes.
@@ -353,19 +358,19 @@ func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	return sqljournal.Undone
 }
 
-// Denied implements sqljournal.Dialect.
+// Denied implements sqljournal.Dialect: it reports whether the server refused a statement because the role has no right on the table.
 func (d *dialect) Denied(err error) bool {
 	var my *mysql.MySQLError
 	return errors.As(err, &my) && (my.Number == tableDenied || my.Number == columnDenied)
 }
 
-// Clear implements sqljournal.Dialect.
+// Clear implements sqljournal.Dialect: it reports whether the table refused an unencrypted row, since the journal takes encrypted ones only.
 func (d *dialect) Clear(err error) bool {
 	var my *mysql.MySQLError
 	return errors.As(err, &my) && my.Number == constraintFails && strings.Contains(my.Message, "the journal is sealed")
 }
 
-// Waited implements sqljournal.Dialect.
+// Waited implements sqljournal.Dialect: it reports whether the server ended a statement because its wait for another transaction was too long.
 func (d *dialect) Waited(err error) bool {
 	var my *mysql.MySQLError
 	return errors.As(err, &my) && my.Number == lockWaitOver

@@ -19,7 +19,7 @@ const readSettings = "SELECT " + isDurable + ", CAST(@@innodb_flush_log_at_trx_c
 // settings is the target of a Scan of a row of readSettings.
 type settings struct{ durable, flush, binlog, sync int64 }
 
-// dest returns pointers for a Scan.
+// dest returns pointers to the settings of a server, in the order in which they are read.
 func (s *settings) dest() []any { return []any{&s.durable, &s.flush, &s.binlog, &s.sync} }
 
 // check returns ErrVolatile if the server's settings allow it to lose commits when the power fails.

@@ -120,7 +120,7 @@ var (
 	_ persist.TxBeginner    = (*Journal)(nil)
 )
 
-// FinishesLate implements [persist.LateFinisher].
+// FinishesLate implements [persist.LateFinisher]: it returns the journal itself.
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
 // Open opens the journal at a URL such as mysql://user:password@host:3306/database. ?tls=true may be added to the
@@ -203,7 +203,7 @@ func (o Options) database(text string, limit time.Duration, first *greeting) (db
 // silent drops the log output of the driver: each of its errors is returned as well.
 type silent struct{}
 
-// Print does nothing.
+// Print discards the driver's log lines.
 func (silent) Print(...any) {}
 
 // check returns an error if this program cannot work with the tables of the database. Open calls it.

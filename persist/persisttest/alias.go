@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// aliasCases returns the cases of this file, in the order of a run.
+// aliasCases returns the cases about memory shared between the journal and its callers, in the order of a run.
 func aliasCases() []testCase {
 	return []testCase{
 		{name: "alias/given", run: aliasGiven,
@@ -19,7 +19,7 @@ func aliasCases() []testCase {
 	}
 }
 
-// scribble overwrites the contents of the record's slices and maps, except Credentials, Scopes and History.
+// scribble overwrites the contents of the record's slices and maps, as a caller that uses its buffers again. Credentials, Scopes and History stay.
 func scribble(r *persist.Record) {
 	spoil := func(b []byte) {
 		for i := range b {

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// amendCases returns the cases of this file, in the order of a run.
+// amendCases returns the cases about Journal.Amend, in the order of a run.
 func amendCases() []testCase {
 	return []testCase{
 		{name: "amend/ended", run: amendEnded,
@@ -27,7 +27,7 @@ func amendCases() []testCase {
 	}
 }
 
-// amend amends a record, and returns the expected record.
+// amend amends a record and requires the right result. It returns the record as the journal must have it.
 func (k *check) amend(j persist.Journal, r persist.Record) persist.Record {
 	got, err := j.Amend(context.Background(), r)
 	if err != nil {
@@ -70,7 +70,7 @@ func reopened(r persist.Record) persist.Record {
 	return r
 }
 
-// ended are records in final states, and of every size.
+// ended begins and ends records in all final states, and of every size, and returns them as the journal has them.
 func ended(k *check, j persist.Journal) []persist.Record {
 	large := record("a", "large")
 	large.Body = patterned(100_000, 5)

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// assignCases returns the cases of this file, in the order of a run.
+// assignCases returns the cases about Journal.Assign and Journal.Secret, in the order of a run.
 func assignCases() []testCase {
 	return []testCase{
 		{name: "assign/moves", run: assignMoves,
@@ -34,7 +34,7 @@ func assignCases() []testCase {
 	}
 }
 
-// assign assigns a record, and returns the expected record.
+// assign gives a record to another account and requires the right result. It returns the record as the journal must have it.
 func (k *check) assign(j persist.Journal, r persist.Record, account string) persist.Record {
 	got, err := j.Assign(context.Background(), r, account)
 	if err != nil {
@@ -48,7 +48,7 @@ func (k *check) assign(j persist.Journal, r persist.Record, account string) pers
 	return r
 }
 
-// assignable are records in most states, and of every size, of the unnamed account.
+// assignable begins records of the unnamed account in most states, and of every size, and returns them as the journal has them.
 func assignable(k *check, j persist.Journal) []persist.Record {
 	large := record("", "large")
 	large.Body = patterned(100_000, 5)

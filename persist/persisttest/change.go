@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// changeCases returns the cases of this file, in the order of a run.
+// changeCases returns the cases about Journal.Update and Journal.Finish, in the order of a run.
 func changeCases() []testCase {
 	return []testCase{
 		{name: "update/replaces", run: updateReplaces,

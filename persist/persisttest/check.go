@@ -117,7 +117,7 @@ func (k *check) finish(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// holds requires Get to return the record want.
+// holds requires Get to return the record as in want. after names, for the error, the call before it.
 func (k *check) holds(j persist.Journal, want persist.Record, after string) {
 	got, err := j.Get(context.Background(), want.ID)
 	if err != nil {
@@ -152,7 +152,7 @@ func (k *check) list(j persist.Journal, q persist.Query) []persist.Record {
 	return all
 }
 
-// lists requires List to give exactly these records, in this order.
+// lists requires List to yield exactly these records, in this order. It names the query in the error by its last argument.
 func (k *check) lists(j persist.Journal, q persist.Query, want []persist.Record, what string) {
 	got := k.list(j, q)
 	if !slices.Equal(keys(got), keys(want)) {
@@ -184,7 +184,7 @@ func diff(got, want persist.Record) string {
 	return b.String()
 }
 
-// diffStruct writes the differences of two structs of one type; prefix begins the names.
+// diffStruct writes the fields in which two structs of one type differ to b. prefix comes before each name.
 func diffStruct(b *bytes.Buffer, prefix string, got, want reflect.Value) {
 	for i := range got.NumField() {
 		name, g, w := prefix+got.Type().Field(i).Name, got.Field(i), want.Field(i)
@@ -211,7 +211,7 @@ func diffStruct(b *bytes.Buffer, prefix string, got, want reflect.Value) {
 	}
 }
 
-// same compares two values of one type, as diff does.
+// same compares two values of one type as a journal may change them: times by their moment, and nil lists as empty ones.
 func same(got, want any) bool {
 	switch x := got.(type) {
 	case time.Time:

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// claimCases returns the cases of this file, in the order of a run.
+// claimCases returns the cases about persist.Claimer, in the order of a run. A journal that is none passes them.
 func claimCases() []testCase {
 	return []testCase{
 		{name: "claim/takes", run: claimTakes,
@@ -34,7 +34,7 @@ func claimCases() []testCase {
 	}
 }
 
-// dueTimes returns the time of the first due record of each origin.
+// dueTimes returns the result of DueTimes as a map: the time of the first due record of each origin.
 func (k *check) dueTimes(j persist.Journal, q persist.Query) map[string]time.Time {
 	d, _ := persist.As[persist.DueTimes](j)
 	all, err := d.DueTimes(context.Background(), q)
@@ -124,7 +124,7 @@ func (k *check) claim(c persist.Claimer, q persist.Query, owner string, lease ti
 	return got, now
 }
 
-// renew renews leases, and returns account and key of each lease held.
+// renew renews the leases of owner on these records, and returns account and key of each record that owner still has, and the journal's time.
 func (k *check) renew(c persist.Claimer, owner string, lease time.Duration, records ...persist.Record) ([]string, time.Time) {
 	var ids []persist.ID
 	for _, r := range records {

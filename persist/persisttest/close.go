@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// closeCases returns the cases of this file, in the order of a run.
+// closeCases returns the cases about Journal.Close, Flush and Attach, in the order of a run.
 func closeCases() []testCase {
 	return []testCase{
 		{name: "close/closed", run: closeClosed,
@@ -86,7 +86,7 @@ func closeClosed(k *check) {
 	}
 }
 
-// closedIndexes asks the indexes of a closed journal.
+// closedIndexes requires ErrClosed of the methods of a closed journal that answer from an index.
 func (k *check) closedIndexes(j persist.Journal) {
 	if d, ok := persist.As[persist.DueTimes](j); ok {
 		_, err := d.DueTimes(context.Background(), persist.Query{})

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// countCases returns the cases about persist.Counter. Other journals pass them.
+// countCases returns the cases about persist.Counter. A journal that is none passes them.
 func countCases() []testCase {
 	return []testCase{
 		{name: "count/follows", run: countFollows,
@@ -61,7 +61,7 @@ func (k *check) count(c persist.Counter, when string) persist.Counts {
 	return got
 }
 
-// counts returns the expected counts.
+// counts returns the counts that the journal must report for the records that the model expects.
 func (d *countModel) counts() persist.Counts {
 	want := persist.Counts{Held: map[persist.HoldReason]int{}}
 	for _, r := range d.expected {
@@ -85,7 +85,7 @@ func (d *countModel) counts() persist.Counts {
 	return want
 }
 
-// compare compares the counts with the model.
+// compare compares the journal's counts with those of the model. when tells, for the error, the call before it.
 func (d *countModel) compare(when string) {
 	got, want := d.check.count(d.counter, when), d.counts()
 	if got.Pending != want.Pending || !maps.Equal(got.Held, want.Held) || !got.Oldest.Equal(want.Oldest) {
@@ -308,7 +308,7 @@ func countBeside(k *check) {
 	}
 }
 
-// passes begins the record, holds it, and ends it.
+// passes begins a record, holds it, and ends it: it passes through all kinds of counts.
 func (k *check) passes(j persist.Journal, r persist.Record) {
 	ctx := context.Background()
 	r, _, err := j.Begin(ctx, r)

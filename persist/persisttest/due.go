@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// dueCases returns the cases of this file, in the order of a run.
+// dueCases returns the cases about persist.DueTimes, in the order of a run.
 func dueCases() []testCase {
 	return []testCase{
 		{name: "due/follows", run: dueFollows,
@@ -31,7 +31,7 @@ type dueModel struct {
 	expected map[string]persist.Record // by key
 }
 
-// times returns the expected result of DueTimes for q.
+// times returns the result of DueTimes for q that the model expects: the first due time of each origin.
 func (d *dueModel) times(q persist.Query) map[string]time.Time {
 	want := map[string]time.Time{}
 	q.States = []persist.State{persist.StatePending}
@@ -110,6 +110,7 @@ func newDueModel(k *check) (d dueModel, ok bool) {
 	return d, true
 }
 
+// dueFollows is the case due/follows. DueTimes equals a model after each of many random changes.
 func dueFollows(k *check) { _, _ = newDueModel(k) }
 
 // dueReopened is the case due/reopened. DueTimes and List of due records are right after a restart.
@@ -122,7 +123,7 @@ func dueReopened(k *check) {
 	}
 }
 
-// dueNext asks a journal without leases for the next due times after a moment.
+// dueNext is the case due/next. A journal without leases also returns the next due time after a moment.
 func dueNext(k *check) {
 	j := k.journal()
 	due, ok := persist.As[persist.DueTimes](j)

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// eraseCases returns the cases about persist.Eraser. A journal that cannot erase passes.
+// eraseCases returns the cases about persist.Eraser. A journal that cannot erase passes them.
 func eraseCases() []testCase {
 	return []testCase{
 		{name: "erase/ended", run: eraseEnded,
@@ -30,7 +30,7 @@ func eraseCases() []testCase {
 	}
 }
 
-// erase erases a record, and returns the expected record.
+// erase erases a record and requires the right result. It returns the record as the journal must have it; unchanged if the journal cannot erase.
 func (k *check) erase(j persist.Journal, r persist.Record) persist.Record {
 	eraser, can := persist.As[persist.Eraser](j)
 	if !can {
@@ -92,6 +92,7 @@ func (k *check) reported(j persist.Journal, id persist.ID) {
 	}
 }
 
+// eraseEnded is the case erase/ended. An erased record has nothing of a person, and is found by the key that it had.
 func eraseEnded(k *check) {
 	j := k.journal()
 	if _, can := persist.As[persist.Eraser](j); !can {
@@ -189,6 +190,7 @@ func eraseAgain(k *check) {
 	k.found(j, was.ID, r, "calls with the ID that it had")
 }
 
+// eraseRefuses is the case erase/refuses. Erase refuses a record that has changed, is not final, or whose end is owed to somebody.
 func eraseRefuses(k *check) {
 	j := k.journal()
 	eraser, can := persist.As[persist.Eraser](j)
@@ -262,6 +264,7 @@ func eraseOnce(k *check) {
 	}
 }
 
+// eraseReopen is the case erase/reopen. Erased records are the same after a restart.
 func eraseReopen(k *check) {
 	j := k.journal()
 	var all, were []persist.Record

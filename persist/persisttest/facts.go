@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// factCases returns the cases about facts of the journal as a whole.
+// factCases returns the cases about Journal.Fact: named values of the journal as a whole.
 func factCases() []testCase {
 	return []testCase{
 		{name: "fact/stands", run: factStands,

@@ -35,7 +35,7 @@ func (k *check) follow(j persist.Journal, account string, after uint64, seen map
 	return after
 }
 
-// listFollows follows the journal by number while others begin records.
+// listFollows requires that a reader who asks for records after the last Seq that it has seen finds each record once, while others begin records.
 func listFollows(k *check) {
 	const workers, each, account = 6, 30, "follows"
 	ctx, j := context.Background(), k.journal()
@@ -74,7 +74,7 @@ func listFollows(k *check) {
 	}
 }
 
-// listLate begins a record in a transaction that commits after others were begun and listed.
+// listLate begins a record in a transaction that commits after others were begun and listed. A reader who goes on after those must find it.
 func listLate(k *check) {
 	if k.late == nil {
 		return

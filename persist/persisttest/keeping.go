@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// keepingCases returns the cases of this file, in the order of a run.
+// keepingCases returns the cases about the times for which a record keeps its answer and its key, in the order of a run.
 func keepingCases() []testCase {
 	return []testCase{
 		{name: "keeping/answer", run: keepingAnswer,

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lateFinishCases are about a [persist.LateFinisher]. Other journals pass them.
+// lateFinishCases returns the cases about persist.LateFinisher. A journal that is none passes them.
 func lateFinishCases() []testCase {
 	return []testCase{
 		{name: "late/itself", run: lateItself,
@@ -57,7 +57,7 @@ func lateItself(k *check) {
 	}
 }
 
-// lateFields finishes records made by fullest. Their lease ends with the finish, or stays.
+// lateFields requires that FinishLate stores every field of a record as Finish does.
 func lateFields(k *check, j persist.Journal, late finish) {
 	for _, c := range []struct {
 		key    string
@@ -182,7 +182,7 @@ type contested struct {
 	won     []persist.Record // the expected record of each successful change
 }
 
-// change makes a change of its own. Its Note distinguishes it from the others.
+// change makes one of several competing changes of the same record. Its Note tells it apart from the others. All but the first must be refused.
 func (c *contested) change(k *check, write finish, to func(persist.Record) persist.Record) {
 	next := to(c.begun)
 	c.mu.Lock()
@@ -282,7 +282,8 @@ func (c *closing) begin(k *check, j persist.Journal, name string, n int) {
 	}
 }
 
-// finish sends to returned after the first call of late has returned.
+// finish ends records one after the other while the journal is closed. It sends to returned after its first call, so that the test can close the
+// journal then.
 func (c *closing) finish(k *check, late finish, returned chan<- struct{}) {
 	for i, r := range c.begun {
 		err := late(context.Background(), finished(r))
@@ -300,7 +301,7 @@ func (c *closing) finish(k *check, late finish, returned chan<- struct{}) {
 	}
 }
 
-// check checks the records of c in the reopened journal.
+// check requires that the reopened journal has the end of each record whose finish was acknowledged.
 func (c *closing) check(k *check, j persist.Journal) {
 	for i, r := range c.begun {
 		want := finished(r)

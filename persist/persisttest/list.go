@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// listCases returns the cases of this file, in the order of a run.
+// listCases returns the cases about Journal.List, in the order of a run.
 func listCases() []testCase {
 	return []testCase{
 		{name: "list/order", run: listOrder,
@@ -155,7 +155,7 @@ func listCancelled(k *check) {
 	}
 }
 
-// listChanging changes records ahead of and behind a listing.
+// listChanging requires that a listing yields each record once, while records ahead of it and behind it are changed.
 func listChanging(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var all []persist.Record

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// needsCases returns the cases of this file, in the order of a run.
+// needsCases returns the cases about Record.Needs, the requirements on a client that acts on a record, in the order of a run.
 func needsCases() []testCase {
 	return []testCase{
 		{name: "needs/query", run: needsQuery,
@@ -105,7 +105,7 @@ func needsClaim(k *check) {
 // needsGroup is a DueTime without its times. The keys of a seal are left out of needs.
 type needsGroup struct{ origin, needs string }
 
-// dueGroups returns the due times by origin and needs.
+// dueGroups returns the result of DueTimes as a map, by origin and needs.
 func (k *check) dueGroups(j persist.Journal, q persist.Query) map[needsGroup]time.Time {
 	d, _ := persist.As[persist.DueTimes](j)
 	all, err := d.DueTimes(context.Background(), q)

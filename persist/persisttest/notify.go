@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// notifyCases returns the cases of this file, in the order of a run.
+// notifyCases returns the cases about persist.Notifier, in the order of a run.
 func notifyCases() []testCase {
 	return []testCase{
 		{name: "notify/wakes", run: notifyWakes,
@@ -36,7 +36,7 @@ type listening struct {
 	stop  context.CancelFunc
 }
 
-// listen starts Listen, and waits for its first wake.
+// listen starts Listen in the background, and waits until it hears.
 func (k *check) listen(n persist.Notifier) *listening {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &listening{k: k, woken: make(chan struct{}, 1), over: make(chan error, 1), stop: stop}
@@ -57,7 +57,7 @@ func (k *check) listen(n persist.Notifier) *listening {
 	return l
 }
 
-// await waits for a wake.
+// await waits for the next wake of the listener. after names, for the error, the call that must cause it.
 func (l *listening) await(after string) {
 	select {
 	case <-l.woken:

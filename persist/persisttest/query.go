@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// querying returns the cases of queries, in the order of a run.
+// querying returns the cases about the conditions of a persist.Query, in the order of a run.
 func querying() []testCase {
 	return []testCase{
 		{name: "query/accounts", run: queryAccounts,
@@ -59,7 +59,7 @@ func queryAccounts(k *check) {
 	}
 }
 
-// mixed begins records in most states, and returns them as they are.
+// mixed begins records in most states, some of them in a scoped account, and returns them as the journal has them.
 func mixed(k *check, j persist.Journal) []persist.Record {
 	var all []persist.Record
 	for i, r := range numbered("a", 120) {
@@ -175,6 +175,7 @@ func queryUnresolved(k *check) {
 	unresolved(k, persist.Query{Unresolved: bytes.Repeat([]byte{1}, 32)})
 }
 
+// queryAnyUnresolved is the case query/any-unresolved. The query selects the operations whose end a caller without a key may still have to hear.
 func queryAnyUnresolved(k *check) { unresolved(k, persist.Query{AnyUnresolved: true}) }
 
 // unresolved is the common part of the cases query/unresolved and query/any-unresolved. q selects generated keys without an end, of one

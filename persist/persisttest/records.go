@@ -14,7 +14,7 @@ import (
 // a journal must not lose them. It lies in the past, so nothing depends on today.
 func epoch() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC) }
 
-// record returns a plain pending record.
+// record returns a valid pending record of an account and a key, with few fields set.
 func record(account, key string) persist.Record {
 	body := []byte(fmt.Sprintf(`{"for":%q}`, key))
 	sum := sha256.Sum256([]byte(account + "\x00" + key))
@@ -56,7 +56,7 @@ func fullest(account, key string) persist.Record {
 	return changed(r)
 }
 
-// changed sets every field that an Update may change.
+// changed returns the record with every field set that an Update may change.
 func changed(r persist.Record) persist.Record {
 	r.State, r.HoldReason = persist.StateHeld, persist.HoldStoredError
 	r.MaybeSent, r.FirstSent, r.SendUntil = true, epoch().Add(time.Second), epoch().Add(31*time.Second)
@@ -73,7 +73,7 @@ func changed(r persist.Record) persist.Record {
 	return r
 }
 
-// finished returns the record as confirmed.
+// finished returns the record as confirmed by a 201, ready for Finish.
 func finished(r persist.Record) persist.Record {
 	r.State, r.HoldReason = persist.StateConfirmed, ""
 	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// reopenCases returns the cases of this file, in the order of a run.
+// reopenCases returns the cases about closing a journal and opening it again, in the order of a run.
 func reopenCases() []testCase {
 	return []testCase{
 		{name: "reopen/keeps", run: reopenKeeps, durable: true,

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// reportCases returns the cases of this file, in the order of a run.
+// reportCases returns the cases about Journal.MarkReported, in the order of a run.
 func reportCases() []testCase {
 	return []testCase{
 		{name: "report/marks", run: reportMarks,

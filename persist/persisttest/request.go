@@ -9,7 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// requestCases returns the cases about Record.KeepRequest.
+// requestCases returns the cases about Record.KeepRequest, for how long a record keeps its body.
 func requestCases() []testCase {
 	return []testCase{
 		{name: "request/end", run: requestEnd,
@@ -57,6 +57,7 @@ func (k *check) end(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
+// requestEnd is the case request/end. The write that ends the operation drops the body, if the record says so.
 func requestEnd(k *check) {
 	j := k.journal()
 	for i, account := range []string{"at once", "after an update"} {
@@ -82,6 +83,7 @@ func requestEnd(k *check) {
 	k.sweep(j, persist.Limits{Now: done().Add(1000 * 24 * time.Hour)}, 8)
 }
 
+// requestReopen is the case request/reopen. A body that was dropped is not back after a restart, and everything else is.
 func requestReopen(k *check) {
 	j := k.journal()
 	var all []persist.Record
@@ -98,6 +100,7 @@ func requestReopen(k *check) {
 	}
 }
 
+// requestKept is the case request/kept. A body that must stay after the end does so.
 func requestKept(k *check) {
 	j := k.journal()
 	for i, choice := range []persist.RequestKeeping{persist.RequestWithAnswer, persist.RequestUntilSuccess, persist.RequestUntilEnd} {
@@ -182,6 +185,7 @@ func requestSweep(k *check) {
 	k.holds(j, r, "a Sweep after the delivery")
 }
 
+// requestAmend is the case request/amend. A change of an ended record drops the body, if the record says so.
 func requestAmend(k *check) {
 	j := k.journal()
 	for _, r := range dropping("a") {

@@ -10,7 +10,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// resultCases returns the cases about persist.Results. Other journals pass them.
+// resultCases returns the cases about persist.Results, ends and holds that are owed to Config.OnResult. A journal without it passes them.
 func resultCases() []testCase {
 	return []testCase{
 		{name: "results/marks", run: resultMarks,

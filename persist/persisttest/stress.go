@@ -65,7 +65,7 @@ func stressModel(k *check) {
 	}
 }
 
-// stressReader lists while others work: in order, and nothing twice.
+// stressReader lists all records again and again while others change them: in order of Seq, and none twice.
 func stressReader(k *check, j persist.Journal, over <-chan struct{}) {
 	for range 8 {
 		last := uint64(0)
@@ -101,7 +101,7 @@ func (w *modelWorker) fail(format string, args ...any) {
 	w.check.errorf("%s: %s", w.account, fmt.Sprintf(format, args...))
 }
 
-// step makes one call, chosen at random, and compares its result with the worker's model.
+// step makes one random call of the journal, and compares its result with the model of the worker's own records.
 func (w *modelWorker) step() {
 	ctx, key := context.Background(), fmt.Sprintf("key %d", w.random.IntN(25))
 	known, exists := w.expected[key]
@@ -129,7 +129,7 @@ func (w *modelWorker) get(ctx context.Context, key string, known persist.Record,
 	}
 }
 
-// update calls Update with random changes, and compares the result.
+// update calls Update with random changes, and compares the result with the model.
 func (w *modelWorker) update(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := changed(w.orNew(key, known, exists))
 	next.KeyTold = false
@@ -142,7 +142,7 @@ func (w *modelWorker) update(ctx context.Context, key string, known persist.Reco
 	}
 }
 
-// finish calls Finish or, at random, FinishLate.
+// finish calls Finish or, at random, FinishLate, and compares the result with the model.
 func (w *modelWorker) finish(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := finished(w.orNew(key, known, exists))
 	next.Unreported = next.Generated && w.random.IntN(2) == 0
@@ -191,7 +191,7 @@ func (w *modelWorker) report(ctx context.Context, key string, known persist.Reco
 	w.expected[key] = known
 }
 
-// begin calls Begin with a random body, and compares the result.
+// begin calls Begin with a random body, and compares the result with the model.
 func (w *modelWorker) begin(ctx context.Context, key string, known persist.Record, exists bool) {
 	r := record(w.account, key)
 	r.Generated = w.random.IntN(2) == 0

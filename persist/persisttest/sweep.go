@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// sweepCases returns the cases of this file, in the order of a run.
+// sweepCases returns the cases about Journal.Sweep, in the order of a run.
 func sweepCases() []testCase {
 	return append(keepingCases(), []testCase{
 		{name: "sweep/answers", run: sweepAnswers,
@@ -62,8 +62,8 @@ func tombstone(r persist.Record) persist.Record {
 	return r
 }
 
-// swept requires the record to be a tombstone. The journal may choose its
-// revision.
+// swept requires the record to be a tombstone: its answer and request are gone, and its key is remembered. The journal may choose the revision. after
+// names, for the error, the call before.
 func (k *check) swept(j persist.Journal, r persist.Record, after string) {
 	ctx, want := context.Background(), tombstone(r)
 	existing, created, err := j.Begin(ctx, record(r.Account, r.Key))
@@ -285,8 +285,7 @@ func sweepLarge(k *check) {
 	}
 }
 
-// sweepConcurrent sweeps from several sides while records are begun, finished
-// and read.
+// sweepConcurrent sweeps from several sides while records are begun, finished and read. Each record must be swept once.
 func sweepConcurrent(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var wg, workers sync.WaitGroup

@@ -9,7 +9,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// textCases returns the cases about Record.KeepText. A journal that keeps all texts passes.
+// textCases returns the cases about Record.KeepText, for how long an ended record keeps its key and account as texts. A journal that keeps all texts
+// passes them.
 func textCases() []testCase {
 	return []testCase{
 		{name: "text/gone", run: textGone,
@@ -32,7 +33,7 @@ func textless(account, key string, keep time.Duration) persist.Record {
 	return r
 }
 
-// losesTexts reports whether the journal takes texts out of records at all.
+// losesTexts reports whether the journal takes texts out of ended records at all; it may keep them.
 func (k *check) losesTexts(j persist.Journal) bool {
 	r := textless("probe", "probe", -1)
 	r.Window, r.KeepAnswer = time.Second, -1
@@ -141,7 +142,7 @@ func textGone(k *check) {
 	k.gone(j, bounded.ID, "a Sweep at its key's time")
 }
 
-// needing returns records that keep their text, by the reason.
+// needing returns ended records that must keep their texts, by the reason.
 func needing(k *check, j persist.Journal) map[string]persist.Record {
 	all := map[string]persist.Record{}
 	add := func(why string, begun func(*persist.Record), ended func(*persist.Record)) {
@@ -169,7 +170,7 @@ func needing(k *check, j persist.Journal) map[string]persist.Record {
 	return all
 }
 
-// textNeeded is the case text/needed.
+// textNeeded is the case text/needed. A record that somebody still has to read keeps its texts.
 func textNeeded(k *check) {
 	j := k.journal()
 	if !k.losesTexts(j) {
@@ -187,7 +188,7 @@ func textNeeded(k *check) {
 	}
 }
 
-// textPruned is the case text/pruned.
+// textPruned is the case text/pruned. A prune may shorten the time of a text, and not that of the key with it.
 func textPruned(k *check) {
 	j := k.journal()
 	if !k.losesTexts(j) {
@@ -210,7 +211,7 @@ func textPruned(k *check) {
 	k.gone(j, r.ID, "a prune at its key's time")
 }
 
-// textReopen is the case text/reopen.
+// textReopen is the case text/reopen. A record without its texts is found after a restart, and still has none.
 func textReopen(k *check) {
 	j := k.journal()
 	if !k.losesTexts(j) {

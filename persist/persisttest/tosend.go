@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// toSendCases returns the cases of this file, in the order of a run.
+// toSendCases returns the cases about persist.SendClaimer, whose claim also marks records as maybe sent, in the order of a run.
 func toSendCases() []testCase {
 	return []testCase{
 		{name: "claim/marks", run: claimMarks,

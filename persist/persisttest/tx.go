@@ -17,7 +17,7 @@ func txCases() []testCase {
 	}
 }
 
-// inTx begins a record in a transaction and ends that.
+// inTx begins a record in a transaction of its own, and commits that or rolls it back. It requires that nobody sees the record before.
 func (k *check) inTx(j persist.Journal, rec persist.Record, commits bool) (existing persist.Record, created bool) {
 	tx, commit, rollback, err := k.tx(j)
 	if err != nil {
@@ -46,6 +46,7 @@ func (k *check) begins(j persist.Journal) bool {
 	return can && k.tx != nil
 }
 
+// txBegin is the case tx/begin. A record that was begun in a transaction stands after its commit, and does not after a rollback.
 func txBegin(k *check) {
 	j := k.journal()
 	if !k.begins(j) {
@@ -80,6 +81,7 @@ func txBegin(k *check) {
 	k.gone(j, rec.ID, "a BeginIn that was refused")
 }
 
+// txStanding is the case tx/standing. A begin in a transaction finds the record that stands under the ID.
 func txStanding(k *check) {
 	j := k.journal()
 	if !k.begins(j) {

@@ -106,7 +106,7 @@ func (a *arrays) number32(numbers ...int) {
 	}
 }
 
-// end ends a parameter.
+// end marks the end of the parameter that was added last.
 func (a *arrays) end() { a.ends = append(a.ends, len(a.buf)) }
 
 // parameters returns all parameters added so far. They lie in the buffer, and are valid until free.

@@ -84,7 +84,7 @@ func insert(table, seq, from string) string {
 		table, strings.Join(names, ", "), strings.Join(values, ", "), from)
 }
 
-// insertValues returns the parameters of insert.
+// insertValues returns the parameters of the INSERT of a row: its fields without the number, which the server assigns.
 func insertValues(row *sqljournal.Row) []any { return slices.Delete(row.Fields(), 1, 2) }
 
 // Rebind implements sqljournal.Dialect: it replaces each question mark by PostgreSQL's $1, $2 and so on. No statement has a question mark in a
@@ -102,24 +102,27 @@ func (d *dialect) Rebind(query string) string {
 	return b.String()
 }
 
-// Records implements sqljournal.Dialect.
+// Records implements sqljournal.Dialect: it returns the name of the table of records, ready for a statement.
 func (d *dialect) Records() string { return d.table }
 
-// SelectFact implements sqljournal.Dialect.
+// SelectFact implements sqljournal.Dialect: it returns the query for the value of a fact, a named value of the journal as a whole. Its parameter is
+// the name.
 func (d *dialect) SelectFact() string { return "SELECT value FROM " + d.fact + " WHERE name = ?" }
 
-// InsertFact implements sqljournal.Dialect.
+// InsertFact implements sqljournal.Dialect: it returns the statement that inserts a fact, a named value of the journal as a whole, unless there is
+// one of that name.
 func (d *dialect) InsertFact() string {
 	return "INSERT INTO " + d.fact + " (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
 }
 
-// UpdateFact implements sqljournal.Dialect.
+// UpdateFact implements sqljournal.Dialect: it returns the statement that replaces the value of a fact, a named value of the journal as a whole, if
+// it is still the old one.
 func (d *dialect) UpdateFact() string {
 	return "UPDATE " + d.fact + " SET value = ? WHERE name = ? AND value = ?"
 }
 
-// By implements sqljournal.Dialect. The index of sweeps is one of final records, so a statement needs the condition
-// for them. A SELECT locks only the rows returned by it.
+// By implements sqljournal.Dialect: it returns the table for a SELECT that must find its rows by this index. The index of sweeps is one of final
+// records, so a statement needs the condition for them. A SELECT locks only the rows returned by it.
 func (d *dialect) By(index sqljournal.Index) string {
 	if index == sqljournal.SweepIndex {
 		return "(SELECT * FROM " + d.table + " WHERE finished > 0 AND state >= 2) AS final"
@@ -127,17 +130,17 @@ func (d *dialect) By(index sqljournal.Index) string {
 	return d.table
 }
 
-// Update implements sqljournal.Dialect.
+// Update implements sqljournal.Dialect: it returns an UPDATE of the table of records, whose wait for locks of others is bounded.
 func (d *dialect) Update(set, where string) string {
 	return "WITH " + d.bound + " UPDATE " + d.table + " SET " + set + " FROM bound WHERE " + where
 }
 
-// Delete implements sqljournal.Dialect.
+// Delete implements sqljournal.Dialect: it returns a DELETE from the table of records, whose wait for locks of others is bounded.
 func (d *dialect) Delete(where string) string {
 	return "WITH " + d.bound + " DELETE FROM " + d.table + " USING bound WHERE " + where
 }
 
-// DeleteAll implements sqljournal.Dialect.
+// DeleteAll implements sqljournal.Dialect: it returns the statement that deletes n records by their ids.
 func (d *dialect) DeleteAll(n int) string {
 	return d.Rebind("DELETE FROM " + d.table + " WHERE id IN (" + sqljournal.Parameters(n) + ")")
 }
@@ -199,7 +202,7 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 	return existing.row(), nil
 }
 
-// NumbersUsed implements sqljournal.Dialect.
+// NumbersUsed implements sqljournal.Dialect: it reports whether a used key (an ended record without its text) keeps its number.
 func (d *dialect) NumbersUsed() bool { return false }
 
 // numberRows is the largest number of records numbered by Number in one statement.
@@ -265,10 +268,11 @@ func (d *dialect) holders(ctx context.Context, conn *sql.Conn) ([]string, error)
 	return holders, rows.Err()
 }
 
-// OriginHash implements sqljournal.Dialect, as the index has it.
+// OriginHash implements sqljournal.Dialect: it returns the expression for the SHA-256 of a record's origin.
 func (d *dialect) OriginHash() string { return "sha256(origin)" }
 
-// Now implements sqljournal.Dialect. now() would be the start of the transaction.
+// Now implements sqljournal.Dialect: it returns the expression for the server's time, in nanoseconds since 1970. now() would be the start of the
+// transaction.
 func (d *dialect) Now() string {
 	return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000"
 }
@@ -276,24 +280,26 @@ func (d *dialect) Now() string {
 // clock returns a common table expression to read the clock once for a statement.
 func (d *dialect) clock() string { return "clock AS MATERIALIZED (SELECT " + d.Now() + " AS now)" }
 
-// Abandoned implements sqljournal.Dialect.
+// Abandoned implements sqljournal.Dialect: it returns the statement by which the server ends a transaction that its client has left; empty if the
+// server does so anyway.
 func (d *dialect) Abandoned() string {
 	return fmt.Sprintf("SELECT set_config('idle_in_transaction_session_timeout', '%d', true)", d.idle.Milliseconds())
 }
 
-// Confirm implements sqljournal.Dialect.
+// Confirm implements sqljournal.Dialect: it returns a statement that changes no row and whose commit waits as every other. After it, rows that were
+// read before are as safe as written ones.
 func (d *dialect) Confirm() string { return "SELECT " + confirm }
 
 // messageMost is the largest size of a value, in bytes: a message to the server has less than 1 GiB, and it holds
 // other values, too.
 const messageMost = 1<<30 - 1<<24
 
-// Most implements sqljournal.Dialect.
+// Most implements sqljournal.Dialect: it returns the largest size of a value, and the name of the server's setting for it; 0: there is no bound.
 func (d *dialect) Most() (bytes int64, bound string) {
 	return messageMost, "PostgreSQL, whose messages have less than 1 GiB,"
 }
 
-// TooLarge implements sqljournal.Dialect.
+// TooLarge implements sqljournal.Dialect: it reports whether the server refused a statement because a value in it is too large.
 func (d *dialect) TooLarge(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == limitExceeded
@@ -316,19 +322,19 @@ func (d *dialect) Doubt(err error) sqljournal.Doubt {
 	return sqljournal.InDoubt
 }
 
-// Denied implements sqljournal.Dialect.
+// Denied implements sqljournal.Dialect: it reports whether the server refused a statement because the role has no right on the table.
 func (d *dialect) Denied(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == insufficientRight
 }
 
-// Clear implements sqljournal.Dialect.
+// Clear implements sqljournal.Dialect: it reports whether the table refused an unencrypted row, since the journal takes encrypted ones only.
 func (d *dialect) Clear(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == checkViolation && pg.ConstraintName == "record_sealed"
 }
 
-// Waited implements sqljournal.Dialect.
+// Waited implements sqljournal.Dialect: it reports whether the server ended a statement because its wait for another transaction was too long.
 func (d *dialect) Waited(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == lockNotAvailable

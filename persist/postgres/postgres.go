@@ -125,7 +125,7 @@ var (
 	_ persist.TxBeginner    = (*Journal)(nil)
 )
 
-// FinishesLate implements [persist.LateFinisher].
+// FinishesLate implements [persist.LateFinisher]: it returns the journal itself.
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
 // Open opens the journal at a URL such as postgres://user@host:5432/database, or a connection string of key=value

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// Owed implements sqljournal.Dialect.
+// Owed implements sqljournal.Dialect: it returns the condition for records whose end or hold still has to be handed to Config.OnResult.
 func (d *dialect) Owed() string { return "owed_from > 0 AND state > 0" }
 
 // MarkDelivered marks a result as delivered, inside a transaction of the caller's own, in a journal with the default

@@ -90,7 +90,7 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]. It is durable on return.
+// Finish implements [persist.Journal]: it ends an unfinished record at its revision. It is durable on return.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.finish(ctx, &rec, false)
 }
@@ -110,7 +110,7 @@ func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) er
 	return err
 }
 
-// FinishesLate implements [persist.LateFinisher].
+// FinishesLate implements [persist.LateFinisher]: it returns the journal itself.
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
 // change replaces the progress of the unfinished record with rec's ID and revision. The later one of rec.SendUntil and

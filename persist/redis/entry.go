@@ -94,7 +94,7 @@ func (e *entry) encode(rec *persist.Record) {
 	e.progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
 
-// token returns the token of the write.
+// token returns the random token of this write, out of the head. After a lost answer, the writer finds by it whether the record has its own write.
 func (e *entry) token() []byte { return e.head[16 : 16+tokenSize] }
 
 // record decodes the entry, and checks its bodies against their checksums. The record shares no memory with others.
@@ -194,7 +194,7 @@ func timeAt(b []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint32(b[8:]))).UTC()
 }
 
-// intact reports whether the body fits its description.
+// intact reports whether a stored body has the length and the checksum that its record says.
 func intact(body []byte, want codec.Outside) bool {
 	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
 }

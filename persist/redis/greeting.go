@@ -31,7 +31,7 @@ func (g *greeting) Write(b []byte) (int, error) {
 	return n, g.failed(err)
 }
 
-// Read is that of the connection.
+// Read reads from the connection. During the greeting its error is one of that (see failed).
 func (g *greeting) Read(b []byte) (int, error) {
 	n, err := g.Conn.Read(b)
 	return n, g.failed(err)

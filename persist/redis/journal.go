@@ -235,7 +235,7 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Secret implements [persist.Journal].
+// Secret implements [persist.Journal]: it returns a copy of the secret that was read when the journal was opened.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return slices.Clone(j.secret), j.Flush(ctx) // an error if it is closed
 }

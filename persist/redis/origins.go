@@ -37,7 +37,7 @@ func originHash(origin string) string {
 	return string(sum[:originSize])
 }
 
-// needsHash returns the bytes after them.
+// needsHash returns the bytes of a place in the index of origins that stand for the needs of a record: a part of their hash.
 func needsHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return string(sum[:needsSize])

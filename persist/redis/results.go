@@ -8,12 +8,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// MarkDelivered implements [persist.Results]. It is durable on return.
+// MarkDelivered implements [persist.Results]: the state of the record at this revision was handed to Config.OnResult. It is durable on return.
 func (j *Journal) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	return j.owe(ctx, id, revision, time.Time{})
 }
 
-// Postpone implements [persist.SharedResults]. It is durable on return.
+// Postpone implements [persist.SharedResults]: the state of the record at this revision is to be handed to Config.OnResult from this time on. It is
+// durable on return.
 func (j *Journal) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	return j.owe(ctx, id, revision, from)
 }

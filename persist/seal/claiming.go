@@ -13,7 +13,7 @@ type claiming struct {
 	below persist.Claimer
 }
 
-// Now implements [persist.Claimer].
+// Now implements [persist.Claimer], by the clock of the journal below.
 func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.Now(ctx) }
 
 // Claim implements [persist.Claimer]. If a record cannot be unsealed it is given back at once, as it was, and left out.

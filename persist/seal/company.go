@@ -135,10 +135,10 @@ func (s *Sealer) join(j persist.Journal) (*company, error) {
 	return there, nil
 }
 
-// Attach implements [persist.Journal].
+// Attach implements [persist.Journal]. The value is shared by all users of this journal with the same keys.
 func (j *journal) Attach(create func() any) any { return j.company.Attach(create) }
 
-// InProcess implements [persist.InProcess].
+// InProcess implements [persist.InProcess] as the journal below does.
 func (j *claiming) InProcess() bool {
 	alone, is := persist.As[persist.InProcess](j.Journal)
 	return is && alone.InProcess()

@@ -160,7 +160,7 @@ func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bo
 	return nil
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]: it encrypts the record and begins it in the journal below.
 func (j *journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	return j.begin(ctx, rec, func(sealed persist.Record) (persist.Record, bool, error) { return j.Journal.Begin(ctx, sealed) })
 }
@@ -193,7 +193,7 @@ func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
 	return err
 }
 
-// Forget implements [persist.Journal].
+// Forget implements [persist.Journal]: it deletes the record in the journal below.
 func (j *journal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
 }
@@ -270,7 +270,7 @@ func (j *journal) change(ctx context.Context, rec persist.Record, write func(sea
 	return err
 }
 
-// MarkReported implements [persist.Journal].
+// MarkReported implements [persist.Journal], in the journal below.
 func (j *journal) MarkReported(ctx context.Context, id persist.ID) error {
 	return j.Journal.MarkReported(ctx, j.s.StoredID(id))
 }

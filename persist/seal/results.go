@@ -13,7 +13,7 @@ type results struct {
 	s     *Sealer
 }
 
-// MarkDelivered implements [persist.Results].
+// MarkDelivered implements [persist.Results], in the journal below.
 func (r results) MarkDelivered(ctx context.Context, id persist.ID, revision uint64) (bool, error) {
 	return r.below.MarkDelivered(ctx, r.s.StoredID(id), revision)
 }
@@ -24,7 +24,7 @@ type sharedResults struct {
 	shared persist.SharedResults
 }
 
-// Postpone implements [persist.SharedResults].
+// Postpone implements [persist.SharedResults], in the journal below.
 func (r sharedResults) Postpone(ctx context.Context, id persist.ID, revision uint64, from time.Time) (bool, error) {
 	return r.shared.Postpone(ctx, r.s.StoredID(id), revision, from)
 }

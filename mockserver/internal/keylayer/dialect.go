@@ -54,7 +54,7 @@ func spelled(p *profile.Profile, m profile.Matcher, status int, title, detail st
 	return a
 }
 
-// Problem returns an RFC 9457 problem with a link to the rules. An empty detail is left out.
+// Problem returns an answer in the form of RFC 9457 (problem details), with a link to the API's rules. An empty detail is left out.
 func Problem(p *profile.Profile, status int, title, detail string) *Answer {
 	body := map[string]any{"type": docsURL(p), "title": title, "status": status}
 	if detail != "" {
@@ -86,7 +86,7 @@ func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 	}
 }
 
-// InProgressAnswer returns the answer to a repeat while the first request is handled, with the wait of
+// InProgressAnswer returns the answer to a repeat that arrives while the first request is handled, as the profile's API spells it, with the wait of
 // Layer.RetryAfter.
 func (l *Layer) InProgressAnswer() *Answer {
 	a := l.InProgressStatus(http.StatusConflict)
@@ -145,8 +145,8 @@ func (l *Layer) InProgressStatus(status int) *Answer {
 	return Problem(p, status, TitleProcessing, "")
 }
 
-// alreadyDone returns the profile's first AlreadyDone, with the id of stored at the place of Lookup.Pointer. The
-// profile must have one.
+// alreadyDone returns the profile's answer that the resource exists already, with the id of the stored answer's resource. The profile must have such
+// an answer.
 func (l *Layer) alreadyDone(stored *Answer) *Answer {
 	p := l.Profile
 	a := spelled(p, p.AlreadyDone[0], http.StatusConflict, "the resource exists already", "")

@@ -59,7 +59,7 @@ func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	return DigestOf(parts...)
 }
 
-// Scope returns the store's id of the exchange's key: the key and its owner.
+// Scope returns the id under which the store has the key of a request: a digest of the caller and the key.
 func (l *Layer) Scope(x *Exchange) Digest {
 	parts := append(l.principal(x.Request), x.Key.Key)
 	if l.Bug.Scope != nil {

@@ -113,7 +113,7 @@ func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	return a, result
 }
 
-// keyed handles a request with a valid key that the API honours.
+// keyed handles a request with a valid key: it claims the key, and answers by what stands under it. Only a fresh key is executed.
 func (l *Layer) keyed(x *Exchange) (*Answer, Claim) {
 	e, result := l.begin(x)
 	x.Entry = e
@@ -134,7 +134,7 @@ func (l *Layer) keyed(x *Exchange) (*Answer, Claim) {
 	}
 }
 
-// begin claims the exchange's key in the store; see Store.Begin.
+// begin claims the request's key in the store; see Store.Begin.
 func (l *Layer) begin(x *Exchange) (*Entry, Claim) {
 	id, print := l.Scope(x), l.Fingerprint(x.Request, x.Body)
 	if l.Bug.Begin != nil {

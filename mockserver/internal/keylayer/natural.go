@@ -22,7 +22,7 @@ type References struct {
 	made map[string]*Answer // the answers to lookups, by the values joined with NUL
 }
 
-// NewReferences returns nil if the profile has no Reference and Duplicate.
+// NewReferences returns the table of business references that the API takes once only; nil if the profile has no such reference.
 func NewReferences(p *profile.Profile) *References {
 	if p.Reference == nil || len(p.Duplicate) == 0 {
 		return nil
@@ -43,7 +43,8 @@ func NewReferences(p *profile.Profile) *References {
 	return t
 }
 
-// named returns the values of a request, joined; false: one is missing, so that the request is like no other.
+// named returns the values of a request that make its business reference, joined. It returns false if one is missing: the request is then like no
+// other.
 func (t *References) named(r *http.Request, body []byte) (string, bool) {
 	values := make([]string, len(t.fields))
 	for i, pointer := range t.fields {

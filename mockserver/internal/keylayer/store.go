@@ -88,7 +88,7 @@ func (t *Store) Release(e *Entry) {
 	}
 }
 
-// Expire forgets a key with an answer; a claimed key stays.
+// Expire forgets a key that has an answer. A key whose request is being handled stays.
 func (t *Store) Expire(id Digest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +115,7 @@ func (t *Store) Renew(id Digest, now time.Time) {
 	}
 }
 
-// ExpireAll forgets every key with an answer; claimed keys stay.
+// ExpireAll forgets every key that has an answer. Keys whose requests are being handled stay.
 func (t *Store) ExpireAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,7 +133,7 @@ func (t *Store) Reset() {
 	t.entries, t.order = map[Digest]*Entry{}, nil
 }
 
-// sweep drops the keys with an ended window, oldest first; it stops at a key that is claimed. The lock is held.
+// sweep drops the keys whose window is over, the oldest first. It stops at a key whose request is being handled. The caller holds the lock.
 func (t *Store) sweep(now time.Time) {
 	for len(t.order) > 0 {
 		e := t.order[0]
@@ -147,7 +147,7 @@ func (t *Store) sweep(now time.Time) {
 	}
 }
 
-// drop forgets the oldest entry of order, which is not empty. The lock is held.
+// drop forgets the oldest entry. There must be one. The caller holds the lock.
 func (t *Store) drop() {
 	if e := t.order[0]; t.entries[e.ID] == e {
 		delete(t.entries, e.ID)
@@ -175,7 +175,7 @@ func (t *Store) Known(id Digest, now time.Time) bool {
 	return known
 }
 
-// Note sets the Note of a known key.
+// Note keeps an answer beside a known key, for bugs that give it later.
 func (t *Store) Note(id Digest, a *Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

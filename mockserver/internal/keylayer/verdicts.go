@@ -28,7 +28,7 @@ func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 	return a
 }
 
-// provingValue returns the value of the first text (of none: true): JSON if it is JSON, else a string.
+// provingValue returns the first of the texts as a JSON value, as a string if it is none; true if there are no texts.
 func provingValue(equals []string) any {
 	text := FirstOr(equals, "true")
 	if json.Valid([]byte(text)) {
@@ -50,7 +50,7 @@ func RefusedInBody(p *profile.Profile, a *Answer) bool {
 	return false
 }
 
-// inBody returns a 200 with a body that proves the outcome; nil: the profile has no such verdict.
+// inBody returns a 200 whose body says the outcome, as the profile's API does; nil if the profile has no way to say it.
 func inBody(p *profile.Profile, proof profile.Proof) *Answer {
 	bare := JSONAnswer(200, JSONType, map[string]any{})
 	if a := Proving(p, bare, proof); a != bare {

@@ -51,8 +51,8 @@ func (j *Journal) Amend(ctx context.Context, rec persist.Record) (persist.Record
 	return rec, nil
 }
 
-// missedEnd returns the final row that a change of row has not changed. now is nil after an error, and if an earlier try of the same call has
-// landed; err is then that of the confirmation.
+// missedEnd returns the row of a final record that a change has found in another state than expected. If it is the result of an earlier try of the
+// same call, now is nil and err is that of confirming it; now is nil after an error, too.
 func (j *Journal) missedEnd(ctx context.Context, conn *sql.Conn, row *Row) (now *Row, err error) {
 	stands, err := j.stands(ctx, conn, row)
 	if err != nil {

@@ -31,7 +31,7 @@ func (r *Row) changed() []any {
 	return r.always()
 }
 
-// always is changed without an intent.
+// always returns pointers to those fields of the row that every change writes.
 func (r *Row) always() []any {
 	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.OwedFrom, &r.Progress, &r.Answer, &r.Needs, &r.HoldReason}
 }
@@ -55,7 +55,7 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]. It is durable on return.
+// Finish implements [persist.Journal]: it ends an unfinished record at its revision. It is durable on return.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, false)
 }

@@ -26,13 +26,13 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	return instant(now), err
 }
 
-// Claim implements [persist.Claimer]. The records of a claim with a lost answer wait for the end of their lease, and
-// so does a damaged record.
+// Claim implements [persist.Claimer]: it gives due records to owner for the time of a lease. If the answer to a claim is lost, its records are free
+// again after that time; so is a damaged record.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
 	return j.claim(ctx, q, owner, lease, n, nil)
 }
 
-// ClaimToSend implements [persist.SendClaimer], as Claim.
+// ClaimToSend implements [persist.SendClaimer]: it claims records as Claim does, and marks those as maybe sent that the claimer may send at once.
 func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
 	return j.claim(ctx, q, owner, lease, n, &sending)
 }
@@ -95,8 +95,8 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 	return claimed, instant(now), damaged
 }
 
-// Renew implements [persist.Claimer]. A record may be locked by another transaction, such as an open one with a Begin
-// of the same key. It keeps no other record from being renewed.
+// Renew implements [persist.Claimer]: it extends the leases of owner on these records. A record that another transaction has locked keeps no other
+// from being renewed.
 func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, errNotOpened

@@ -20,8 +20,9 @@ const (
 // ofOwed is the condition of such a change.
 const ofOwed = "id = ? AND revision = ? AND owed_from > 0 AND state > 0"
 
-// Delivered returns the SET clause and the condition of the mark of a delivered result, and their parameters.
-// Error: persist.ErrInvalid for the id or the revision of no record.
+// Delivered returns the SET clause and the condition of the UPDATE that marks the state of a record as handed to Config.OnResult, with their
+// parameters, for a transaction of the caller's own.
+// Error: persist.ErrInvalid if id or revision is that of no record.
 func Delivered(id persist.ID, revision uint64) (set, where string, args []any, err error) {
 	if id.Key == "" || revision == 0 {
 		return "", "", nil, fmt.Errorf("%w: the result of key %q at revision %d; want ID and Revision of the record given to OnResult", persist.ErrInvalid, id.Key, revision)

@@ -106,7 +106,7 @@ func columnList(prefix string) string {
 // ColumnList returns the columns of a row for a SELECT of records that are no used keys, each after the prefix.
 func ColumnList(prefix string) string { return columnList(prefix) }
 
-// columnsRead joins the expressions of ReadColumns.
+// columnsRead returns the expressions of ReadColumns, separated by commas.
 func columnsRead(prefix string) string { return strings.Join(ReadColumns(prefix), ", ") }
 
 // ReadColumns returns an expression for each column, for a SELECT of any records. A used key has nulls: they are 0 in the place of a number but seq.

@@ -144,7 +144,7 @@ func (s *sweeping) shelf() shelf {
 	return shelf{in: condition{where: "sweep_at > 0"}, due: due}
 }
 
-// or adds an alternative condition.
+// or adds an alternative to the WHERE clause, with its parameters.
 func (c *condition) or(where string, args ...any) {
 	c.where, c.args = c.where+" OR "+where, append(c.args, args...)
 }
@@ -260,7 +260,7 @@ func (s *sweeping) try(ctx context.Context, shelf shelf, ids []any) (changed int
 	return changed, unnoted, err
 }
 
-// Parameters is a list of n parameters.
+// Parameters returns n question marks for the parameters of a statement, separated by commas.
 func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // sweptColumns are the columns read by a sweep: all but the bodies.

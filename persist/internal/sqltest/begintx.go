@@ -29,7 +29,7 @@ type OwnTx struct {
 // BeginJournalFunc begins a record in a transaction, through a journal.
 type BeginJournalFunc func(ctx context.Context, j persist.Journal, tx any, rec persist.Record) (persist.Record, bool, error)
 
-// SQLTx opens a transaction of the engine's DB.
+// SQLTx opens a transaction of database/sql on the engine's database, as a caller's own, with the functions to begin a record in it and to end it.
 func (e Engine) SQLTx(t *testing.T) OwnTx {
 	tx := e.begin(t, sql.LevelReadCommitted)
 	return OwnTx{
@@ -100,7 +100,7 @@ func BeginTx(t *testing.T, e Engine, keys string, open func(t *testing.T) OwnTx)
 // secretBody is the body of requests that a sealed journal hides.
 const secretBody = `{"card":"4242424242424242"}`
 
-// preparedSecret is the record of a request with secretBody.
+// preparedSecret returns the record that the client would begin for a request whose body is secret.
 func preparedSecret(t *testing.T, c *oncehttp.Client, url string, key oncehttp.Key) persist.Record {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url+"/payments", strings.NewReader(secretBody))
@@ -114,7 +114,7 @@ func preparedSecret(t *testing.T, c *oncehttp.Client, url string, key oncehttp.K
 	return rec
 }
 
-// inClear reports whether a text stands in a row.
+// inClear reports whether a text stands unencrypted in a row of the journal.
 func (e Engine) inClear(t *testing.T, text string) bool {
 	t.Helper()
 	rows, err := e.DB.Query("SELECT intent, body FROM " + e.Records)
@@ -136,7 +136,7 @@ func (e Engine) inClear(t *testing.T, text string) bool {
 	return found
 }
 
-// refusedTx checks the calls that begin nothing.
+// refusedTx checks the calls of BeginIn that must begin nothing: with a wrong transaction, without the keys of a sealed journal, after Close.
 func (e Engine) refusedTx(t *testing.T, below, j persist.Journal, keys string, open func(t *testing.T) OwnTx) {
 	check := func(name string, j persist.Journal, given any, want error, words string) {
 		t.Helper()

@@ -23,7 +23,7 @@ import (
 // BeginFunc begins a record in a transaction.
 type BeginFunc func(ctx context.Context, tx *sql.Tx, rec persist.Record) (persist.Record, bool, error)
 
-// orders makes the table of business rows.
+// orders makes a table for business rows beside that of the journal, and returns its name.
 func (e Engine) orders(t testing.TB) string {
 	t.Helper()
 	table := strings.TrimSuffix(e.Records, "oncehttp_record")
@@ -34,7 +34,7 @@ func (e Engine) orders(t testing.TB) string {
 	return table
 }
 
-// begin begins a transaction. It is rolled back at the end of the test if it is open.
+// begin begins a transaction on the engine's database. It is rolled back at the end of the test if it is still open.
 func (e Engine) begin(t testing.TB, level sql.IsolationLevel) *sql.Tx {
 	t.Helper()
 	tx, err := e.DB.BeginTx(context.Background(), &sql.TxOptions{Isolation: level})
@@ -45,7 +45,7 @@ func (e Engine) begin(t testing.TB, level sql.IsolationLevel) *sql.Tx {
 	return tx
 }
 
-// Transactions checks Begin in a transaction of the caller's own.
+// Transactions checks Begin in a transaction of the caller's own: the record stands after a commit, and does not after a rollback.
 func Transactions(t *testing.T, e Engine) {
 	ctx, orders := t.Context(), e.orders(t)
 	j := e.Open(t, e.Address, 15*time.Second)
@@ -120,23 +120,7 @@ func Held(t *testing.T, e Engine, waited func(error) bool) {
 	if !errors.Is(err, persist.ErrUncertain) {
 		t.Errorf("Begin of a key that an open transaction holds: %v, want ErrUncertain", err)
 	}
-	waiting := make(chan error, 1)
-	go func() {
-		_, _, err := j.Begin(ctx, Record("a", key))
-		waiting <- err
-	}()
-	for n := 0; ; n++ { // others go on meanwhile
-		select {
-		case err = <-waiting:
-		default:
-			begun(j, Record("b", fmt.Sprint(n)))
-			continue
-		}
-		if n < 5 || !waited(err) {
-			t.Errorf("while one Begin waited, and ended with %v, %d others ended, want many", err, n)
-		}
-		break
-	}
+	goesOnBeside(t, j, key, waited)
 	other := e.begin(t, sql.LevelReadCommitted)
 	_ = bounded("Begin in another transaction", func() error {
 		_, _, err := e.Begin(ctx, other, Record("a", key))
@@ -158,6 +142,30 @@ func Held(t *testing.T, e Engine, waited func(error) bool) {
 	}
 }
 
+// goesOnBeside requires that many other records can be begun while a Begin of this key waits for an open transaction. waited is as in Held.
+func goesOnBeside(t *testing.T, j persist.Journal, key string, waited func(error) bool) {
+	t.Helper()
+	waiting := make(chan error, 1)
+	go func() {
+		_, _, err := j.Begin(t.Context(), Record("a", key))
+		waiting <- err
+	}()
+	for n := 0; ; n++ {
+		var err error
+		select {
+		case err = <-waiting:
+		default:
+			begun(j, Record("b", fmt.Sprint(n)))
+			continue
+		}
+		if n < 5 || !waited(err) {
+			t.Errorf("while one Begin waited, and ended with %v, %d others ended, want many", err, n)
+		}
+		break
+	}
+}
+
+// list returns all records of an account.
 func list(t testing.TB, j persist.Journal, account string) (all []persist.Record) {
 	t.Helper()
 	for rec, err := range j.List(t.Context(), persist.Query{Account: account}) {
@@ -244,7 +252,7 @@ func Killed(t *testing.T, e Engine, args ...string) {
 	}
 }
 
-// writeAndKill starts the role "order" and kills it as soon as it has said this word.
+// writeAndKill starts a process with the role "order", and kills it as soon as it prints this word.
 func writeAndKill(t *testing.T, says string, args ...string) {
 	t.Helper()
 	cmd := Child(t.Context(), "order", args...)
@@ -279,8 +287,7 @@ func awaitOneRow(t *testing.T, e Engine, orders string) {
 	}
 }
 
-// sendWhatIsLeft runs the journal until the kept operation was sent, and checks for
-// nothing left after it.
+// sendWhatIsLeft runs a client on the journal until the committed operation was sent, and requires that nothing else is left.
 func sendWhatIsLeft(t *testing.T, e Engine, api *effects) {
 	t.Helper()
 	j := e.Open(t, e.Address, time.Minute)

@@ -45,7 +45,7 @@ type company struct {
 // the facts in a record, of the same request, of local settings, and of windows, keeping and pauses. open opens a new journal, and
 // then the same one anew.
 func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
-	for _, pair := range testrun.Some(slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes(), companyOfKeys(), companyOfReaders(), companyOfActs()), 3) {
+	for _, pair := range testrun.Some(slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes(), companyOfKeeping(), companyOfKeys(), companyOfReaders(), companyOfActs()), 3) {
 		t.Run(pair.name, func(t *testing.T) {
 			t.Parallel()
 			c := &company{T: t}
@@ -71,7 +71,7 @@ func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journa
 	}
 }
 
-// client makes one of the two.
+// client returns a client on the journal. change adjusts its Config. A company is two clients with different configurations on one journal.
 func (c *company) client(j persist.Journal, change func(*oncehttp.Config)) *oncehttp.Client {
 	c.Helper()
 	cfg := oncehttp.Config{Journal: j, Origins: []string{c.api.URL}, Retry: oncehttp.Policy{MaxAttempts: 1}}
@@ -86,7 +86,8 @@ func (c *company) client(j persist.Journal, change func(*oncehttp.Config)) *once
 	return made
 }
 
-// judge lets the one begin and the other act.
+// judge lets one client begin the operation and the other one act on it. It compares the errors, the number of sends and the record with those of the
+// row.
 func (p *companions) judge(c *company) {
 	c.Helper()
 	if err := p.begin(c); err != nil && !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -118,7 +119,7 @@ func (p *companions) judge(c *company) {
 	}
 }
 
-// request returns the request of both.
+// request returns the request that both clients make.
 func (c *company) request() *http.Request {
 	req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.api.URL+"/p?n=1", strings.NewReader(`{"order":"o1","id":"i1"}`))
 	if err != nil {
@@ -141,7 +142,7 @@ func (c *company) do(client *oncehttp.Client) error {
 	return err
 }
 
-// keyless lets a client send without a key.
+// keyless returns a function that makes the request by one of the two clients, without a key.
 func keyless(client func(*company) *oncehttp.Client) func(*company) error {
 	return func(c *company) error {
 		resp, err := client(c).Do(c.request())
@@ -157,8 +158,7 @@ func theOther(c *company) *oncehttp.Client { return c.other }
 
 func enqueueOne(c *company) error { return c.one.Enqueue(c.request(), "k") }
 
-// resumed makes passes until one meets the operation, and returns its error. By the journal's clock the operation may be due a moment
-// later.
+// resumed calls Resume until it meets the operation, and returns the error of that. By the journal's clock the operation may be due a moment later.
 func resumed(ctx context.Context, client *oncehttp.Client) error {
 	for range 1000 {
 		for _, err := range client.Resume(ctx) {
@@ -178,7 +178,7 @@ func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
 	}
 }
 
-// companyOfRecords are about the facts in a record itself.
+// companyOfRecords returns the rows in which two clients know different facts about answers. The facts in the record must decide.
 func companyOfRecords() []companions {
 	unknown := []error{oncehttp.ErrOutcomeUnknown}
 	done := ofShop(func(p *profile.Profile) { p.AlreadyDone = []profile.Matcher{{Status: []int{409}, Pointer: "/done"}} })
@@ -202,7 +202,7 @@ func companyOfRecords() []companions {
 	}
 }
 
-// companyOfRequests are about the sameness of requests.
+// companyOfRequests returns the rows in which two clients judge differently whether two requests are the same.
 func companyOfRequests() []companions {
 	secret := func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"n"} }
 	ofBody := func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order") }
@@ -247,7 +247,7 @@ func (unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
 	}}).RoundTrip(req)
 }
 
-// companyOfLocals are about the settings of one client alone.
+// companyOfLocals returns the rows about settings that one client has for itself, such as a limiter.
 func companyOfLocals() []companions {
 	local := func(c *company) error {
 		_ = resumed(c.Context(), c.other) // it cannot
@@ -273,7 +273,7 @@ func limitedBy(l oncehttp.Limiter) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.Limiter = func(string) oncehttp.Limiter { return l } }
 }
 
-// takenOver lets the other send the operation left by the one while its limiter waits. The one gets the recorded answer.
+// takenOver lets the other client send the operation while the limiter of the first one waits. The first one must get the recorded answer.
 func takenOver(c *company, waits gate) error {
 	first := make(chan error, 1)
 	go func() { first <- doOne(c) }()

@@ -14,7 +14,7 @@ import (
 
 // The neighbours of the pairs in company.go: each is a line of what once fell, on a journal that several processes have.
 
-// companyOfKeys are about the key that a request has, or does not have.
+// companyOfKeys returns the rows in which two clients find different keys in a request.
 func companyOfKeys() []companions {
 	pointer := func(p string) func(*oncehttp.Config) {
 		return func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), p) }
@@ -34,7 +34,7 @@ func companyOfKeys() []companions {
 	}
 }
 
-// companyOfReaders are about what one of the two cannot read, or compare.
+// companyOfReaders returns the rows in which one of the two clients cannot read or compare the record.
 func companyOfReaders() []companions {
 	unclear := []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrConfig}
 	compared := func(cfg *oncehttp.Config) {
@@ -93,7 +93,7 @@ func ofTenants(name, header string, one, other func(*oncehttp.Config)) companion
 	}
 }
 
-// companyOfActs are about what is asked before a record is held, or ended.
+// companyOfActs returns the rows about the questions to the API before a record is held or ended.
 func companyOfActs() []companions {
 	held := []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}
 	created := []int{http.StatusCreated}

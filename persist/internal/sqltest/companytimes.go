@@ -21,7 +21,7 @@ func began(ago time.Duration, change func(*persist.Record)) func(*company) error
 	}
 }
 
-// write writes the operation of the one as it was begun, and handed to the network, this long ago.
+// write writes the operation of the first client into the journal, as if it was begun and sent this long ago.
 func (c *company) write(ago time.Duration, change func(*persist.Record)) (persist.Record, error) {
 	rec, err := c.one.Prepare(c.request(), "k")
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *company) write(ago time.Duration, change func(*persist.Record)) (persis
 	return standing, err
 }
 
-// endedAgo returns a begin that writes an operation of the one that ended with a success this long ago.
+// endedAgo returns a function that writes an operation of the first client which ended with a success this long ago.
 func endedAgo(ago time.Duration) func(*company) error {
 	return func(c *company) error {
 		rec, err := c.write(ago, nil)
@@ -71,34 +71,13 @@ func window(w time.Duration) func(*oncehttp.Config) {
 	return ofShop(func(p *profile.Profile) { p.Window.Floor = w })
 }
 
-// companyOfTimes are about windows, keeping, pauses and the time of a send.
-func companyOfTimes() []companions {
-	unknown := []error{oncehttp.ErrOutcomeUnknown}
-	held := append(unknown, oncehttp.ErrHeld)
+// hours returns n hours.
+func hours(n float64) time.Duration { return time.Duration(n * float64(time.Hour)) }
+
+// companyOfKeeping returns the rows in which two clients have different times for keeping answers and keys, and different pauses.
+func companyOfKeeping() []companions {
 	created := []int{http.StatusCreated}
-	hours := func(n float64) time.Duration { return time.Duration(n * float64(time.Hour)) }
 	return []companions{
-		{
-			name: "a window that the other has shorter", one: window(hours(24)), other: window(hours(1)), statuses: created,
-			begin: began(hours(2), nil), act: doOther, want: held, hold: persist.HoldExpired,
-		},
-		{
-			name: "a window that the record has shorter", one: window(hours(1)), other: window(hours(24)), statuses: created,
-			begin: began(hours(2), nil), act: doOther, want: held, hold: persist.HoldExpired,
-		},
-		{
-			name: "a window that is open for one alone", one: window(hours(1)), statuses: created, begin: began(hours(2.0/3), nil), sends: 1,
-			other: func(cfg *oncehttp.Config) {
-				window(hours(1))(cfg)
-				cfg.Retry.AttemptTimeout, cfg.Retry.AnswerTimeout = hours(0.5), hours(1)
-			},
-			act: func(c *company) error {
-				if err := doOther(c); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrHeld) {
-					c.Errorf("the other: %v, want it left pending", err)
-				}
-				return doOne(c)
-			},
-		},
 		{
 			name: "an answer that the other would drop", one: keeping(hours(24), 0), other: keeping(-1, 0), statuses: created,
 			begin: endedAgo(hours(2)), act: sweptByOther,
@@ -122,6 +101,37 @@ func companyOfTimes() []companions {
 		{
 			name: "pauses of the one, longer", one: pausing(hours(8)), other: pausing(time.Second), statuses: []int{http.StatusServiceUnavailable},
 			begin: enqueueOne, act: triedInVain(hours(8)), sends: 1,
+		},
+	}
+}
+
+// companyOfTimes returns the rows in which two clients have different windows (the time for which the API knows a key), and those about a send that
+// is under way or too late.
+func companyOfTimes() []companions {
+	unknown := []error{oncehttp.ErrOutcomeUnknown}
+	held := append(unknown, oncehttp.ErrHeld)
+	created := []int{http.StatusCreated}
+	return []companions{
+		{
+			name: "a window that the other has shorter", one: window(hours(24)), other: window(hours(1)), statuses: created,
+			begin: began(hours(2), nil), act: doOther, want: held, hold: persist.HoldExpired,
+		},
+		{
+			name: "a window that the record has shorter", one: window(hours(1)), other: window(hours(24)), statuses: created,
+			begin: began(hours(2), nil), act: doOther, want: held, hold: persist.HoldExpired,
+		},
+		{
+			name: "a window that is open for one alone", one: window(hours(1)), statuses: created, begin: began(hours(2.0/3), nil), sends: 1,
+			other: func(cfg *oncehttp.Config) {
+				window(hours(1))(cfg)
+				cfg.Retry.AttemptTimeout, cfg.Retry.AnswerTimeout = hours(0.5), hours(1)
+			},
+			act: func(c *company) error {
+				if err := doOther(c); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrHeld) {
+					c.Errorf("the other: %v, want it left pending", err)
+				}
+				return doOne(c)
+			},
 		},
 		{
 			name: "a send that may be on its way", one: found, statuses: created, begin: began(hours(1), func(rec *persist.Record) {
@@ -151,7 +161,7 @@ func pausing(d time.Duration) func(*oncehttp.Config) {
 	}
 }
 
-// triedInVain lets the other try it once. It is due then after this pause, of which at least half is no matter of chance.
+// triedInVain lets the other client try the operation once, without success. It must be due again after this pause, of which up to a half is random.
 func triedInVain(pause time.Duration) func(*company) error {
 	return func(c *company) error {
 		if err := resumed(c.Context(), c.other); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -174,7 +184,8 @@ func found(cfg *oncehttp.Config) {
 	})(cfg)
 }
 
-// rekeyed lets the other begin it anew, as it sees it, and leave soon: it may not ask before the last send of the one can be over.
+// rekeyed lets the other client begin the operation anew under another key, as it sees it, and give up soon. It must not ask the API before the last
+// send of the first client can be over.
 func rekeyed(c *company) error {
 	ctx, cancel := context.WithTimeout(c.Context(), 300*time.Millisecond)
 	defer cancel()

@@ -18,7 +18,7 @@ type Counted struct {
 	Index    string             // that of the unfinished records
 }
 
-// CountByIndex: Count reads an index of the unfinished records, and no final ones, whether the server has learned about the table or not.
+// CountByIndex checks by the server's plan that Count reads the index of unfinished records only, with and without statistics about the table.
 func CountByIndex(t *testing.T, e Engine, c Counted) {
 	j := e.Open(t, e.Address, time.Minute)
 	ended(t, j, Record("a", "ended"))
@@ -46,7 +46,7 @@ func CountByIndex(t *testing.T, e Engine, c Counted) {
 	}
 }
 
-// unfinished begins n records, of which every fifth is held.
+// unfinished begins n records. Every fifth of them is held.
 func unfinished(t testing.TB, j persist.Journal, n int) {
 	t.Helper()
 	for i := range n {
@@ -61,7 +61,8 @@ func unfinished(t testing.TB, j persist.Journal, n int) {
 	}
 }
 
-// CountBeside measures Count beside final records. All are copies of a pending one; finish ends so many of them.
+// CountBeside measures Count in a table with many final records. The table is filled with copies of one record; the statement finish ends some of
+// them.
 func CountBeside(b *testing.B, e Engine, c Counted, finish string, final, open int) {
 	j := e.Open(b, e.Address, time.Minute)
 	begun(j, Record("a", "pending"))

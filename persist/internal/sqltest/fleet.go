@@ -54,8 +54,8 @@ type fleet struct {
 	waking  sync.WaitGroup // frozen workers
 }
 
-// Test runs the fleet and checks the requests to the API: every committed order
-// took effect once, and none rolled back did.
+// Test runs several worker processes on one journal, with kills and faults, and checks the requests to the API: every committed order took effect
+// once, and none that was rolled back did.
 func (f Fleet) Test(t *testing.T) {
 	run := &fleet{Fleet: f, t: t, random: rand.New(rand.NewPCG(f.Seed, 0))}
 	if f.Begin != nil {
@@ -82,7 +82,7 @@ func (f Fleet) Test(t *testing.T) {
 	run.judge()
 }
 
-// serve starts the API.
+// serve starts the API of the test, with faults unless Calm is set.
 func (f *fleet) serve() {
 	config := mockserver.Config{Seed: f.Seed, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(answerDelay)
@@ -103,7 +103,7 @@ func (f *fleet) serve() {
 	}
 }
 
-// enqueue writes the orders from one number up to another, in transactions, several at once.
+// enqueue writes the orders with numbers from from up to before to, each in a transaction, several at once.
 func (f *fleet) enqueue(from, to int) {
 	journal := f.Journal
 	if f.Begin != nil {
@@ -138,8 +138,7 @@ func orderKey(i int) string { return fmt.Sprintf("order-%05d", i) }
 // rolledBack reports whether the transaction of an order is rolled back.
 func rolledBack(i int) bool { return i%10 == 9 }
 
-// order writes an order. A failed transaction is made again with the same key, also if
-// its commit is in doubt.
+// order writes one order. A failed transaction is made again with the same key, also if nobody knows whether its commit took effect.
 func (f *fleet) order(client *oncehttp.Client, i int) error {
 	req, err := http.NewRequest("POST", f.api.URL()+"/payments", bytes.NewReader([]byte(`{"reference":"`+orderKey(i)+`"}`)))
 	if err != nil {
@@ -162,7 +161,8 @@ func (f *fleet) order(client *oncehttp.Client, i int) error {
 	}
 }
 
-// enqueueOne enqueues the operation of one order, if there are no transactions.
+// enqueueOne enqueues the operation of one order by a client, for an engine without transactions of the caller's own. back is an order that is not to
+// be written.
 func (f *fleet) enqueueOne(client *oncehttp.Client, req *http.Request, key string, back bool) error {
 	if back {
 		return nil
@@ -174,7 +174,7 @@ func (f *fleet) enqueueOne(client *oncehttp.Client, req *http.Request, key strin
 	return err
 }
 
-// write is the transaction of one order.
+// write writes the row of one order and its operation in one transaction, and commits it or, with back, rolls it back.
 func (f *fleet) write(rec persist.Record, back bool) error {
 	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
 	defer cancel()
@@ -199,7 +199,7 @@ func (f *fleet) write(rec persist.Record, back bool) error {
 	return tx.Commit()
 }
 
-// drain waits until no operation is unfinished.
+// drain waits until the workers have ended all operations.
 func (f *fleet) drain() {
 	start, limit := time.Now(), time.Minute+time.Duration(f.Orders)*10*time.Millisecond
 	for open := -1; open != 0; time.Sleep(20 * time.Millisecond) {
@@ -212,7 +212,7 @@ func (f *fleet) drain() {
 	f.t.Logf("drained %v after the last order", time.Since(start).Round(time.Millisecond))
 }
 
-// unfinished returns the number of pending and held operations, and -1 with an error.
+// unfinished returns the number of pending and held operations; -1 with an error.
 func (f *fleet) unfinished() (n int, err error) {
 	query := persist.Query{States: []persist.State{persist.StatePending, persist.StateHeld}}
 	for _, err := range f.Journal.List(f.t.Context(), query) {
@@ -224,7 +224,7 @@ func (f *fleet) unfinished() (n int, err error) {
 	return n, nil
 }
 
-// committed returns the keys of the existing orders.
+// committed returns the keys of the orders whose transaction was committed.
 func (f *fleet) committed() map[string]bool {
 	committed := map[string]bool{}
 	if f.Begin == nil {
@@ -249,7 +249,7 @@ func (f *fleet) committed() map[string]bool {
 	return committed
 }
 
-// judge compares the orders with the ledger of the API.
+// judge compares the committed orders with the effects that the API has counted.
 func (f *fleet) judge() {
 	committed := f.committed()
 	ledger, lost, duplicates, ghosts, want := f.api.Ledger().Snapshot(), 0, 0, 0, 0
@@ -278,7 +278,7 @@ func (f *fleet) judge() {
 	f.judgeSends(ledger)
 }
 
-// judgeSends checks the sends of the workers.
+// judgeSends checks the number of sends: without faults hardly more than one for each effect.
 func (f *fleet) judgeSends(ledger mockserver.Snapshot) {
 	if f.Calm {
 		if float64(ledger.Sends) > 1.01*float64(ledger.Effects) {

@@ -60,7 +60,7 @@ type worker struct {
 	stdin io.Closer
 }
 
-// start starts a worker at a place.
+// start starts a worker process at a place in the list of workers.
 func (f *fleet) start(at int) {
 	cmd := Child(f.t.Context(), "fleet", f.Worker...)
 	cmd.Stderr = os.Stderr
@@ -75,8 +75,7 @@ func (f *fleet) start(at int) {
 	f.workers[at] = &worker{Cmd: cmd, stdin: stdin}
 }
 
-// strike kills a worker and starts another in its place, or freezes one and wakes it up
-// again, some time later.
+// strike harms a random worker: it kills it and starts another in its place, or freezes it for some time.
 func (f *fleet) strike() {
 	at := f.random.IntN(fleetWorkers)
 	frozen := time.Duration(f.random.IntN(5000)) * time.Millisecond // some longer than a lease

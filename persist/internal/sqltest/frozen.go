@@ -55,7 +55,7 @@ type stuckAPI struct {
 	keys  sync.Map
 }
 
-// newStuckAPI starts the server. It ends with the test.
+// newStuckAPI starts an API that does not answer its first request until it is told to. It ends with the test.
 func newStuckAPI(t *testing.T) *stuckAPI {
 	release := make(chan struct{})
 	api := &stuckAPI{arrived: make(chan struct{}, 1), answerFirst: sync.OnceFunc(func() { close(release) })}
@@ -82,7 +82,7 @@ func (a *stuckAPI) seen() (sends, keys int) {
 	return int(a.sends.Load()), keys
 }
 
-// enqueued is a client on the journal, in which it has enqueued one operation, "k".
+// enqueued returns a client on the journal, which has enqueued one operation with the key "k".
 func enqueued(t *testing.T, e Engine, url string) *oncehttp.Client {
 	j := e.Open(t, e.Address, 15*time.Second)
 	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
@@ -100,7 +100,7 @@ func enqueued(t *testing.T, e Engine, url string) *oncehttp.Client {
 	return client
 }
 
-// frozenSender starts a worker, and freezes it once it has sent. The worker ends with its standard input.
+// frozenSender starts a worker process, and freezes it once it has sent. The worker ends when stdin is closed.
 func frozenSender(t *testing.T, api *stuckAPI, args []string) (worker *exec.Cmd, stdin io.Closer) {
 	worker = Child(t.Context(), "fleet", args...)
 	worker.Stderr = os.Stderr
@@ -122,7 +122,7 @@ func frozenSender(t *testing.T, api *stuckAPI, args []string) (worker *exec.Cmd,
 	return worker, stdin
 }
 
-// takeOver resumes until it has got the operation, when the lease of its worker is over.
+// takeOver calls Resume until it gets the operation, which is possible once the lease of its worker is over.
 func takeOver(t *testing.T, client *oncehttp.Client) {
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		for res, err := range client.Resume(t.Context()) {

@@ -15,7 +15,7 @@ import (
 // most calls share one with others.
 const gathered = 80
 
-// atOnce makes n calls at once and returns their errors.
+// atOnce makes n calls at the same time, and returns their errors.
 func atOnce(n int, call func(i int) error) []error {
 	errs := make([]error, n)
 	var running sync.WaitGroup
@@ -40,8 +40,8 @@ func Gathered(t *testing.T, e Engine) {
 	gatheredChanges(t, e, j, records)
 }
 
-// gatheredGets reads records at once: each of them, the first one many times, and some
-// absent ones.
+// gatheredGets reads records at the same time, so that the calls share a statement: each record once, the first one many times, and some that do not
+// exist.
 func gatheredGets(t *testing.T, j persist.Journal, records []persist.Record) {
 	errs := atOnce(3*len(records), func(i int) error {
 		at := i % len(records)
@@ -70,7 +70,7 @@ func gatheredGets(t *testing.T, j persist.Journal, records []persist.Record) {
 	}
 }
 
-// gatheredBegins begins records at once; of one key there are several.
+// gatheredBegins begins records at the same time, so that the calls share a statement. Several of them have one key: exactly one may be created.
 func gatheredBegins(t *testing.T, j persist.Journal) []persist.Record {
 	const alike = 5 // the first ones have one key
 	records, made := make([]persist.Record, gathered), make([]bool, gathered)
@@ -109,8 +109,8 @@ const (
 	placeLocked        // locked by another transaction, until all others have ended
 )
 
-// gatheredChanges finishes records at once, beside some not fit for it. One of them
-// is locked by another transaction until all others have ended.
+// gatheredChanges finishes records at the same time, so that the calls share a statement. Some are stale or absent, and one is locked by another
+// transaction until the others have ended: none of these may harm the rest.
 func gatheredChanges(t *testing.T, e Engine, j persist.Journal, records []persist.Record) {
 	changed := make([]persist.Record, len(records))
 	for i, rec := range records {
@@ -166,7 +166,7 @@ func finishAtOnce(t *testing.T, e Engine, j persist.Journal, changed []persist.R
 	return errs[:len(changed)], errs[len(changed)]
 }
 
-// asItSaid reports whether the record at a place is as its Finish said. Finish was refused at the first three places only.
+// asItSaid reports whether a record is as the result of its Finish said. The first three places must have been refused.
 func asItSaid(at int, now persist.Record, said error) bool {
 	done := now.State == persist.StateConfirmed && now.Revision == 2 && string(now.Answer.Body) == "answer"
 	refused := now.State == persist.StatePending && now.Revision == 1
@@ -179,8 +179,7 @@ func asItSaid(at int, now persist.Record, said error) bool {
 	return done && said == nil
 }
 
-// GatheredOutages breaks statements shared by several calls: each call takes effect once,
-// and says so.
+// GatheredOutages breaks the connection during statements that several calls share. Each call must take effect once, and say so.
 func GatheredOutages(t *testing.T, engine func(t *testing.T) Engine) {
 	for name, f := range Faults() {
 		t.Run(name, func(t *testing.T) {

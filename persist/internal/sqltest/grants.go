@@ -88,6 +88,12 @@ func Granted(t *testing.T, g Grants) {
 	if _, err := c.Sweep(t.Context()); err != nil {
 		t.Errorf("the worker's Sweep: %v", err)
 	}
+	g.refuses(t, users)
+}
+
+// refuses requires that the server denies each role the statements that it must not run. users has the URL of each role's database.
+func (g Grants) refuses(t *testing.T, users map[string]string) {
+	t.Helper()
 	for role, url := range users {
 		db := g.DB(t, url)
 		for _, s := range append(append([]string{}, g.Never[role]...), g.Never[""]...) {
@@ -106,7 +112,7 @@ func Granted(t *testing.T, g Grants) {
 	}
 }
 
-// statements reads the statements for a role from docs/journals.md: the indented lines that end with "TO role;".
+// statements returns the statements that docs/journals.md gives for the rights of a role: its indented lines that end with "TO role;".
 func (g Grants) statements(t *testing.T, role string) (statements []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/journals.md")
@@ -124,7 +130,7 @@ func (g Grants) statements(t *testing.T, role string) (statements []string) {
 	return statements
 }
 
-// grantedClient returns a client on a journal.
+// grantedClient returns a client on a journal, which is closed with the test.
 func grantedClient(t *testing.T, j persist.Journal) *oncehttp.Client {
 	t.Helper()
 	c, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
@@ -135,7 +141,8 @@ func grantedClient(t *testing.T, j persist.Journal) *oncehttp.Client {
 	return c
 }
 
-// produce enqueues and begins in transactions, each twice, as after a lost answer.
+// produce enqueues an operation, and begins one in a transaction, with the rights of a producer alone. It does each twice, as a caller after a lost
+// answer.
 func (g Grants) produce(t *testing.T, url, api string) {
 	t.Helper()
 	j, own := g.Open(t, url, false), g.DB(t, url)

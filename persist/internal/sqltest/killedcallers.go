@@ -69,7 +69,7 @@ func pay(client *oncehttp.Client, url, key string) (answer string, err error) {
 	return "", err
 }
 
-// payOnce calls Do under a key, and returns status and body of the answer.
+// payOnce calls DoKey once, and returns status and body of the answer as a text.
 func payOnce(client *oncehttp.Client, url, key string) (answer string, err error) {
 	req, err := http.NewRequest(http.MethodPost, url+"/payments", strings.NewReader(`{"for":"`+key+`"}`))
 	if err != nil {
@@ -94,7 +94,7 @@ type decliningAPI struct {
 // declined is its answer to such a key for the first time.
 const declined = "402 declined"
 
-// ServeHTTP implements [http.Handler].
+// ServeHTTP implements [http.Handler]: it counts the sends of each key, and declines the first send of some.
 func (a *decliningAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -159,7 +159,7 @@ func KilledCallers(t *testing.T, f Fleet) {
 	again(t, client, server.URL, api, told)
 }
 
-// callAndKill starts a calling process, kills it after some answers, and returns the answers told to its callers.
+// callAndKill starts a process that calls Do, kills it after some answers, and returns the answers that its callers got, by key.
 func callAndKill(t *testing.T, url, name string, worker []string) map[string]string {
 	caller := Child(t.Context(), "caller", append([]string{url, name}, worker...)...)
 	caller.Stderr = os.Stderr
@@ -186,7 +186,7 @@ func callAndKill(t *testing.T, url, name string, worker []string) map[string]str
 	return told
 }
 
-// recorded returns the records of a journal, by their keys.
+// recorded returns the records of a journal by their keys.
 func recorded(t *testing.T, j persist.Journal) map[string]persist.Record {
 	records := map[string]persist.Record{}
 	for rec, err := range j.List(t.Context(), persist.Query{}) {
@@ -222,7 +222,7 @@ func resumeAll(t *testing.T, client *oncehttp.Client) {
 	}
 }
 
-// judgeCallers compares the answers told to callers, and the final records, with the acts of the API.
+// judgeCallers compares the answers that callers got, and the records, with the effects that the API has counted.
 func judgeCallers(t *testing.T, api *decliningAPI, told map[string]string, records map[string]persist.Record) {
 	for key, rec := range records {
 		if rec.State != persist.StateConfirmed || rec.Answer == nil {
@@ -243,7 +243,7 @@ func judgeCallers(t *testing.T, api *decliningAPI, told map[string]string, recor
 	}
 }
 
-// again calls once more for the answers told: each answer is the same, and nothing is sent.
+// again makes each answered call once more. It must get the same answer, and nothing is sent.
 func again(t *testing.T, client *oncehttp.Client, url string, api *decliningAPI, told map[string]string) {
 	before := api.sent()
 	for key, answer := range told {

@@ -96,7 +96,7 @@ type Rows struct {
 	Count func(ctx context.Context, row string) (int, error)
 }
 
-// client returns a client with an OnResult that writes a row. It dies at a step.
+// client returns a client whose OnResult writes a row of the business. The process dies at a step.
 func (d *Deliverer) client(account, way, step string) (*oncehttp.Client, error) {
 	results, _ := persist.As[persist.SharedResults](d.Journal)
 	return oncehttp.New(oncehttp.Config{
@@ -116,7 +116,7 @@ func (d *Deliverer) client(account, way, step string) (*oncehttp.Client, error) 
 	})
 }
 
-// write writes the row of a result, with its mark if way says so.
+// write writes the row of a result. way says whether the mark that it was delivered is written in the same transaction.
 func (d *Deliverer) write(ctx context.Context, rec persist.Record, account, way, step string) error {
 	if d.Rows != nil {
 		return d.Rows.Write(ctx, account+" "+rec.State.String())
@@ -188,7 +188,8 @@ func (k killing) most() int {
 	return 1
 }
 
-// killings are the processes of KilledDeliveries: one for each step and way if all rounds are made, else one for each step.
+// killings returns the processes of KilledDeliveries: one for each step at which it dies and each way to mark a result. In a short run there is one
+// for each step.
 func (d *Deliverer) killings() (all []killing) {
 	for i, step := range deliverySteps {
 		ways := []string{markedInside, markedAfter}
@@ -227,7 +228,8 @@ func KilledDeliveries(t *testing.T, e Engine, args ...string) {
 	d.KillAll(t, append(args, d.Table)...)
 }
 
-// KillAll is KilledDeliveries with the deliverer as the next process. args are those of the role "deliverer", before the arguments of Deliver.
+// KillAll is KilledDeliveries, with this deliverer as the process after the killed one. args are the arguments of the role "deliverer" before those
+// of Deliver.
 func (d *Deliverer) KillAll(t *testing.T, args ...string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
 	defer server.Close()
@@ -248,7 +250,7 @@ func (d *Deliverer) KillAll(t *testing.T, args ...string) {
 	all.Wait()
 }
 
-// goesOn runs the next process until it has delivered the result, and checks the rows.
+// goesOn runs the next process until it has delivered the result, and checks the rows: the result is there once.
 func (d *Deliverer) goesOn(t *testing.T, k killing) {
 	client, err := d.client(k.account(), k.way, "")
 	if err != nil {

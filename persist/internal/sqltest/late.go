@@ -29,7 +29,7 @@ func LateUncertain(t *testing.T, e Engine) {
 	t.Errorf("in no try was a Begin held back, uncertain, and the record begun before its statement came; the last such Begin: %v", last)
 }
 
-// lateUncertain is a try of LateUncertain. It returns false, and the error of the Begin, if the machine was too slow for it.
+// lateUncertain makes one try of LateUncertain. It returns false, with the error of the Begin, if the machine was too slow for it.
 func lateUncertain(t *testing.T, proxy *Proxy, direct, j persist.Journal, rec persist.Record, byFar time.Duration) (bool, error) {
 	if _, _, err := j.Begin(t.Context(), Record("warm", Name())); err != nil {
 		return false, err

@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Listening is a Listen in the background, until the test ends. Everything that it hears comes out of heard.
+// Listening calls Listen in the background until the test ends. Each call of its function is sent to heard.
 func Listening(t *testing.T, j persist.Notifier) (heard <-chan error) {
 	t.Helper()
 	all, over := make(chan error, 1000), make(chan struct{})
@@ -24,7 +24,7 @@ func Listening(t *testing.T, j persist.Notifier) (heard <-chan error) {
 	return all
 }
 
-// Heard waits for what is heard next.
+// Heard waits for the next call of the function of Listening, and returns its error.
 func Heard(t *testing.T, heard <-chan error, after string) error {
 	t.Helper()
 	select {

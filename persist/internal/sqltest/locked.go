@@ -69,8 +69,7 @@ func lastsUntil(t *testing.T, j persist.Journal, rec persist.Record, want time.T
 	}
 }
 
-// LockedShortly lets another transaction lock a record for a moment: its lease is renewed with the
-// others.
+// LockedShortly lets another transaction lock a record for a moment. Its lease must be renewed with those of the others.
 func LockedShortly(t *testing.T, e Engine) {
 	ctx, j := t.Context(), e.Open(t, e.Address, 15*time.Second)
 	var ids []persist.ID

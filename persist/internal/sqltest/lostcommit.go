@@ -69,7 +69,8 @@ func LostCommit(t *testing.T, e Engine, connect func(t testing.TB, address strin
 	}
 }
 
-// placeBroken places the order once, with this fault after skip exchanges, and reports whether that struck, or may on a busy machine.
+// placeBroken places the order once, with a fault of the connection after skip exchanges. It reports whether the fault came about, or may have on a
+// busy machine.
 func (o order) placeBroken(t *testing.T, proxy *Proxy, fault Fault, skip int) (struck bool) {
 	t.Helper()
 	if err := o.db.PingContext(t.Context()); err != nil {
@@ -87,7 +88,8 @@ type order struct {
 	begin               BeginFunc
 }
 
-// place is the documented transaction. It may be called again after an error, unless that is persist.ErrTaken.
+// place writes the order and its operation in one transaction, as the documentation shows it. It may be called again after any error but
+// persist.ErrTaken.
 func (o order) place(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -131,7 +133,7 @@ func (o order) placeAtLast(ctx context.Context) error {
 	}
 }
 
-// check counts what is there of the order.
+// check counts the rows, operations and effects of the order: there must be one of each.
 func (o order) check(t *testing.T, e Engine, j persist.Journal, api *effects) {
 	t.Helper()
 	var rows, operations int

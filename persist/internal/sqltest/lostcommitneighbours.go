@@ -29,7 +29,7 @@ type repeats struct {
 	status atomic.Int32
 }
 
-// newRepeats is a program with an API of its own.
+// newRepeats returns a program that repeats its transaction, with an API of its own.
 func newRepeats(t *testing.T, e Engine, j persist.Journal, orders, key string) *repeats {
 	t.Helper()
 	r := &repeats{T: t, e: e, j: j, orders: orders, key: key}
@@ -56,7 +56,7 @@ type as struct {
 	account, token, body string
 }
 
-// request is the payment of the order.
+// request returns the request for the payment of the order, with the account and the change of its body that a says.
 func (r *repeats) request(a as) *http.Request {
 	r.Helper()
 	ctx := context.Background()
@@ -81,7 +81,7 @@ func (r *repeats) place(a as, level sql.IsolationLevel) error {
 	return r.placeIn(r.Context(), tx, a)
 }
 
-// placeIn is the documented transaction from its Begin to its end.
+// placeIn is the documented transaction, from the Begin of the operation to the end.
 func (r *repeats) placeIn(ctx context.Context, tx *sql.Tx, a as) error {
 	r.Helper()
 	payment, err := r.client.Prepare(r.request(a), oncehttp.Key(r.key))
@@ -112,7 +112,7 @@ func (r *repeats) committed(a as) {
 	}
 }
 
-// sent resumes what is pending of the account under this key. Others of the table may be sent, too: each counts its own.
+// sent sends the operation of the account, and waits until its end is recorded.
 func (r *repeats) sent(a as) {
 	r.Helper()
 	resp, err := r.client.DoKey(r.request(a), oncehttp.Key(r.key))
@@ -124,7 +124,7 @@ func (r *repeats) sent(a as) {
 	}
 }
 
-// settled settles the operation as an operator does.
+// settled settles the operation with this effect, as an operator does.
 func (r *repeats) settled(effect persist.Effect) {
 	r.Helper()
 	rec, err := r.client.Lookup(r.Context(), oncehttp.Key(r.key))
@@ -136,7 +136,7 @@ func (r *repeats) settled(effect persist.Effect) {
 	}
 }
 
-// told checks the error of a repetition. A verdict comes with ErrTaken.
+// told checks the error of the repeated transaction. One that states a verdict must match persist.ErrTaken, too.
 func (r *repeats) told(err, verdict error) {
 	r.Helper()
 	if verdict == nil && err != nil || verdict != nil && (!errors.Is(err, verdict) || !errors.Is(err, persist.ErrTaken)) {
@@ -159,7 +159,8 @@ type repeatRow struct {
 	sends  int // once everything is sent
 }
 
-// repeatRows are the rows of LostCommitNeighbours with a standing commit.
+// repeatRows returns the rows of LostCommitNeighbours in which the first commit took effect: what happens to the operation before the repetition, and
+// the expected result.
 func repeatRows() map[string]repeatRow {
 	nothing := func(*repeats) {}
 	return map[string]repeatRow{
@@ -228,7 +229,7 @@ func LostCommitNeighbours(t *testing.T, e Engine) {
 	})
 }
 
-// ended checks the numbers of orders and sends.
+// ended checks the numbers of orders and of sends.
 func (r *repeats) ended(orders, sends int) {
 	r.Helper()
 	var n int
@@ -240,7 +241,7 @@ func (r *repeats) ended(orders, sends int) {
 	}
 }
 
-// lateEnd repeats a transaction while its first run is still open, and then ends the first.
+// lateEnd repeats a transaction while its first run is still open, and then commits the first run or rolls it back.
 func lateEnd(r *repeats, commit bool) {
 	first := r.e.begin(r.T, sql.LevelReadCommitted)
 	payment, err := r.client.Prepare(r.request(as{}), oncehttp.Key(r.key))

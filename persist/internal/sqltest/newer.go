@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Newer holds a journal to what it does with a record that newer has made one of a later version, beside one of this.
+// Newer checks a journal with two records, of which the function newer has made one a record of a later version. The journal must not change or claim
+// that one, and must serve the other as ever.
 func Newer(t *testing.T, j interface {
 	persist.Journal
 	persist.Claimer

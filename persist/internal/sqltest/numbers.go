@@ -22,7 +22,7 @@ func Numbers(t *testing.T, e Engine) {
 	t.Error("no Begin lived through its wait")
 }
 
-// numbers is one try. It returns false if the wait was over too early.
+// numbers makes one try of Numbers. It returns false if the wait was over too early, on a slow machine.
 func numbers(t *testing.T, e Engine, j persist.Journal, account string) bool {
 	t.Helper()
 	holder := e.begin(t, sql.LevelReadCommitted)
@@ -61,7 +61,7 @@ func numbers(t *testing.T, e Engine, j persist.Journal, account string) bool {
 	return true
 }
 
-// follow lists what is after a number.
+// follow returns the records of an account after a number.
 func follow(t *testing.T, j persist.Journal, account string, after uint64) (all []persist.Record) {
 	for rec, err := range j.List(t.Context(), persist.Query{Account: account, After: after}) {
 		if err != nil {

@@ -72,7 +72,7 @@ func OpenTransaction(t *testing.T, e Engine) {
 	}
 }
 
-// callsThatCannotBegin returns calls with an ended context, or with a too large request.
+// callsThatCannotBegin returns calls with an ended context or with a request that is too large: they fail before they begin a record.
 func callsThatCannotBegin(t *testing.T, client *oncehttp.Client, url string) map[string]func(oncehttp.Key) error {
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -39,7 +39,7 @@ type Engine struct {
 	MarkDelivered MarkFunc
 }
 
-// Record is a plain pending record.
+// Record returns a valid pending record of an account and a key, with few fields set.
 func Record(account, key string) persist.Record {
 	sum := sha256.Sum256([]byte(account + "\x00" + key))
 	return persist.Record{
@@ -97,7 +97,8 @@ func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 	}
 }
 
-// outage breaks every exchange of one call in one way.
+// outage makes one call again and again, and breaks each of its exchanges with the server once, by the given fault. The call must take effect once,
+// or say that it did not.
 func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 	proxy := NewProxy(t, e.Address)
 	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), limit)
@@ -130,8 +131,7 @@ func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 	t.Errorf("a call of more than %d exchanges", exchangesMax)
 }
 
-// Down breaks the way to the database altogether: calls fail fast and name their
-// journal, and the journal recovers by itself.
+// Down breaks the way to the database altogether. Calls must fail fast and name their journal, and the journal must recover by itself.
 func Down(t *testing.T, e Engine) {
 	limit := cmp.Or(e.Limit, time.Duration(testrun.N(5, 12))*time.Second)
 	proxy := NewProxy(t, e.Address)
@@ -198,18 +198,18 @@ func (p *Proxy) hasStruck() bool {
 	return p.struck
 }
 
-// named checks an error of an unreachable journal.
-func named(t *testing.T, what string, err error, proxy *Proxy) {
+// named checks an error of an unreachable journal: it names the journal and holds no password. step names the call.
+func named(t *testing.T, step string, err error, proxy *Proxy) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("%s: no error", what)
+		t.Fatalf("%s: no error", step)
 	}
 	if text := err.Error(); !strings.Contains(text, "journal ") || !strings.Contains(text, proxy.Address()) || strings.Contains(text, "hunter2") {
-		t.Errorf("%s: the error must name the journal and hold no password: %v", what, err)
+		t.Errorf("%s: the error must name the journal and hold no password: %v", step, err)
 	}
 }
 
-// recovers opens the way again, and checks the next calls: they must succeed within seconds.
+// recovers opens the way to the server again, and requires the next calls to succeed within seconds.
 func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 	t.Helper()
 	if err := way(); err != nil {
@@ -227,8 +227,8 @@ func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 	}
 }
 
-// Late lets a statement of Begin arrive after its repetition, and forgets the record in between: either Forget refuses,
-// or nothing comes back.
+// Late lets a statement of Begin arrive after its repetition, and forgets the record in between. Either Forget refuses, or the record does not come
+// back.
 func Late(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
 	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 6*time.Second)

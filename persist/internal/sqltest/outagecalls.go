@@ -66,7 +66,7 @@ func at(revision uint64, state persist.State) func(persist.Record, error) bool {
 	}
 }
 
-// changes returns the calls with a change of one record.
+// changes returns the calls that change one record, for tests that break the connection during each.
 func changes() map[string]call {
 	ctx := context.Background()
 	return map[string]call{
@@ -93,7 +93,7 @@ func changes() map[string]call {
 	}
 }
 
-// passes returns the calls with changes of all records found.
+// passes returns the calls that change all records that they find, for tests that break the connection during each.
 func passes() map[string]call {
 	ctx := context.Background()
 	return map[string]call{
@@ -132,7 +132,7 @@ func passes() map[string]call {
 	}
 }
 
-// reads returns the calls without changes.
+// reads returns the calls that change nothing, for tests that break the connection during each.
 func reads() map[string]call {
 	ctx := context.Background()
 	return map[string]call{

@@ -62,7 +62,7 @@ func removeInstalled() {
 	}
 }
 
-// install makes the folder of the server's data.
+// install makes the data folder of the server. The first test of a run makes it; the others copy it.
 func (s *OwnServer) install() error {
 	within := func(base string) (args []string) {
 		for _, arg := range s.Install {
@@ -102,7 +102,7 @@ func output(cmd *exec.Cmd) error {
 	return nil
 }
 
-// StartOwn starts a server on a free port, with a folder of its own.
+// StartOwn starts a database server of the test's own, on a free port and with a data folder of its own.
 func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnServer {
 	t.Helper()
 	port := testport.Take(t)

@@ -15,7 +15,7 @@ import (
 // childVariable says which role a process plays that a test has started.
 const childVariable = "ONCEHTTP_TEST_CHILD"
 
-// Main runs the tests, or, in a process that Child started, one of the roles.
+// Main runs the tests of a package. In a process that Child has started, it runs one of the roles instead.
 func Main(m *testing.M, roles map[string]func(ctx context.Context, args []string) error) {
 	role, rest, _ := strings.Cut(os.Getenv(childVariable), "\n")
 	if role == "" {
@@ -38,7 +38,7 @@ func Child(ctx context.Context, role string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Together runs n processes of a role at once, and returns what went wrong in any of them.
+// Together runs n processes of a role at the same time, and returns the error of one that failed.
 func Together(ctx context.Context, n int, role string, args ...string) error {
 	results := make(chan error, n)
 	for range n {

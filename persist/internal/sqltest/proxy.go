@@ -47,7 +47,7 @@ type Proxy struct {
 	running  sync.WaitGroup
 }
 
-// NewProxy starts a proxy on loopback. It ends with the test.
+// NewProxy starts a proxy to a server on loopback, by which tests break connections. It ends with the test.
 func NewProxy(t testing.TB, server string) *Proxy {
 	t.Helper()
 	p := &Proxy{server: server, bound: "127.0.0.1:0", conns: map[net.Conn]bool{}}
@@ -132,7 +132,7 @@ func (p *Proxy) Exchanges() int {
 	return p.passed
 }
 
-// next returns the fault of the exchange beginning now.
+// next counts the exchange that begins now, and returns the fault for it.
 func (p *Proxy) next() Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,6 +177,7 @@ type link struct {
 	cut            bool // guarded by p.mu: the next answer ends it
 }
 
+// serve passes on the bytes between a client and the server, until one of the two closes its connection.
 func (p *Proxy) serve(client net.Conn) {
 	p.keep(client)
 	defer p.drop(client)
@@ -247,7 +248,7 @@ func (l *link) late(statement []byte, by time.Duration) {
 	time.Sleep(lateBy) // the server works on it
 }
 
-// answers passes on the server's bytes.
+// answers passes on the bytes of the server to the client, or breaks them off, as the present fault says.
 func (l *link) answers() {
 	buf := make([]byte, 64<<10)
 	for {

@@ -78,7 +78,7 @@ func unnumberedRows(t *testing.T, e Engine) (n int) {
 	return n
 }
 
-// refused checks that whatever would write is refused, and names the reason.
+// refused checks that a journal opened for reading refuses every call that would write, with the reason.
 func refused(t *testing.T, reader persist.Journal, rec persist.Record) {
 	t.Helper()
 	ctx := t.Context()

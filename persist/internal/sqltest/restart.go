@@ -77,7 +77,7 @@ func Restarted(t *testing.T, e Engine, server *OwnServer) {
 	r.check(t, j)
 }
 
-// call makes one call, and keeps what it was told.
+// call makes one call during the restart of the server, and keeps its result.
 func (r *restarting) call(t *testing.T, key string, do bool) {
 	req, err := http.NewRequest(http.MethodPost, r.target, strings.NewReader(key))
 	if err != nil {
@@ -103,7 +103,7 @@ func (r *restarting) call(t *testing.T, key string, do bool) {
 	}
 }
 
-// aboutJournal checks an error of a call while the journal was down.
+// aboutJournal checks the error of a call while the journal was down: it states one verdict, and names the journal.
 func aboutJournal(t *testing.T, key string, err error) {
 	t.Helper()
 	if errors.Is(err, oncehttp.ErrNoEffect) == errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -156,8 +156,7 @@ func (r *restarting) failsFast(t *testing.T, j persist.Journal, name string) {
 	}
 }
 
-// sendWhatIsLeft runs the journal until nothing is pending. The leases of calls that could
-// not be recorded are over then.
+// sendWhatIsLeft runs a client on the journal until nothing is pending. By then the leases of calls whose end could not be recorded are over.
 func (r *restarting) sendWhatIsLeft(t *testing.T, j persist.Journal) {
 	t.Helper()
 	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
@@ -183,7 +182,7 @@ func (r *restarting) sendWhatIsLeft(t *testing.T, j persist.Journal) {
 	}
 }
 
-// release makes all that is pending due at once, and ends its leases.
+// release makes all pending records due at once, and ends their leases.
 func release(ctx context.Context, j persist.Journal) error {
 	for rec, err := range j.List(ctx, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}) {
 		if err == nil {
@@ -197,7 +196,7 @@ func release(ctx context.Context, j persist.Journal) error {
 	return nil
 }
 
-// check holds what the callers were told against the journal and the server.
+// check compares the results that the callers got with the journal and with the effects at the API.
 func (r *restarting) check(t *testing.T, j persist.Journal) {
 	t.Helper()
 	failed := 0

@@ -20,7 +20,7 @@ import (
 // MarkFunc marks a result as delivered in a transaction.
 type MarkFunc func(ctx context.Context, tx *sql.Tx, id persist.ID, revision uint64) (bool, error)
 
-// owed begins a record and ends it with an owed result, or holds it. It returns the standing record.
+// owed begins a record and ends it, or holds it, with a result that is owed to OnResult. It returns the record as the journal has it.
 func owed(t testing.TB, j persist.Journal, key string, held bool) persist.Record {
 	t.Helper()
 	rec := Record("a", key)
@@ -44,8 +44,8 @@ func owed(t testing.TB, j persist.Journal, key string, held bool) persist.Record
 	return rec
 }
 
-// MarksInTransactions checks MarkDelivered in a transaction of the caller's own. waited reports whether an error says that the wait for
-// another transaction is over.
+// MarksInTransactions checks MarkDelivered in a transaction of the caller's own. waited reports whether an error says that a wait for another
+// transaction was too long.
 func MarksInTransactions(t *testing.T, e Engine, waited func(error) bool) {
 	ctx, orders := t.Context(), e.orders(t)
 	j := e.Open(t, e.Address, 15*time.Second)
@@ -124,7 +124,7 @@ func OwedByIndex(t *testing.T, e Engine, multiply, condition, index, analyze str
 	}
 }
 
-// plan returns the server's plan of a query.
+// plan returns the server's plan of a query as a text.
 func (e Engine) plan(t testing.TB, query string) (text string) {
 	t.Helper()
 	rows, err := e.DB.Query("EXPLAIN " + query)
@@ -161,6 +161,7 @@ type told struct {
 	wait    time.Duration // of the first call
 }
 
+// onResult is an OnResult that notes the states handed to it, and the largest number of its calls at the same time. Its first call fails.
 func (h *told) onResult(_ context.Context, rec persist.Record) error {
 	h.mu.Lock()
 	h.running++
@@ -217,7 +218,8 @@ func DeliversInOrder(t *testing.T, e Engine) {
 	}
 }
 
-// ResultOfDo checks that a Do marks what it hands to its caller, also if the caller has the answer before the record says so.
+// ResultOfDo checks that a Do marks the result that it returns to its caller as delivered, also if the caller has the answer before the record says
+// so.
 func ResultOfDo(t *testing.T, e Engine) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if strings.HasSuffix(req.URL.Path, "refused") {

@@ -42,23 +42,7 @@ func Rotated(t *testing.T, j persist.Journal, rotate func(n int)) {
 	var callers sync.WaitGroup
 	for caller := range rotatedCallers {
 		callers.Go(func() {
-			for i := 0; !over.Load(); i++ {
-				key := fmt.Sprintf("%d-%d", caller, i)
-				req, err := http.NewRequestWithContext(oncehttp.ContextWithKey(t.Context(), oncehttp.Key(key)), http.MethodPost, api.URL+"/pay", strings.NewReader("{}"))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				res, err := client.Do(req)
-				if err != nil {
-					t.Errorf("%s: %v", key, err)
-					return
-				}
-				_, err = io.Copy(io.Discard, res.Body)
-				_ = res.Body.Close()
-				if err != nil {
-					t.Error(err)
-				}
+			for i := 0; !over.Load() && pays(t, client, api.URL, fmt.Sprintf("%d-%d", caller, i)); i++ {
 				done.Add(1)
 			}
 		})
@@ -89,4 +73,24 @@ func Rotated(t *testing.T, j persist.Journal, rotate func(n int)) {
 	if keys != int(done.Load()) || keys < rotations*rotatedCallers {
 		t.Errorf("%d keys took effect, and %d calls succeeded", keys, done.Load())
 	}
+}
+
+// pays makes one operation with a key, and reports whether it succeeded.
+func pays(t *testing.T, client *oncehttp.Client, url, key string) bool {
+	req, err := http.NewRequestWithContext(oncehttp.ContextWithKey(t.Context(), oncehttp.Key(key)), http.MethodPost, url+"/pay", strings.NewReader("{}"))
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Errorf("%s: %v", key, err)
+		return false
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	_ = res.Body.Close()
+	if err != nil {
+		t.Error(err)
+	}
+	return true
 }

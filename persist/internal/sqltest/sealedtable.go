@@ -74,7 +74,7 @@ func SealedTableStanding(t *testing.T, e Engine) {
 	}
 }
 
-// SealedTableByHand checks that the table of a sealed journal refuses an INSERT in clear by hand, and no other.
+// SealedTableByHand checks that the table of a sealed journal refuses an INSERT of an unencrypted row by hand, and accepts others.
 func SealedTableByHand(t *testing.T, e Engine) {
 	open := func() persist.Journal { return e.Open(t, e.Address, 15*time.Second) }
 	unsealed := open()
@@ -109,7 +109,7 @@ func refusal(t *testing.T, name string, err error) {
 	}
 }
 
-// refusesClear checks that a Begin without keys writes nothing, alone and in a transaction of the caller's own.
+// refusesClear checks that a Begin without the keys writes nothing, alone and in a transaction of the caller's own.
 func (e Engine) refusesClear(t *testing.T, unsealed persist.Journal) {
 	t.Helper()
 	var before, after int
@@ -135,7 +135,8 @@ func (e Engine) refusesClear(t *testing.T, unsealed persist.Journal) {
 	}
 }
 
-// forgets sends an operation that the API refuses for its credentials, and one whose context has ended. Both have no effect, and no record.
+// forgets makes two calls without an effect: the API refuses the credentials of one, and the context of the other has ended. Neither may leave a
+// record.
 func (e Engine) forgets(t *testing.T, j persist.Journal) {
 	t.Helper()
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -182,7 +183,7 @@ func (e Engine) sends(t *testing.T, j persist.Journal) error {
 	return err
 }
 
-// copyRow inserts a row by hand on PostgreSQL: that of another key, under an id of its own.
+// copyRow inserts a copy of a row by hand, on PostgreSQL, under another key.
 func (e Engine) copyRow(t *testing.T, key, as string) error {
 	t.Helper()
 	var row sqljournal.Row

@@ -32,7 +32,7 @@ func (s *OwnServer) as(cmd *exec.Cmd) {
 	}
 }
 
-// ids are those of the server's user.
+// ids returns the user and group ids under which the server runs.
 func (s *OwnServer) ids() (uid, gid int, err error) {
 	u, err := user.Lookup(s.User)
 	if err != nil {

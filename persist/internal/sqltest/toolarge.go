@@ -33,7 +33,8 @@ type said struct {
 	html                 bool
 }
 
-// newBounded returns a client with far bounds of its own.
+// newBounded returns a client on a journal whose server takes at most bound bytes in one piece. The bounds of the client itself are far larger.
+// change adjusts its Config.
 func newBounded(t *testing.T, j persist.Journal, bound int, key string, change func(*oncehttp.Config)) *bounded {
 	t.Helper()
 	b := &bounded{T: t, j: j, bound: bound, key: oncehttp.Key(key)}
@@ -73,7 +74,7 @@ func newBounded(t *testing.T, j persist.Journal, bound int, key string, change f
 	return b
 }
 
-// request has a body of n bytes.
+// request returns a request with a body of n bytes.
 func (b *bounded) request(n int) *http.Request {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, b.url, strings.NewReader(strings.Repeat("r", n)))
@@ -83,7 +84,7 @@ func (b *bounded) request(n int) *http.Request {
 	return req
 }
 
-// do is DoKey; it reads the answer.
+// do calls DoKey, reads the answer, and waits until its end is recorded.
 func (b *bounded) do(req *http.Request, key oncehttp.Key) error {
 	resp, err := b.client.DoKey(req, key)
 	if err != nil {
@@ -93,20 +94,20 @@ func (b *bounded) do(req *http.Request, key oncehttp.Key) error {
 	return errors.Join(err, resp.Body.Close(), b.client.Flush(b.Context()))
 }
 
-// is checks err for this verdict, and no other. An error with ErrNoEffect must match ErrTooLarge, too.
-func (b *bounded) is(what string, err, verdict error) {
+// is checks that an error states this verdict and no other. One with ErrNoEffect must match ErrTooLarge, too. call names the call.
+func (b *bounded) is(call string, err, verdict error) {
 	b.Helper()
 	for _, v := range []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown} {
 		if errors.Is(err, v) != (v == verdict) {
-			b.Errorf("%s: %.300v, want %v", what, err, verdict)
+			b.Errorf("%s: %.300v, want %v", call, err, verdict)
 		}
 	}
 	if verdict == oncehttp.ErrNoEffect && !errors.Is(err, persist.ErrTooLarge) {
-		b.Errorf("%s: %.300v, want ErrTooLarge", what, err)
+		b.Errorf("%s: %.300v, want ErrTooLarge", call, err)
 	}
 }
 
-// stands checks the record of a key, and the number of sends. Without a state there is no record.
+// stands checks the state of a record, and the number of all sends. Without a state there must be no record. It returns the record.
 func (b *bounded) stands(id persist.ID, sends int, states ...persist.State) persist.Record {
 	b.Helper()
 	rec, err := b.j.Get(b.Context(), id)
@@ -122,8 +123,8 @@ func (b *bounded) stands(id persist.ID, sends int, states ...persist.State) pers
 	return rec
 }
 
-// tooLargeRequests are requests beside a too large one: in another place, or under a standing key.
-func tooLargeRequests() map[string]func(b *bounded) {
+// tooLargeRepeats returns the rows of requests that are too large under the key of an existing record.
+func tooLargeRepeats() map[string]func(b *bounded) {
 	return map[string]func(b *bounded){
 		"under a pending key": func(b *bounded) {
 			if err := b.client.Enqueue(b.request(10), b.key); err != nil {
@@ -162,6 +163,13 @@ func tooLargeRequests() map[string]func(b *bounded) {
 			}
 			b.stands(persist.ID{Account: "bob", Key: string(b.key)}, 0)
 		},
+	}
+}
+
+// tooLargeRequests returns the rows of requests that are too large, or nearly so, under a free key: in another part than the body, by another
+// way, at the bound itself, many at once.
+func tooLargeRequests() map[string]func(b *bounded) {
+	return map[string]func(b *bounded){
 		"by a RoundTripper": func(b *bounded) {
 			req := b.request(b.bound + 1)
 			req.Header.Set("Idempotency-Key", string(b.key))
@@ -219,8 +227,8 @@ func tooLargeRequests() map[string]func(b *bounded) {
 	}
 }
 
-// tooLargeAnswers are answers not coming to a Do to end its operation, or ending it otherwise.
-func tooLargeAnswers() map[string]func(b *bounded) {
+// tooLargeResolutions returns the rows of answers that are too large and do not come from the API's answer to a send.
+func tooLargeResolutions() map[string]func(b *bounded) {
 	over := func(b *bounded) *persist.Answer {
 		return &persist.Answer{Status: 201, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte(strings.Repeat("a", 2*b.bound))}
 	}
@@ -248,6 +256,12 @@ func tooLargeAnswers() map[string]func(b *bounded) {
 			}
 			held.stands(persist.ID{Key: string(b.key)}, 1, persist.StateSettled)
 		},
+	}
+}
+
+// tooLargeAnswers returns the rows of answers of the API that are too large and do not simply end a Do.
+func tooLargeAnswers() map[string]func(b *bounded) {
+	return map[string]func(b *bounded){
 		"a page that proves nothing": func(b *bounded) {
 			b.answer.Store(&said{status: 200, body: 2 * b.bound, header: 2 * b.bound, html: true})
 			b.is("Do", b.do(b.request(10), b.key), oncehttp.ErrOutcomeUnknown)
@@ -294,10 +308,12 @@ func tooLargeAnswers() map[string]func(b *bounded) {
 // TooLarge checks requests and answers near bound, the bound of a journal's server: nothing untrue is said
 // of a request, and no operation stays for its answer's sake.
 func TooLarge(t *testing.T, j persist.Journal, bound int) {
-	for what, rows := range map[string]map[string]func(b *bounded){"request": tooLargeRequests(), "answer": tooLargeAnswers()} {
+	for part, rows := range map[string]map[string]func(b *bounded){
+		"request": tooLargeRequests(), "repeat": tooLargeRepeats(), "answer": tooLargeAnswers(), "resolution": tooLargeResolutions(),
+	} {
 		for name, row := range rows {
-			t.Run(what+"/"+name, func(t *testing.T) {
-				b := newBounded(t, j, bound, strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(what+" "+name), nil)
+			t.Run(part+"/"+name, func(t *testing.T) {
+				b := newBounded(t, j, bound, strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(part+" "+name), nil)
 				row(b)
 				for rec, err := range j.List(t.Context(), persist.Query{States: []persist.State{persist.StatePending, persist.StateHeld}}) {
 					if err == nil { // its API ends with the row

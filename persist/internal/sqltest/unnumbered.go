@@ -62,7 +62,7 @@ func Unnumbered(t *testing.T, e Engine) {
 	unnumberedIn(t, j, persist.Query{Account: rec.Account, Key: "k", After: first.Seq}, 1, false)
 }
 
-// unnumberedIn checks that a listing has n records, or, if it may, fewer and an error that comes last.
+// unnumberedIn checks that a listing has n records or, if may is set, fewer and an error at its end.
 func unnumberedIn(t *testing.T, j persist.Journal, q persist.Query, n int, may bool) {
 	t.Helper()
 	met := 0

@@ -75,7 +75,7 @@ func UsedKey(t *testing.T, e Engine, text, nulls string, sealed bool) {
 	}
 }
 
-// callOf makes a call with a key, and with an account header unless that is empty.
+// callOf makes a call with a key, and with an account in its header unless that is empty.
 func callOf(t *testing.T, c *oncehttp.Client, url, key, account, body string) error {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -92,7 +92,7 @@ func callOf(t *testing.T, c *oncehttp.Client, url, key, account, body string) er
 	return err
 }
 
-// usedAgain requires the repeat of a used key to be final, with the same body and with another.
+// usedAgain requires that a repeat of a used key is answered as final, with the same body and with another.
 func usedAgain(t *testing.T, name string, call func(body string) error) {
 	t.Helper()
 	for _, body := range []string{`{"of":"canary"}`, `{"of":"another"}`} {
@@ -103,7 +103,7 @@ func usedAgain(t *testing.T, name string, call func(body string) error) {
 	}
 }
 
-// sealedBy returns a journal with a key for its records.
+// sealedBy returns the journal with encrypted records.
 func sealedBy(t testing.TB, j persist.Journal, c seal.Config) persist.Journal {
 	t.Helper()
 	c.Keys = []seal.Key{{ID: "a", Secret: bytes.Repeat([]byte("a"), seal.SecretSize)}}
@@ -118,7 +118,7 @@ func sealedBy(t testing.TB, j persist.Journal, c seal.Config) persist.Journal {
 	return sealed
 }
 
-// usedRows checks the rows: each is without its text, and so many of them have the few columns of a used key.
+// usedRows checks the rows of the table: none has its text any more, and want of them have the few columns of a used key.
 func (e Engine) usedRows(t *testing.T, text, nulls string, want int) {
 	t.Helper()
 	var rows, narrow int
@@ -130,7 +130,7 @@ func (e Engine) usedRows(t *testing.T, text, nulls string, want int) {
 	}
 }
 
-// usedListed checks the listings of a journal: those without the name of a key have each used key, too.
+// usedListed checks that each listing that does not ask for a key has all used keys.
 func usedListed(t *testing.T, name string, j persist.Journal, want int) {
 	t.Helper()
 	count := func(q persist.Query) (n int) {

@@ -82,7 +82,7 @@ func UsedKeys(b *testing.B, u Used, keys, atOnce int, sealed bool) {
 	u.report(b, "rebuilt: ", rows)
 }
 
-// report prints the bytes of each key, of all parts and of each.
+// report prints how many bytes each key takes in the table and in its indexes.
 func (u Used) report(b *testing.B, when string, rows int) {
 	sizes, total := u.Sizes(b), int64(0)
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {

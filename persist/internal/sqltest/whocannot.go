@@ -24,6 +24,7 @@ type cannot struct {
 	seals, unseals string // keys, of one letter each, of the one that has it and of the other
 }
 
+// cannots returns the differences between two clients for which only one of them can send an operation, such as its credentials.
 func cannots() []cannot {
 	return []cannot{
 		{"Authorize", func(*oncehttp.Config) {}, func(c *oncehttp.Config) { c.Authorize = nil }, "", ""},
@@ -52,7 +53,7 @@ func WhoCannot(t *testing.T, opener func(t *testing.T) (open func() persist.Jour
 	}
 }
 
-// sealed is j sealed with these keys; none: j.
+// sealed returns the journal with records encrypted by these keys, a letter for each; the journal itself without any.
 func sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	t.Helper()
 	if keys == "" {
@@ -73,6 +74,8 @@ func sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	return over
 }
 
+// whoCannot lets a worker run that cannot send the operations, beside one that can. The first one must leave all records as they are, and the second
+// one sends them.
 func whoCannot(t *testing.T, raw, able, lacking persist.Journal, c cannot) {
 	const n = 20
 	var mu sync.Mutex
@@ -107,23 +110,14 @@ func whoCannot(t *testing.T, raw, able, lacking persist.Journal, c cannot) {
 			t.Fatal(err)
 		}
 	}
-	run := func(c *oncehttp.Client) (stop func()) {
-		ctx, cancel := context.WithCancel(context.Background())
-		over := make(chan error, 1)
-		go func() { over <- c.Run(ctx) }()
-		return func() {
-			cancel()
-			<-over
-		}
-	}
-	defer run(lacks)()
+	defer running(lacks)()
 	time.Sleep(4 * time.Second) // longer than a lease
 	for rec, err := range raw.List(t.Context(), persist.Query{AllAccounts: true}) {
 		if err != nil || rec.Drives != 0 || rec.LeaseOwner != "" || rec.MaybeSent || rec.Attempts != 0 || !rec.NextAttempt.IsZero() {
 			t.Errorf("%s: %d drives, leased by %q, error %v; want it as it was begun", rec.Key, rec.Drives, rec.LeaseOwner, err)
 		}
 	}
-	defer run(has)()
+	defer running(has)()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		mu.Lock()
 		keys := len(sent)
@@ -134,5 +128,16 @@ func whoCannot(t *testing.T, raw, able, lacking persist.Journal, c cannot) {
 		if time.Now().After(end) {
 			t.Fatalf("%d of %d were sent by the worker that can", keys, n)
 		}
+	}
+}
+
+// running calls Run of a client in the background, until stop is called.
+func running(c *oncehttp.Client) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- c.Run(ctx) }()
+	return func() {
+		cancel()
+		<-over
 	}
 }

@@ -57,7 +57,7 @@ type woken struct {
 	sent    int
 }
 
-// startListener starts a process with the role "listener", beside a client of this process on j.
+// startListener starts a process with the role "listener", which waits for operations to send, beside a client of this process on j.
 func startListener(t *testing.T, j persist.Journal, args []string) *woken {
 	w := &woken{t: t, arrived: make(chan string, 100), said: make(chan string, 100)}
 	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
@@ -110,7 +110,7 @@ const soon = 45 * time.Second
 // idle is the time without work before something is enqueued: a process looks anyway if it has just ended an operation.
 const idle = 200 * time.Millisecond
 
-// says waits for the next line of the process, and checks that it has a text.
+// says waits for the next line that the process prints, and checks that it has a text.
 func (w *woken) says(text string) {
 	w.t.Helper()
 	select {
@@ -123,7 +123,7 @@ func (w *woken) says(text string) {
 	}
 }
 
-// sends enqueues an operation here, and returns the time until the process has sent it.
+// sends enqueues an operation in this process, and returns the time until the other process has sent it.
 func (w *woken) sends(enqueue func(*http.Request, oncehttp.Key) error) time.Duration {
 	w.t.Helper()
 	time.Sleep(idle)

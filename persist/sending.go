@@ -1,0 +1,48 @@
+package persist
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// AddAttempt appends a to the history, and drops the oldest if there are more
+// than HistoryMax. It never writes into an array shared with another record.
+func (r *Record) AddAttempt(a Attempt) {
+	if len(a.Error) > AttemptErrorBytesMax {
+		a.Error = strings.ToValidUTF8(a.Error[:AttemptErrorBytesMax], "")
+	}
+	from := max(0, len(r.History)+1-HistoryMax)
+	r.History = append(slices.Clone(r.History[from:]), a)
+}
+
+// ExtendSendUntil sets SendUntil to t, unless it is later already.
+func (r *Record) ExtendSendUntil(t time.Time) {
+	if t.After(r.SendUntil) {
+		r.SendUntil = t
+	}
+}
+
+// TakeLease gives the record to owner until a time, as a claim does. If the lease of another ended by itself, that process may be frozen,
+// with a send on its way: then DesertedUntil becomes SendUntil, unless it is later already.
+func (r *Record) TakeLease(owner string, until time.Time) {
+	if r.LeaseOwner != "" && r.LeaseOwner != owner && r.SendUntil.After(r.DesertedUntil) {
+		r.DesertedUntil = r.SendUntil
+	}
+	r.LeaseOwner, r.LeaseUntil = owner, until
+}
+
+// MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. now is the time of the claim. It does if
+// the record was never sent and has everything for its first send; a token never used in a send may be too old. If the record
+// is not Protected, it does not: after a crash nobody could say if another send would be the second. It does not mark a sealed
+// record, since that does not show its token. It does not mark at SendBefore and past it: after a crash, a mark would let the
+// first send go out late.
+func (r *Record) MarkedByClaim(now time.Time) bool {
+	late := !r.SendBefore.IsZero() && !now.Before(r.SendBefore)
+	return !r.MaybeSent && !late && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Protected && r.Carrier != CarrierSealed
+}
+
+// Leased reports whether another than owner holds the record at now.
+func (r *Record) Leased(owner string, now time.Time) bool {
+	return r.LeaseOwner != "" && r.LeaseOwner != owner && now.Before(r.LeaseUntil)
+}
