@@ -291,15 +291,16 @@ func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 		return true
 	}
 	now := r.engine.now()
-	mine := own != 0 && rec.Revision == own && !rec.OwedFrom.Before(now.Add(r.cfg.Retry.AnswerTimeout))
-	if !mine && rec.OwedFrom.After(now) {
+	reserved := own != 0 && rec.Revision == own                                    // by the write of its end, which no other process has changed
+	mine := reserved && !rec.OwedFrom.Before(now.Add(r.cfg.Retry.AnswerTimeout)) // for as long as the call may take
+	if !reserved && rec.OwedFrom.After(now) {
 		return true // a later look has it
 	}
 	if err := r.engine.journal.Flush(ctx); err != nil {
 		r.cfg.log(ctx, slog.LevelError, "a result is not delivered before its record is durable", id.Key, err)
 		return false
 	}
-	if !mine {
+	if !mine { // also of a reservation that is nearly over, since other results were delivered first
 		mine, err = r.engine.results.takeResult(ctx, &rec, r.cfg.Retry.AnswerTimeout+resultMargin)
 	}
 	if err != nil {
