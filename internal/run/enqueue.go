@@ -65,7 +65,7 @@ func (e *engine) enqueueBeside(ctx context.Context, name string, rec persist.Rec
 	values := context.WithoutCancel(ctx)
 	call, o := op.known(&rec), operation.OpOf(&rec, 0)
 	call.Enqueues = true
-	by, replaced, err := e.admission.replacement(values, &rec)
+	by, replaced, err := e.admission.unbegun.replacement(values, &rec)
 	if err != nil {
 		return nil, err
 	}

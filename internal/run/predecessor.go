@@ -68,7 +68,7 @@ func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unb
 			continue
 		}
 		seen[o.Key] = true
-		old, err := b.find(ctx, &o)
+		old, err := b.unbegun.find(ctx, &o)
 		switch {
 		case errors.Is(err, persist.ErrNotFound): // or it is forgotten: no event finds it
 			continue
@@ -125,26 +125,6 @@ func before(rec *persist.Record, path []string) (all []older) {
 		all = append(all, older{Relative: r, after: rec, path: path})
 	}
 	return all
-}
-
-// find returns the record of an older operation; persist.ErrNotFound if there is none. One that is named may have been assigned to an account since, or left
-// behind by an Assign of the other; a generation of an account may stand under none, from before the program named one.
-func (b *admission) find(ctx context.Context, o *older) (persist.Record, error) {
-	old, err := b.places.Before(ctx, o.after, o.Key)
-	switch {
-	case !errors.Is(err, persist.ErrNotFound):
-		return old, err
-	case o.Named:
-		return b.places.Anywhere(ctx, o.Key, func(rec *persist.Record) bool { return operation.SameBytes(o.after, rec) })
-	}
-	for _, none := range request.Unassigned(request.Base(o.after.Account)) {
-		unassigned := *o.after
-		unassigned.Account = none
-		if old, err = b.places.Before(ctx, &unassigned, o.Key); !errors.Is(err, persist.ErrNotFound) {
-			break
-		}
-	}
-	return old, err
 }
 
 // stoppedBy returns the reason against a send by the record of one operation before it; nil if there is none. Errors: the journal's.
@@ -219,5 +199,6 @@ func (b *admission) isDecline(ctx context.Context, rec *persist.Record) bool {
 		return false
 	}
 	answer := wire.Recorded(from, a.Status, a.Header, a.Body, true)
-	return classify.Classify(prof, seen(answer), classify.Facts{Protected: rec.Protected, TakesHTML: classify.AcceptsHTML(rec.Header)}).Kind == classify.KindRefused
+	v := classify.Classify(prof, seen(answer), classify.Facts{Protected: rec.Protected, TakesHTML: classify.AcceptsHTML(rec.Header)})
+	return v.Kind == classify.KindRefused || v.Kind == classify.KindFinal && v.Refused
 }

@@ -51,9 +51,11 @@ func (d ending) note(err error) {
 func (d ending) write(ctx context.Context, finish func(context.Context, persist.Record) error) error {
 	w := operation.WriteNothing
 	var written persist.Record
+	var earlier time.Time // until then, another process may hand over an earlier state
 	err := d.lastChange(ctx, &d.rec, func() (err error) {
 		d.drive.Moved(d.op())
 		now := d.now()
+		earlier = d.rec.OwedFrom
 		switch w = d.drive.Writing(); w {
 		case operation.Forget:
 			d.watch()
@@ -85,7 +87,7 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 	if w != operation.LeaveOpen {
 		d.note(err)
 	}
-	d.noteOwed(w, &written, err)
+	d.noteOwed(w, &written, earlier, err)
 	d.noteUnowed(w, &written, err)
 	d.drive.Written(err == nil, written.Finished)
 	return err

@@ -129,7 +129,7 @@ func (x existing) refuseOpening(op *preparedRequest, says operation.Opening, by 
 func (x existing) known(op *preparedRequest) (c operation.Call, by replacement, err error) {
 	c = op.known(&x.rec)
 	c.Keyless = op.named.Keyless && x.holder.sentElsewhere(&x.rec)
-	by, c.Replaced, err = x.admission.replacement(x.call.Values(), &x.rec)
+	by, c.Replaced, err = x.admission.unbegun.replacement(x.call.Values(), &x.rec)
 	return c, by, err
 }
 

@@ -68,7 +68,7 @@ func (f *refusals) notSame(ctx context.Context, name string, rec *persist.Record
 func (f *refusals) otherRequest(ctx context.Context, name string, rec *persist.Record, prof *profile.Profile) *result {
 	var cause error
 	next, op := operation.NextGeneration(rec.Key), operation.OpOf(rec, 0)
-	if op.NamesNext() && op.MayAnew(operation.Redrives, operation.Successors{}, f.holder.clock.Earliest()) == operation.MayAct {
+	if op.NamesNext() && op.MayAnew(operation.Redrives, operation.Successors{Replaced: rec.ReplacedBy != ""}, f.holder.clock.Earliest()) == operation.MayAct {
 		if _, err := request.SpellKey(prof, next); err == nil {
 			cause = fmt.Errorf("a new try needs a new key, such as %q (Key.Generation)", next)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -19,13 +20,13 @@ type replacement struct {
 }
 
 // replacement returns what was begun in the place of an operation; is is false if nothing was, or if nothing came of it. Errors: the journal's.
-func (b *admission) replacement(ctx context.Context, rec *persist.Record) (r replacement, is bool, err error) {
+func (u *unbegun) replacement(ctx context.Context, rec *persist.Record) (r replacement, is bool, err error) {
 	op, at := operation.OpOf(rec, 0), rec
 	for links := 0; at.ReplacedBy != "" && !at.Erased && at.Sealed() == nil; links++ {
 		if links == operation.IntentMax { // a call with the key of that one is told of those after it
 			return r, op.IsReplacedBy(&operation.Op{}), nil
 		}
-		next, err := b.find(ctx, &older{Relative: operation.Relative{Key: at.ReplacedBy, Named: true}, after: at})
+		next, err := u.find(ctx, &older{Relative: operation.Relative{Key: at.ReplacedBy, Named: true}, after: at})
 		switch {
 		case errors.Is(err, persist.ErrNotFound) || err == nil && !operation.IsSuccessor(at, &next):
 			return replacement{key: at.ReplacedBy, gone: true}, op.IsReplacedBy(&operation.Op{}), nil
@@ -40,6 +41,26 @@ func (b *admission) replacement(ctx context.Context, rec *persist.Record) (r rep
 	}
 	last := operation.OpOf(at, 0)
 	return r, op.IsReplacedBy(&last), nil
+}
+
+// find returns the record of an older operation; persist.ErrNotFound if there is none. One that is named may have been assigned to an account since, or left
+// behind by an Assign of the other; a generation of an account may stand under none, from before the program named one.
+func (u *unbegun) find(ctx context.Context, o *older) (persist.Record, error) {
+	old, err := u.places.Before(ctx, o.after, o.Key)
+	switch {
+	case !errors.Is(err, persist.ErrNotFound):
+		return old, err
+	case o.Named:
+		return u.places.Anywhere(ctx, o.Key, func(rec *persist.Record) bool { return operation.SameBytes(o.after, rec) })
+	}
+	for _, none := range request.Unassigned(request.Base(o.after.Account)) {
+		unassigned := *o.after
+		unassigned.Account = none
+		if old, err = u.places.Before(ctx, &unassigned, o.Key); !errors.Is(err, persist.ErrNotFound) {
+			break
+		}
+	}
+	return old, err
 }
 
 // refuseReplaced ends a call without a send: it is told of the operation in the place of the one that it asked for.

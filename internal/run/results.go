@@ -41,10 +41,10 @@ func owedAt(rec *persist.Record) uint64 {
 	return rec.Revision
 }
 
-// noteOwed notes the result made owed by the step Write. written is the record as handed to the journal, err the
+// noteOwed notes the result made owed by the step Write. written is the record as handed to the journal, earlier its OwedFrom before, err the
 // journal's answer. After an error nothing is owed by this run. A pass wakes the deliveries; a Do leaves its
 // result to its caller for a while.
-func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error) {
+func (d ending) noteOwed(w operation.Writing, written *persist.Record, earlier time.Time, err error) {
 	owedFrom := written.OwedFrom
 	switch {
 	case err != nil || w == operation.Forget:
@@ -58,7 +58,7 @@ func (d ending) noteOwed(w operation.Writing, written *persist.Record, err error
 		return
 	}
 	var own uint64
-	if owedFrom.After(d.now()) {
+	if owedFrom.After(d.now()) && !owedFrom.Equal(earlier) { // else another process has reserved it, for an earlier state
 		own = d.owed
 	}
 	d.shared.results.note(d.rec.ID, own)
@@ -291,7 +291,7 @@ func (r *runner) deliver(ctx context.Context, id persist.ID, own uint64) bool {
 		return true
 	}
 	now := r.engine.now()
-	reserved := own != 0 && rec.Revision == own                                    // by the write of its end, which no other process has changed
+	reserved := own != 0 && rec.Revision == own                                  // by the write of its end, which no other process has changed
 	mine := reserved && !rec.OwedFrom.Before(now.Add(r.cfg.Retry.AnswerTimeout)) // for as long as the call may take
 	if !reserved && rec.OwedFrom.After(now) {
 		return true // a later look has it

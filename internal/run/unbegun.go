@@ -126,9 +126,19 @@ func (u *unbegun) subjectOfKeys(ctx context.Context, named *request.Named, inFli
 	return nothing(first), nil
 }
 
-// subjectOfRecord returns the standing of an operation that a call has found. It is unclear if the journal does not take the note that a caller is told.
+// subjectOfRecord returns the standing of an operation that a call has found. It is unclear if a person began another one to replace it, which took effect or
+// may, and if the journal does not tell, or does not take the note that a caller is told.
 func (u *unbegun) subjectOfRecord(ctx context.Context, id persist.ID, rec *persist.Record) subject {
 	u.notes.Shown(id)
+	by, replaced, err := u.replacement(ctx, rec)
+	switch {
+	case err != nil:
+		return unclear(id.Key)
+	case replaced:
+		about := unclear(by.key)
+		about.state = by.rec.State
+		return about
+	}
 	if u.marks.note(ctx, rec) != nil {
 		return unclear(id.Key)
 	}

@@ -1,7 +1,9 @@
 package redrive_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,6 +47,7 @@ func TestAskedOfWhatWasReplaced(t *testing.T) {
 				}
 				f.redriven(next)
 				f.refused(ask(f))
+				f.unclear(next, last)
 				clienttest.Resume(t, f.Client)
 				err := ask(f)
 				if e := (*oncehttp.Error)(nil); !errors.Is(err, oncehttp.ErrFinal) || !errors.As(err, &e) || e.Effect() != persist.EffectHappened || e.Key != last {
@@ -69,4 +72,28 @@ func TestAskedOfABrokenOffAct(t *testing.T) {
 	f.refused(f.Enqueue(charge(t), "k"))
 	f.redriven("k") // the same act goes on
 	f.sends(1)
+}
+
+// unclear fails the test unless calls with the first key that begin nothing say nothing of an effect, while the operation last may take one.
+func (f *family) unclear(next, last oncehttp.Key) {
+	f.t.Helper()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	closed := f.client()
+	clienttest.Must(f.t, closed.Close())
+	other := clienttest.Request(f.t, http.MethodPost, "https://api.example.com/v1/charges", "amount=7&currency=eur")
+	for name, call := range map[string]func() error{
+		"an ended context": func() error { _, err := f.DoKey(charge(f.t).WithContext(ended), "k"); return err },
+		"Enqueue":          func() error { return f.Enqueue(charge(f.t).WithContext(ended), "k") },
+		"a closed client":  func() error { return f.do(closed, "k") },
+	} {
+		err := call()
+		var e *oncehttp.Error
+		if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrNoEffect) || e.Key != last {
+			f.t.Errorf("%s, while %s is pending: %v", name, last, err)
+		}
+	}
+	if _, err := f.DoKey(other, "k"); !errors.Is(err, oncehttp.ErrKeyReused) || strings.Contains(err.Error(), string(next)) {
+		f.t.Errorf("another request: %v, want no advice of %s", err, next)
+	}
 }
