@@ -301,3 +301,48 @@ func (m *muteClock) Renew(ctx context.Context, owner string, lease time.Duration
 	}
 	return m.Claimer.Renew(ctx, owner, lease, ids)
 }
+
+// settingClock is a journal's clock. While it tells the time, somebody sets the clock of this machine.
+type settingClock struct {
+	persist.Claimer
+	set func()
+}
+
+func (s settingClock) Now(ctx context.Context) (time.Time, error) {
+	s.set()
+	return s.Claimer.Now(ctx)
+}
+
+// TestClockIsSetDuringAReading: a reading of the journal's clock during which the own clock was set counts for nothing: nobody knows how much time has passed
+// since. The journal is asked again, and what it is asked for goes on; where the clock is set each time, nothing is begun.
+func TestClockIsSetDuringAReading(t *testing.T) {
+	t.Parallel()
+	for _, jumps := range []int64{1, 1 << 20} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
+			j := memory.New()
+			var off, asked atomic.Int64
+			set := func() {
+				if asked.Add(1) <= jumps {
+					off.Add(int64(48 * time.Hour))
+				}
+			}
+			c, _ := clienttest.New(t, w, clienttest.On(&journaltest.Leasing{Journal: j, Claimer: settingClock{j, set}}))
+			oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+			err := c.Enqueue(clienttest.Post(t, "{}"), "k")
+			if jumps > 1 {
+				if err == nil || !strings.Contains(err.Error(), "clock") || w.Count() != 0 {
+					t.Errorf("%v, %d sends; want an error that speaks of the clock", err, w.Count())
+				}
+				return
+			}
+			clienttest.Must(t, err)
+			if rec := clienttest.Lookup(t, c, "k"); !rec.Created.Equal(time.Now()) {
+				t.Errorf("begun at %v; it is %v", rec.Created, time.Now())
+			}
+			if got := clienttest.Resume(t, c)["k"]; got.Err != nil || w.Count() != 1 {
+				t.Errorf("%v, %d sends", got.Err, w.Count())
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -113,10 +114,12 @@ func (c *Clock) Sync(ctx context.Context, host *Host) error {
 	if again, err := c.answered(); again != asked && err != nil { // in vain: not all who waited ask one after the other
 		return err
 	}
-	before := c.own()
-	shown, err := c.journal.Now(ctx)
-	if err == nil {
-		c.Learn(ctx, host, shown, before)
+	err := errClockSet
+	for tries := 0; tries < syncTries && err == errClockSet; tries++ {
+		before, shown := c.own(), time.Time{}
+		if shown, err = c.journal.Now(ctx); err == nil && !c.Learn(ctx, host, shown, before) {
+			err = errClockSet
+		}
 	}
 	if ctx.Err() == nil { // this caller's leaving says nothing to the others
 		c.mu.Lock()
@@ -125,6 +128,11 @@ func (c *Clock) Sync(ctx context.Context, host *Host) error {
 	}
 	return err
 }
+
+// syncTries bounds the questions of one Sync. A reading during which the own clock was set says nothing.
+const syncTries = 3
+
+var errClockSet = errors.New("the clock of this machine was set again and again while the journal told its time")
 
 // Notice is Sync for a caller after a while. It asks only if a clock was set meanwhile, or the machine has slept.
 func (c *Clock) Notice(ctx context.Context, host *Host) error {
@@ -155,12 +163,17 @@ func (c *Clock) answered() (times int, err error) {
 }
 
 // Learn notes the journal's time from a call begun at before and just over. A zero time is ignored. If this process's clock
-// differs by more than Host.Skew, the logger is told once.
-func (c *Clock) Learn(ctx context.Context, host *Host, shown time.Time, before Moment) {
-	if shown.IsZero() {
-		return
-	}
+// differs by more than Host.Skew, the logger is told once. It returns false, and notes nothing, if the clock was set during the call, or the machine slept: then
+// nobody can say how much time has passed since.
+func (c *Clock) Learn(ctx context.Context, host *Host, shown time.Time, before Moment) bool {
 	after := c.own()
+	wall, monotonic := after.since(before)
+	switch {
+	case shown.IsZero():
+		return true
+	case (wall - monotonic).Abs() >= readingDrift:
+		return false
+	}
 	off := max(before.wall.Sub(shown), shown.Sub(after.wall))
 	c.last.Store(&reading{shown: shown, before: before, after: after})
 	c.mu.Lock()
@@ -171,6 +184,7 @@ func (c *Clock) Learn(ctx context.Context, host *Host, shown time.Time, before M
 		host.Log(ctx, slog.LevelWarn, "this machine's clock is off from that of the journal, by which all operations are judged; set it right", nil,
 			slog.Duration("off", off.Round(time.Second)))
 	}
+	return true
 }
 
 // reading returns the last reading; zero if there is none.
