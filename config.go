@@ -240,7 +240,7 @@ type Config struct {
 	// KeepText is the time for which the use of a key is remembered with its text: the key, the account, path and query, and the digests that
 	// tell a repeat from another request. After it a sweep does by itself what Client.Erase does. A used key then costs 146 bytes on
 	// PostgreSQL in place of 570, and less on MariaDB, too. A repeat then finds the key as before; it is ErrFinal with the state and the effect, since nobody can
-	// compare the requests. An operation with KeepFields, an effect that is not known, an event of the API as evidence, or another one in its
+	// compare the requests. An operation without an account whose request had credentials, with KeepFields, an effect that is not known, an event of the API as evidence, or another one in its
 	// place keeps its text. Each record has it, as KeepKey. At least the window of each profile. Zero: as long
 	// as the key. Negative: as long as the answer.
 	KeepText time.Duration

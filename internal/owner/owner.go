@@ -64,7 +64,9 @@ func (o Owners) Identify(ctx context.Context, owner *request.Owner, rec *persist
 	if secret, err = o.Secrets.of(ctx, o.Journal); err != nil {
 		return nil, err
 	}
-	rec.Credentials = owner.Credentials(secret)
+	if rec.Credentials = owner.Credentials(secret); len(rec.Credentials) > 0 {
+		rec.KeepText = 0 // without its text nobody would know the owner
+	}
 	return secret, nil
 }
 

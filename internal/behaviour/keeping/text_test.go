@@ -127,3 +127,37 @@ func testKeepTextOfScopes(t *testing.T, j persist.Journal, scoped func(*oncehttp
 		t.Errorf("another account: %v, %d requests", err, w.Count())
 	}
 }
+
+// TestTextTellsTheOwner: two customers have credentials of their own, the same key, and no account that the program names. The text of the key stays: else the
+// second customer would be told of the first one's payment. Of a named account it goes.
+func TestTextTellsTheOwner(t *testing.T) {
+	t.Parallel()
+	journaltest.Each(t, func(t *testing.T, j persist.Journal) {
+		for _, j := range []persist.Journal{j, journaltest.Sealed(t, memory.New(), "a")} {
+			for _, account := range []string{"", "shop"} {
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: "{}"}}}
+				c, _ := clienttest.New(t, w, clienttest.On(j, keepsText(-1), func(cfg *oncehttp.Config) { cfg.Account = account }))
+				call := func(who string) error {
+					req := clienttest.Post(t, "{}")
+					req.Header.Set("Authorization", "Bearer "+who)
+					_, err := c.DoKey(req, oncehttp.Key("k"+account))
+					return err
+				}
+				clienttest.Must(t, call("a"))
+				for range 2 {
+					time.Sleep(100 * time.Hour)
+					_, err := c.Sweep(t.Context())
+					clienttest.Must(t, err)
+				}
+				err := call("b")
+				var told *oncehttp.Error
+				if stranger := errors.Is(err, oncehttp.ErrAccount); !errors.As(err, &told) || stranger != (account == "") || stranger && told.Effect() == oncehttp.EffectHappened {
+					t.Errorf("account %q: another customer is told: %v", account, err)
+				}
+				if w.Count() != 1 {
+					t.Errorf("account %q: %d sends", account, w.Count())
+				}
+			}
+		}
+	})
+}
