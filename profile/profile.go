@@ -97,7 +97,7 @@ type Profile struct {
 	// source.
 	Unclear []Matcher
 
-	// Verdicts read the outcome of a 2xx in its body, after the lists above. Empty: a 2xx is a success.
+	// Verdicts read the outcome of a 2xx in its body, after the lists above. At an endpoint without any a 2xx is a success.
 	Verdicts []Verdict
 
 	// Replay marks the stored answer to an earlier request. It is read beside
