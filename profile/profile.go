@@ -78,7 +78,8 @@ type Profile struct {
 
 	// The matchers, read in this order; the first list with a hit decides.
 
-	// AlreadyDone: the operation took effect before; Lookup may find its result.
+	// AlreadyDone: the operation took effect before; Lookup may find its result, which Verdicts read. At the first send of an operation another
+	// request has made it: the operation is held, unless the result repeats the request's values.
 	AlreadyDone []Matcher
 	// Duplicate: a unique business reference in the request, such as an order number, was used before: by an earlier
 	// attempt at this operation, or by another one. The answer does not say by which; Reference may tell.
