@@ -6,7 +6,8 @@
 //	})
 //
 // An operation counts as happened only if exactly one resource is found and its values are those of the request. Several
-// resources, another value, no resource, and a failed question leave it held. Lists may lag behind, so an empty list
+// resources, another value, no resource, and a failed question leave it held. So does a resource that another operation of
+// the journal has as its answer: the client looks at the ids. Lists may lag behind, so an empty list
 // proves nothing: these functions never conclude that an operation is absent.
 //
 // The questions are GETs at the operation's own origin, with the recorded headers and without the key. No redirect is

@@ -139,6 +139,43 @@ func sameValue(a, b any) bool {
 	return same && known
 }
 
+// ObjectID returns the id of the one object in a JSON answer: its member id, or that of the one object inside, alone or in a list. It is empty if there is none.
+func ObjectID(body []byte) string {
+	document := jsonpointer.Decode(body)
+	for range idDepthMax {
+		object, isObject := document.(map[string]any)
+		if !isObject {
+			return ""
+		}
+		if id := object["id"]; isScalar(id) {
+			return scalarText(id)
+		}
+		document = onlyObject(object)
+	}
+	return ""
+}
+
+// idDepthMax is the number of objects, each inside the one before, in which ObjectID looks.
+const idDepthMax = 3
+
+// onlyObject returns the one object among the members of another, alone or in a list; nil if there is none, or several.
+func onlyObject(object map[string]any) (only any) {
+	for _, value := range object {
+		if list, isList := value.([]any); isList && len(list) == 1 {
+			value = list[0]
+		}
+		inner, isObject := value.(map[string]any)
+		switch {
+		case !isObject:
+		case only != nil:
+			return nil
+		default:
+			only = inner
+		}
+	}
+	return only
+}
+
 // compare compares the values of a request with those of a resource at the API, each pair in same. All must be equal for FindingSame. One that
 // differs gives FindingOther, and one that is missing or not comparable FindingUnclear.
 func compare(same []profile.Same, request func(pointer string) any, resource any) Finding {
