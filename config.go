@@ -39,7 +39,7 @@ type Config struct {
 	// ProfileByHost has other profiles for single hosts, so that one client and one journal serve
 	// many APIs. A host is in lower case, without a scheme, with or without a port:
 	// "api.example.com:443" covers https://api.example.com/ too. A host with a port goes before the
-	// same one without. There are no patterns. Profiles of one name and version, with Profile, must
+	// same one without. There are no patterns, and a final dot does not count. Profiles of one name and version, with Profile, must
 	// have the same facts.
 	ProfileByHost map[string]*profile.Profile
 	// ProfileOf returns the profile of an operation whose profile this client does not know: not its

@@ -53,7 +53,7 @@ var (
 	// ErrStoredError: the server keeps an error under the key, and repeats it; reconcile. With
 	// ErrOutcomeUnknown.
 	ErrStoredError = run.ErrStoredError
-	// ErrDuplicate: the server says that a business reference of the request was used before,
+	// ErrDuplicate: the server says that a business reference of the request, or its key, was used before,
 	// by an earlier attempt or by another operation. With ErrOutcomeUnknown.
 	ErrDuplicate = run.ErrDuplicate
 	// ErrRedirected: the answer is a redirect that is not followed. With ErrOutcomeUnknown.

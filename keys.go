@@ -122,8 +122,9 @@ func TimeBucket(t time.Time, d time.Duration) string {
 // Generation returns the key of the n-th try after a final refusal, spelled out
 // ("idemp:order:o1:gen=2"). While an earlier one has not ended, a call with it is
 // ErrKeyReused; 64 generations back are looked at, and beside more than 64 records of one
-// intent nothing is begun. After an earlier one that took effect, or was abandoned, a call
-// with it is not refused: it takes effect once more. Look at Error.Effect or Result.Effect
+// intent nothing is begun. Nor is one begun after an earlier one that took effect, unless
+// the verdicts of the profile now read that answer as a decline. After an abandoned one, a call
+// with it is not refused, and may take effect once more. Look at Error.Effect or Result.Effect
 // first. A key made of a generation, such as k.Generation(2).UUID(), is no generation to the
 // journal: it refuses none of these, and Redrive does not make them. The first try is
 // generation 1: below 2 the key is k. No Scope makes such a key by itself ('=' is encoded).

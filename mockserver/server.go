@@ -262,9 +262,9 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	s.service.ServeHTTP(recorder, request)
 	a = recorder.Answer()
 	if s.own != nil {
-		a = keylayer.Proving(s.cfg.Profile, a, profile.ProvesSucceeded)
+		a = keylayer.Proving(keylayer.VerdictsFor(s.cfg.Profile, request), a, profile.ProvesSucceeded)
 	}
-	if a.Status < 400 && !keylayer.RefusedInBody(s.cfg.Profile, a) {
+	if a.Status < 400 && !keylayer.RefusedInBody(keylayer.VerdictsFor(s.cfg.Profile, request), a) {
 		s.ledger.effect(x.seen.Key, s.reference(x))
 		s.tokens.use(x.seen.Key)
 		s.tell(x)

@@ -29,7 +29,7 @@ func (p *Profile) Clone() *Profile {
 	c.Endpoints = slices.Clone(p.Endpoints)
 	c.Verdicts = slices.Clone(p.Verdicts)
 	for i, v := range c.Verdicts {
-		c.Verdicts[i].Equals = slices.Clone(v.Equals)
+		c.Verdicts[i].At, c.Verdicts[i].Equals = slices.Clone(v.At), slices.Clone(v.Equals)
 	}
 	c.Webhook = p.Webhook.clone()
 	c.RetryAfter = slices.Clone(p.RetryAfter)

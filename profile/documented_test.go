@@ -39,7 +39,7 @@ func documented() map[string]words {
 			"endpoints": "",
 			"carrier":   "header Idempotency-Key", "key": "1 to 64 bytes", "methods": "POST", "window": "7d", "mismatch": "",
 			"should_retry": `transient-error: "true" sends again, "false" stops, an error without it stops`,
-			"stored":       "2xx: yes; 4xx: unknown; 5xx: yes",
+			"stored":       "2xx: yes; 4xx: 200 with /resultCode = Refused or Cancelled; 5xx: yes",
 		},
 		// spec/2026-04-17/openapi/openapi.delegate_payment.yaml, IdempotencyKey; rfcs/rfc.delegate_payment.md section 5.
 		"acp": {

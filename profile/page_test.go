@@ -44,6 +44,8 @@ behind a fact is its confidence: A the specification or the vendor's own source,
 or a page that was replaced since, D a choice of this project that nobody has promised. What only C says is held: nothing is concluded
 from such an answer. The package comment of ` + "`profile`" + ` has the whole rule. Facts of more than one product are the strictest of them.
 
+A decline that an API answers with a 2xx is told as done where its profile has no verdicts for the endpoint: give ` + "`--done` and `--declined`" + `, or verdicts in a profile of your own.
+
 The page is generated from ` + "`profile/data`" + `: ` + "`go test ./profile -run TestProvidersPage -write`" + `. Nothing here was tried against an
 account of the vendor's. ` + "`oncehttp profile show NAME`" + ` shows one profile with every source (` + "`--sources`" + `: and its words), ` + "`oncehttp profile new`" + ` starts one of your own: [my API is not in the list](my-api.md).
 

@@ -78,7 +78,8 @@ type Profile struct {
 
 	// The matchers, read in this order; the first list with a hit decides.
 
-	// AlreadyDone: the operation took effect before; Lookup may find its result.
+	// AlreadyDone: the operation took effect before; Lookup may find its result, which Verdicts read. At the first send of an operation another
+	// request has made it: the operation is held, unless the result repeats the request's values.
 	AlreadyDone []Matcher
 	// Duplicate: a unique business reference in the request, such as an order number, was used before: by an earlier
 	// attempt at this operation, or by another one. The answer does not say by which; Reference may tell.
@@ -97,7 +98,7 @@ type Profile struct {
 	// source.
 	Unclear []Matcher
 
-	// Verdicts read the outcome of a 2xx in its body, after the lists above. Empty: a 2xx is a success.
+	// Verdicts read the outcome of a 2xx in its body, after the lists above. At an endpoint without any a 2xx is a success.
 	Verdicts []Verdict
 
 	// Replay marks the stored answer to an earlier request. It is read beside

@@ -19,10 +19,12 @@ const (
 	ProvesMismatch   Proof = "mismatch"    // the key belongs to another request
 )
 
-// Verdict reads an outcome in the JSON body of a 2xx, for APIs without it in the status. In a profile with verdicts a 2xx alone is no success, and a 303 is held: of all
+// Verdict reads an outcome in the JSON body of a 2xx, for APIs without it in the status. At the endpoint of a verdict a 2xx alone is no success, and a 303 is held: of all
 // verdicts that match an answer the most cautious counts (unknown, in progress, mismatch, refused, succeeded), and without any, also for a body that is no
-// JSON, the outcome is unknown.
+// JSON, the outcome is unknown. At an endpoint that no verdict is for, a 2xx is a success.
 type Verdict struct {
+	// At lists the endpoints of the verdict. Empty: every request of the API.
+	At []Endpoint `json:"at,omitempty"`
 	// Pointer is a JSON pointer (RFC 6901) into the body.
 	Pointer string `json:"pointer"`
 	// Equals lists texts; the value at Pointer must have one of them. "null", "[]" and "{}" stand for null, an empty list and an empty object. Empty: any
@@ -38,23 +40,54 @@ func (v Verdict) String() string {
 	if len(v.Equals) > 0 {
 		text = v.Pointer + " = " + strings.Join(v.Equals, " or ")
 	}
-	return text + " proves " + strings.ReplaceAll(string(v.Proves), "_", " ")
+	text += " proves " + strings.ReplaceAll(string(v.Proves), "_", " ")
+	for i, e := range v.At {
+		text += [...]string{" at ", " or "}[min(i, 1)] + e.String()
+	}
+	return text
 }
 
-// checkVerdicts checks the facts that tell from the body of a 2xx whether the operation succeeded. At least one must prove a success.
+// checkVerdicts checks the facts that tell from the body of a 2xx whether the operation succeeded. At least one must prove a success, at each endpoint that
+// has any.
 func checkVerdicts(p *Profile) error {
-	for i, v := range p.Verdicts {
-		if err := checkPointer(v.Pointer); err != nil {
+	for i := range p.Verdicts {
+		if err := p.Verdicts[i].check(p); err != nil {
 			return fmt.Errorf("verdict %d: %w", i+1, err)
 		}
-		if !slices.Contains([]Proof{ProvesSucceeded, ProvesRefused, ProvesUnknown, ProvesInProgress, ProvesMismatch}, v.Proves) {
-			return fmt.Errorf("verdict %d: proves: %q, want succeeded, refused, unknown, in_progress or mismatch", i+1, v.Proves)
-		}
-	}
-	if len(p.Verdicts) > 0 && !slices.ContainsFunc(p.Verdicts, func(v Verdict) bool { return v.Proves == ProvesSucceeded }) {
-		return errors.New("want one that proves succeeded: without it nothing ever does")
 	}
 	return nil
+}
+
+// check refuses a verdict that cannot be read, and one at an endpoint where no verdict of the profile proves a success.
+func (v *Verdict) check(p *Profile) error {
+	if err := checkPointer(v.Pointer); err != nil {
+		return err
+	}
+	if !slices.Contains([]Proof{ProvesSucceeded, ProvesRefused, ProvesUnknown, ProvesInProgress, ProvesMismatch}, v.Proves) {
+		return fmt.Errorf("proves: %q, want succeeded, refused, unknown, in_progress or mismatch", v.Proves)
+	}
+	if len(v.At) == 0 && !p.proveSuccess(nil) {
+		return errors.New("want one that proves succeeded: without it nothing ever does")
+	}
+	for _, e := range v.At {
+		_, err := ParseEndpoint(e.String())
+		switch {
+		case err != nil:
+			return fmt.Errorf("at: %w", err)
+		case e.Keyless:
+			return fmt.Errorf("at: %v: an endpoint with ! is none", e)
+		case !p.proveSuccess(&e):
+			return fmt.Errorf("at: %v: want one that proves succeeded there, too: without it nothing ever does", e)
+		}
+	}
+	return nil
+}
+
+// proveSuccess reports whether a verdict proves a success at an endpoint; nil: at every endpoint.
+func (p *Profile) proveSuccess(at *Endpoint) bool {
+	return slices.ContainsFunc(p.Verdicts, func(v Verdict) bool {
+		return v.Proves == ProvesSucceeded && (len(v.At) == 0 || at != nil && slices.Contains(v.At, *at))
+	})
 }
 
 // doubtVerdicts makes each verdict prove nothing, for a weak source. The profile keeps them, so that a 2xx is no success.
@@ -64,7 +97,7 @@ func doubtVerdicts(p *Profile) {
 	}
 }
 
-// HidesOutcomes reports whether the profile of this FactsDigest has verdicts, so that a 2xx proves nothing by its status.
+// HidesOutcomes reports whether the profile of this FactsDigest has verdicts, so that a 2xx proves nothing by its status, at some endpoint at least.
 func HidesOutcomes(factsDigest string) bool { return strings.HasPrefix(factsDigest, hidesMark) }
 
 // hidesMark begins the digests of profiles with verdicts. It is no hexadecimal digit.

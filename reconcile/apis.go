@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
@@ -56,7 +57,7 @@ func (a Asker) Stripe(unique string, same ...string) Func {
 		if sign := failure(found[0]); sign != "" {
 			return oncehttp.Resolution{}, fmt.Errorf("reconcile: Stripe's object says that it failed (%s), so that a success is no answer to its request; settle it by hand", sign)
 		}
-		return judge(&rec, ref, found[0], "found in Stripe's list"), nil
+		return judge(&rec, &profile.Profile{Reference: ref}, found[0], "found in Stripe's list")
 	}
 }
 
@@ -138,7 +139,7 @@ func (a Asker) Increase(same ...string) Func {
 		if key, _ := jsonpointer.Text(jsonpointer.Decode(page.Data[0]), "/idempotency_key"); key != rec.WireKey {
 			return oncehttp.Resolution{}, errors.New("reconcile: what was found does not have the key; the filter was not heeded")
 		}
-		return judge(&rec, ref, page.Data[0], "found by its key"), nil
+		return judge(&rec, &profile.Profile{Reference: ref}, page.Data[0], "found by its key")
 	}
 }
 
@@ -169,6 +170,8 @@ func (a Asker) GoCardless() Func {
 			return oncehttp.Resolution{}, err
 		case jsonpointer.Decode(found) == nil:
 			return oncehttp.Resolution{}, errors.New("reconcile: the resource that the key made is no JSON")
+		case rec.HoldReason == persist.HoldDuplicate && !classify.Repeats(rec.Body, found):
+			return oncehttp.Resolution{}, errors.New("reconcile: another request has used the key: the resource that it made has other values; settle it by hand")
 		}
 		return happened(found, "the resource that the key made"), nil
 	}

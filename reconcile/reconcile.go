@@ -6,7 +6,8 @@
 //	})
 //
 // An operation counts as happened only if exactly one resource is found and its values are those of the request. Several
-// resources, another value, no resource, and a failed question leave it held. Lists may lag behind, so an empty list
+// resources, another value, no resource, and a failed question leave it held. So does a resource that another operation of
+// the journal has as its answer: the client looks at the ids. Lists may lag behind, so an empty list
 // proves nothing: these functions never conclude that an operation is absent.
 //
 // The questions are GETs at the operation's own origin, with the recorded headers and without the key. No redirect is
@@ -138,16 +139,19 @@ func (a Asker) ByReference(p *profile.Profile) Func {
 		case err != nil:
 			return oncehttp.Resolution{}, err
 		}
-		return judge(&rec, p.Reference, found, "found by its reference"), nil
+		return judge(&rec, new(request.Reader).Reading(p, &rec), found, "found by its reference")
 	}
 }
 
-// judge compares a resource of the API with the operation's request, by the fields that ref names. It returns happened if they are equal, else the
-// zero Resolution, which decides nothing.
-func judge(rec *persist.Record, ref *profile.Reference, body []byte, note string) oncehttp.Resolution {
+// judge compares a resource of the API with the operation's request, by the fields that p's Reference names, and reads it by p's verdicts. It returns happened
+// if the fields are equal and the resource is no refusal, else the zero Resolution, which decides nothing.
+func judge(rec *persist.Record, p *profile.Profile, body []byte, note string) (oncehttp.Resolution, error) {
 	fields := request.FieldsOf(rec.Header, rec.Body)
-	if classify.ByReference(&profile.Profile{Reference: ref}, fields.Value, classify.Answer{Status: http.StatusOK, Body: body, Whole: true}) != classify.FindingSame {
-		return oncehttp.Resolution{}
+	switch classify.ByReference(p, fields.Value, classify.Answer{Status: http.StatusOK, Body: body, Whole: true}) {
+	case classify.FindingSame:
+		return happened(body, note), nil
+	case classify.FindingRefused:
+		return oncehttp.Resolution{}, errors.New("reconcile: what was found says that it was refused, so that a success is no answer to its request; settle it by hand")
 	}
-	return happened(body, note)
+	return oncehttp.Resolution{}, nil
 }

@@ -227,6 +227,7 @@ func TestProviders(t *testing.T) {
 	maps.Copy(table, saidMtoZ())
 	for _, name := range profile.Names() {
 		p, _ := profile.ByName(name)
+		p.Verdicts = slices.DeleteFunc(p.Verdicts, func(v profile.Verdict) bool { return len(v.At) > 0 }) // an endpoint without any
 		if len(table[name]) == 0 && !slices.Contains(silent, name) {
 			t.Errorf("no answer of %s is in the table, though its sources may document one", name)
 		}

@@ -19,11 +19,12 @@ const (
 	FindingNone                   // no resource has the reference
 	FindingSame                   // exactly one has, and it is the requested one
 	FindingOther                  // one has, and differs from the request; or several have
+	FindingRefused                // exactly one has, it is the requested one, and it says that it was refused
 )
 
 // ByReference returns the finding from the answer to a lookup by p's Reference. asked returns the values in the request's
 // body by their pointers. Nothing is proved if a value to be compared is missing on either side, or if a 404 may come
-// from something in front of the API.
+// from something in front of the API. A resource that the profile's verdicts read as anything but a success or a refusal does not tell, either.
 func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) Finding {
 	ref, r := p.Reference, reader{Answer: a}
 	switch {
@@ -45,7 +46,134 @@ func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) F
 		}
 		resource = list[0]
 	}
-	return compare(ref.Same, asked, resource)
+	finding := compare(ref.Same, asked, resource)
+	if finding == FindingSame && len(p.Verdicts) > 0 {
+		switch proofOf(resource, p.Verdicts) {
+		case profile.ProvesSucceeded:
+		case profile.ProvesRefused:
+			return FindingRefused
+		default:
+			return FindingUnclear
+		}
+	}
+	return finding
+}
+
+// proofOf returns the outcome that the profile's verdicts read in a resource.
+func proofOf(resource any, list []profile.Verdict) profile.Proof {
+	body, err := json.Marshal(resource)
+	if err != nil {
+		return profile.ProvesUnknown
+	}
+	r := reader{Answer: Answer{Body: body, Whole: true}}
+	return r.proof(list)
+}
+
+// AlreadyDone returns the verdict on an operation whose answer said that it took effect before. done is the verdict on that answer, and found is the answer of
+// the resource that it names; zero if there is none. The profile's verdicts read the resource as they read a 2xx. If no earlier attempt of the operation is in
+// doubt, another request has made the resource: it counts only if it repeats the values of this one. request is the body of the operation.
+func AlreadyDone(p *profile.Profile, done Verdict, request []byte, found Answer, inDoubt bool) Verdict {
+	r := reader{Answer: found}
+	if len(p.Verdicts) > 0 {
+		switch r.proof(p.Verdicts) {
+		case profile.ProvesSucceeded:
+		case profile.ProvesRefused:
+			return Verdict{Kind: KindFinal, Refused: true, Stored: done.Stored, Replayed: done.Replayed}
+		default:
+			return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear}
+		}
+	}
+	if !inDoubt && !(found.Whole && Repeats(request, found.Body)) {
+		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonDuplicate}
+	}
+	return done
+}
+
+// Repeats reports whether a resource has each value of a request at the same place, and the request has at least one. Both are JSON; no other request is
+// repeated.
+func Repeats(request, resource []byte) bool {
+	return repeats(jsonpointer.Decode(request), jsonpointer.Decode(resource))
+}
+
+// repeats is Repeats for decoded JSON.
+func repeats(request, resource any) bool {
+	members, isObject := request.(map[string]any)
+	if !isObject || len(members) == 0 {
+		return isScalar(request) && sameValue(request, resource)
+	}
+	is, _ := resource.(map[string]any)
+	for name, value := range members {
+		if list, isList := value.([]any); isList {
+			if !repeatsEach(list, is[name]) {
+				return false
+			}
+			continue
+		}
+		if !repeats(value, is[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// repeatsEach is repeats for each entry of a list.
+func repeatsEach(list []any, resource any) bool {
+	is, _ := resource.([]any)
+	if len(is) != len(list) || len(list) == 0 {
+		return false
+	}
+	for i := range list {
+		if !repeats(list[i], is[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameValue reports whether two JSON values are equal scalars.
+func sameValue(a, b any) bool {
+	if !isScalar(a) || !isScalar(b) {
+		return false
+	}
+	same, known := equal(a, b)
+	return same && known
+}
+
+// ObjectID returns the id of the one object in a JSON answer: its member id, or that of the one object inside, alone or in a list. It is empty if there is none.
+func ObjectID(body []byte) string {
+	document := jsonpointer.Decode(body)
+	for range idDepthMax {
+		object, isObject := document.(map[string]any)
+		if !isObject {
+			return ""
+		}
+		if id := object["id"]; isScalar(id) {
+			return scalarText(id)
+		}
+		document = onlyObject(object)
+	}
+	return ""
+}
+
+// idDepthMax is the number of objects, each inside the one before, in which ObjectID looks.
+const idDepthMax = 3
+
+// onlyObject returns the one object among the members of another, alone or in a list; nil if there is none, or several.
+func onlyObject(object map[string]any) (only any) {
+	for _, value := range object {
+		if list, isList := value.([]any); isList && len(list) == 1 {
+			value = list[0]
+		}
+		inner, isObject := value.(map[string]any)
+		switch {
+		case !isObject:
+		case only != nil:
+			return nil
+		default:
+			only = inner
+		}
+	}
+	return only
 }
 
 // compare compares the values of a request with those of a resource at the API, each pair in same. All must be equal for FindingSame. One that

@@ -73,7 +73,7 @@ func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 
 // judgeFirst takes the verdict of a lookup before a send. It counts as an attempt. (Invariants 42 and 50.)
 func (d *Drive) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
-	same := v.AlreadyDone
+	same := v.Kind == classify.KindFinal
 	if d.given.OtherFacts {
 		v, _ = UnderOtherFacts(v, 0, false)
 		same = false
@@ -204,14 +204,20 @@ func (d *Drive) Sent(v classify.Verdict, sent Sent) {
 	}
 }
 
-// LookedUp takes the answer of the resource named by an already-done answer; none if the lookup failed. (Invariant 4.)
-func (d *Drive) LookedUp(sent Sent) {
+// LookedUp takes the answer of the resource named by an already-done answer, none if the lookup failed, and the verdict on both. (Invariant 4.)
+func (d *Drive) LookedUp(v classify.Verdict, sent Sent) {
 	d.sends += sent.Sends
-	if sent.Answer.ID == 0 {
+	if d.given.OtherFacts { // the resource was read by other facts, too
+		v = d.verdict
+	}
+	if sent.Answer.ID == 0 || v.Kind != classify.KindFinal {
 		sent = Sent{Answer: d.own}
 	}
-	d.judge(d.verdict, sent)
+	d.judge(v, sent)
 }
+
+// Done returns the verdict on the answer that the lookup after it is for. (Invariant 4.)
+func (d *Drive) Done() classify.Verdict { return d.verdict }
 
 // duplicateAsked judges the answer "this business reference was used before". An earlier attempt of an operation in doubt may have used it.
 // (Invariants 4 and 50.)
@@ -222,7 +228,7 @@ func (d *Drive) duplicateAsked(v classify.Verdict, sent Sent, asked bool) {
 	switch {
 	case !asked:
 		v = d.verdict
-	case v.AlreadyDone:
+	case v.Kind == classify.KindFinal:
 		d.judge(v, Sent{Answer: sent.Answer})
 		return
 	}

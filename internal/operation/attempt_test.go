@@ -80,7 +80,7 @@ func TestUnread(t *testing.T) {
 	}
 	done := drive()
 	done.Sent(classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true}, Sent{Answer: Answer{1, 409}, Sends: 1})
-	done.LookedUp(Sent{Answer: Answer{2, 200}, Sends: 1})
+	done.LookedUp(classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true}, Sent{Answer: Answer{2, 200}, Sends: 1})
 	if !done.Unread() || done.Answer().ID != 1 || done.Sends() != 2 {
 		t.Errorf("already done: %+v", done)
 	}

@@ -149,9 +149,9 @@ func (l *life) play(t *testing.T, words []string) string {
 	case "sent": // a verdict, and what came of the send
 		l.drive.Sent(verdictOf(t, has), l.sent(t, has, args, duration))
 	case "looked-up":
-		l.drive.LookedUp(l.sent(t, has, args, duration))
+		l.drive.LookedUp(l.drive.Done(), l.sent(t, has, args, duration))
 	case "found":
-		finding := map[string]classify.Finding{"none": classify.FindingNone, "same": classify.FindingSame, "other": classify.FindingOther}[args["it"]]
+		finding := map[string]classify.Finding{"none": classify.FindingNone, "same": classify.FindingSame, "other": classify.FindingOther, "refused": classify.FindingRefused}[args["it"]]
 		l.drive.Asked(finding, l.sent(t, has, args, duration), !has("no-reference"))
 	case "token":
 		s := l.sent(t, has, args, duration)

@@ -115,6 +115,8 @@ func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 		return classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true, Stored: true}, true
 	case classify.FindingOther:
 		return classify.Verdict{Kind: classify.KindMismatch, Hold: true}, true
+	case classify.FindingRefused:
+		return classify.Verdict{Kind: classify.KindFinal, Refused: true, Stored: true}, true
 	}
 	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, false
 }

@@ -60,6 +60,7 @@ func TestFound(t *testing.T) {
 		classify.FindingNone:    {Again: true},
 		classify.FindingSame:    {Kind: classify.KindFinal, AlreadyDone: true, Stored: true},
 		classify.FindingOther:   {Kind: classify.KindMismatch, Hold: true},
+		classify.FindingRefused: {Kind: classify.KindFinal, Refused: true, Stored: true},
 	} {
 		v, settled := Found(finding)
 		if v != want || settled != (want.Kind != classify.KindUnknown) {

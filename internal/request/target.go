@@ -33,10 +33,19 @@ func defaultPort(scheme string) string {
 }
 
 // Hosts returns the spellings of u's host: first with u's port or the default one, then without. The first spelling with a
-// profile decides. An IPv6 address is in brackets.
+// profile decides. An IPv6 address is in brackets. An absolute name, with a final dot, has that of the same name without.
 func Hosts(u *url.URL) []string {
-	host := hostOf(u)
+	host := strings.TrimSuffix(hostOf(u), ".")
 	return []string{host + ":" + portOf(u), host}
+}
+
+// WithoutDot returns a host of IsHost, with or without a port, as Hosts spells it: without the final dot of an absolute name.
+func WithoutDot(host string) string {
+	name, port, found := strings.Cut(host, ".:")
+	if found {
+		return name + ":" + port
+	}
+	return strings.TrimSuffix(host, ".")
 }
 
 // hostOf returns u's host in lower case, without a port; an IPv6 address in brackets.
@@ -48,10 +57,10 @@ func hostOf(u *url.URL) string {
 	return host
 }
 
-// IsHost reports whether Hosts can give this: a host in lower case, with or without a port.
+// IsHost reports whether Hosts can give this, or the same with a final dot: a host in lower case, with or without a port.
 func IsHost(host string) bool {
 	u, err := url.Parse("//" + host)
-	return err == nil && u.Host == host && u.Hostname() != "" && plainHost(u) && slices.Contains(Hosts(u), host) &&
+	return err == nil && u.Host == host && u.Hostname() != "" && plainHost(u) && slices.Contains(Hosts(u), WithoutDot(host)) &&
 		u.Path == "" && u.RawQuery == "" && !u.ForceQuery && u.User == nil && !strings.Contains(host, "#") &&
 		plainName(u.Hostname()) && plainPort(u.Port())
 }

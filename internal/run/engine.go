@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,7 @@ type engine struct {
 	owes       func()       // tells this client's Run that a result may be owed; never waits
 	delivering atomic.Int32 // the number of Runs with deliveries of results
 	unowed     unowed       // ends without a result for OnResult
+	found      sync.Mutex   // held from the look at the other records until what Config.Reconcile found is written
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil

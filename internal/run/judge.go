@@ -24,7 +24,7 @@ func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 		return operation.Unanswered(sent.Unsent, sent.Fatal)
 	}
 	errors := bytes.Contains(a.Text, []byte(`"errors"`))
-	v := classify.Classify(r.prof, seen(a), classify.Facts{
+	v := classify.Classify(r.cfg.reader.Reading(r.prof, &r.rec), seen(a), classify.Facts{
 		GraphQL: errors && request.IsGraphQL(&r.rec), MayBeGraphQL: errors && request.MayBeGraphQL(&r.rec),
 		InDoubt: inDoubt, Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a), PlainHTTP: r.rec.PlainHTTP,
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lookUp does the step LookUp: it asks for the resource named by an already-done answer. The operation is confirmed either way.
+// lookUp does the step LookUp: it asks for the resource named by an already-done answer.
 func (r *run) lookUp() {
 	found := r.own
 	get, target := request.Lookup(&r.rec, r.prof, r.own.Answer.Text, r.own.Answer.TextWhole)
@@ -20,11 +20,16 @@ func (r *run) lookUp() {
 		found = r.lookUpAt(get, target)
 	}
 	if found.id == r.own.id {
-		r.drive.LookedUp(operation.Sent{})
+		r.drive.LookedUp(r.alreadyDone(classify.Answer{}), operation.Sent{})
 	} else {
-		r.drive.LookedUp(r.sent(found))
+		r.drive.LookedUp(r.alreadyDone(seen(found.Answer)), r.sent(found))
 	}
 	r.judged(found)
+}
+
+// alreadyDone returns the verdict on an already-done answer by the resource that it names; a zero one was not found.
+func (r *run) alreadyDone(found classify.Answer) classify.Verdict {
+	return classify.AlreadyDone(r.cfg.reader.Reading(r.prof, &r.rec), r.drive.Done(), r.rec.Body, found, r.drive.InDoubt())
 }
 
 // lookUpAt asks for the resource at target, lookupTries times at most. It returns the resource's whole 2xx answer;
@@ -86,7 +91,7 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 		sent = r.askBy(&sender, target)
 		switch {
 		case sent.Answer != nil:
-			return classify.ByReference(r.prof, request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent
+			return classify.ByReference(r.cfg.reader.Reading(r.prof, &r.rec), request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent
 		case sent.Unsent:
 			return classify.FindingUnclear, sent
 		}

@@ -32,7 +32,11 @@ func (c *Config) fillProfiles() error {
 		if err := c.checkProfile(p); err != nil {
 			return fmt.Errorf("in %s: %w", field, err)
 		}
-		byHost[host] = p
+		name := request.WithoutDot(host)
+		if byHost[name] != nil {
+			return fmt.Errorf("at %s: want one profile for each host; %q is the same one", field, name)
+		}
+		byHost[name] = p
 	}
 	c.ProfileByHost = byHost
 	_, all := c.profiles()

@@ -270,6 +270,8 @@ func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause 
 	switch finding {
 	case classify.FindingSame:
 		cause = errors.New("the API has what the request asks for: it took effect")
+	case classify.FindingRefused:
+		cause = errors.New("the API has what the request asks for, and says that it was refused")
 	case classify.FindingOther:
 		cause = errors.New("the API has something else under the request's reference")
 	default:

@@ -312,11 +312,11 @@ func reconcile(r *run) (res *result, took bool) {
 	default:
 		return refuse(lease.ErrElsewhere), true
 	}
-	said = said.kept(r.call, r.cfg, &r.rec)
 	r.rec.Unreported = said.Effect == persist.EffectHappened && op.EndsUnreported(false)
-	ctx := r.call.Values()
-	err = r.writer.change(ctx, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
-	if err != nil { // the record may be final all the same
+	switch said, err = r.settleFound(said); {
+	case errors.Is(err, errAnswersAnother):
+		return refuse(err), true
+	case err != nil: // the record may be final all the same
 		return &result{err: journalError(r.name, &r.rec, err)}, true
 	}
 	a := &answer{result: r.resultWith(OutcomeConfirmed, SourceJournal)}

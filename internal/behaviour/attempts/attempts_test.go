@@ -106,11 +106,11 @@ func TestOtherRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var found seen
-		inside := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 409, Body: wiretest.AlreadyDone}, {Status: 200, Body: `{"payments":{"id":"PM1"}}`}, {Status: 200}}, Before: found.note(t)}
+		inside := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 409, Body: wiretest.AlreadyDone}, {Status: 200, Body: `{"id":"PM1","amount":1}`}, {Status: 200}}, Before: found.note(t)}
 		inner, _ := clienttest.New(t, inside, func(cfg *oncehttp.Config) { cfg.Profile = profile.GoCardless() })
 		around := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201}}}
 		around.Before = func(_ int, req *http.Request) {
-			clienttest.Do(t, inner, clienttest.Post(t, "{}").WithContext(req.Context()), "inner")
+			clienttest.Do(t, inner, clienttest.Post(t, `{"amount":1}`).WithContext(req.Context()), "inner")
 		}
 		outer, _ := clienttest.New(t, around, nil)
 		clienttest.Do(t, outer, clienttest.Post(t, "{}"), "outer")

@@ -59,7 +59,7 @@ func TestLeaseOutlastsTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := memory.New()
 		const slow = 9 * time.Minute
-		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 409, Body: wiretest.AlreadyDone, Delay: slow}, {Status: 503, Delay: slow}, {Status: 200, Delay: slow}}}
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 409, Body: wiretest.AlreadyDone, Delay: slow}, {Status: 503, Delay: slow}, {Status: 200, Body: `{"amount":1}`, Delay: slow}}}
 		change := func(cfg *oncehttp.Config) {
 			cfg.Profile = profile.GoCardless()
 			cfg.Retry = oncehttp.Policy{MaxElapsed: time.Minute, AttemptTimeout: 10 * time.Minute, AnswerTimeout: 12 * time.Minute}
@@ -67,7 +67,7 @@ func TestLeaseOutlastsTheCall(t *testing.T) {
 		c, _ := clienttest.New(t, w, clienttest.On(j, change))
 		other, _ := clienttest.New(t, w, clienttest.On(journaltest.NewLeasing(j), change))
 		done := make(chan error)
-		go func() { _, err := c.DoKey(clienttest.Post(t, "{}"), "k"); done <- err }()
+		go func() { _, err := c.DoKey(clienttest.Post(t, `{"amount":1}`), "k"); done <- err }()
 		for range 26 {
 			time.Sleep(time.Minute)
 			for _, err := range other.Resume(t.Context()) {

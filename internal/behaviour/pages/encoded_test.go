@@ -57,7 +57,7 @@ func TestMatchersReadCompressedAnswers(t *testing.T) {
 			want    func(rec persist.Record, err error) bool
 			replies []wiretest.Reply // after the first
 		}{
-			"already done": {profile.GoCardless(), 409, done, func(rec persist.Record, err error) bool { return err == nil && rec.Answer.AlreadyDone }, nil},
+			"already done": {profile.GoCardless(), 409, done, func(_ persist.Record, err error) bool { return errors.Is(err, oncehttp.ErrDuplicate) }, nil},
 			"mismatch":     {profile.StripeV1(), 400, mismatch, func(_ persist.Record, err error) bool { return errors.Is(err, oncehttp.ErrKeyReused) }, nil},
 			"declined":     {profile.StripeV1(), 402, `{"error":{"type":"card_error"}}`, func(_ persist.Record, err error) bool { return err == nil }, nil},
 			"paid":         {profile.StripeV1(), 201, `{"id":"ch_1"}`, func(_ persist.Record, err error) bool { return err == nil }, nil},

@@ -42,7 +42,7 @@ func TestAKeyProtectsOnlyAtItsEndpoints(t *testing.T) {
 		t.Run(fmt.Sprint(r.profile, " ", r.method, " ", r.path), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 201, Body: "{}"}}}
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 201, Body: `{"status":"COMPLETED"}`}}}
 				c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
 					cfg.Profile = clienttest.Named(t, r.profile)
 					if r.change != nil {

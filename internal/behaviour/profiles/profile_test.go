@@ -14,6 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -28,11 +29,10 @@ func TestAlreadyDone(t *testing.T) {
 		status, gets int
 		body         string
 	}{
-		{"at once", []wiretest.Reply{done, found}, 200, 1, found.Body},
 		{"after a lost answer", []wiretest.Reply{{Err: wiretest.ErrLost}, done, found}, 200, 1, found.Body},
-		{"the lookup fails once", []wiretest.Reply{done, {Err: wiretest.ErrLost}, found}, 200, 2, found.Body},
-		{"the lookup fails", []wiretest.Reply{done, {Status: 500}, {Status: 404}}, 409, 2, wiretest.AlreadyDone},
-		{"no id", []wiretest.Reply{{Status: 409, Body: strings.Replace(wiretest.AlreadyDone, "conflicting_resource_id", "other", 1)}}, 409, 0, ""},
+		{"the lookup fails once", []wiretest.Reply{{Err: wiretest.ErrLost}, done, {Err: wiretest.ErrLost}, found}, 200, 2, found.Body},
+		{"the lookup fails", []wiretest.Reply{{Err: wiretest.ErrLost}, done, {Status: 500}, {Status: 404}}, 409, 2, wiretest.AlreadyDone},
+		{"no id", []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 409, Body: strings.Replace(wiretest.AlreadyDone, "conflicting_resource_id", "other", 1)}}, 409, 0, ""},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -219,10 +219,10 @@ func TestHeaderWords(t *testing.T) {
 func TestProfileByHost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 409, Body: wiretest.AlreadyDone}, {Status: 404}, {Status: 404}, {Err: wiretest.ErrLost}, {Status: 409, Body: wiretest.AlreadyDone}, {Status: 404}}}
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 409, Body: wiretest.AlreadyDone}, {Status: 200, Body: `{"amount":1}`}, {Err: wiretest.ErrLost}, {Status: 409, Body: wiretest.AlreadyDone}, {Status: 404}}}
 		byHost := map[string]*profile.Profile{"api.example.com": profile.GoCardless(), "other.example.com:8443": profile.StripeV1()}
 		c, j := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.ProfileByHost, cfg.Retry.MaxAttempts = byHost, 1 })
-		if resp, err := c.DoKey(clienttest.Post(t, "{}"), "a"); err != nil || !oncehttp.ResultOf(resp).AlreadyDone {
+		if resp, err := c.DoKey(clienttest.Post(t, `{"amount":1}`), "a"); err != nil || !oncehttp.ResultOf(resp).AlreadyDone {
 			t.Errorf("%v", err)
 		}
 		if _, err := c.DoKey(clienttest.Post(t, "{}"), "b"); err == nil {
@@ -368,5 +368,28 @@ func TestAnUnusualKeyIsTold(t *testing.T) {
 				t.Errorf("%d lines after %d sends, want %d: %s", n, w.Count(), r.lines, log)
 			}
 		})
+	}
+}
+
+// TestProfileByHostOfAnAbsoluteName: a host with a final dot, as in Kubernetes, is the same host, in the request and in the configuration.
+func TestProfileByHostOfAnAbsoluteName(t *testing.T) {
+	t.Parallel()
+	for _, configured := range []string{"api.example.com", "api.example.com.", "api.example.com:443", "api.example.com.:443"} {
+		for _, host := range []string{"api.example.com", "api.example.com.", "api.example.com.:443", "API.example.com."} {
+			synctest.Test(t, func(t *testing.T) {
+				w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: `{"status":"CREATED"}`}}}
+				c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
+					cfg.ProfileByHost = map[string]*profile.Profile{configured: clienttest.Named(t, "paypal-orders")}
+				})
+				_, err := c.DoKey(clienttest.Request(t, "POST", "https://"+host+"/v2/checkout/orders", `{"intent":"CAPTURE"}`), "k")
+				if rec := clienttest.Lookup(t, c, "k"); err != nil || rec.Profile != "paypal-orders" || w.Sends[0].Header.Get("PayPal-Request-Id") != "k" {
+					t.Errorf("%s for %s: %v, profile %s", configured, host, err, rec.Profile)
+				}
+			})
+		}
+	}
+	two := map[string]*profile.Profile{"api.example.com": profile.StripeV1(), "api.example.com.": profile.GoCardless()}
+	if _, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), ProfileByHost: two}); !errors.Is(err, oncehttp.ErrConfig) {
+		t.Errorf("two profiles for one host: %v", err)
 	}
 }

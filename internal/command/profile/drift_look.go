@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -146,7 +147,7 @@ func (d *drift) lookAtAttempts(p *profile.Profile, rec *persist.Record) {
 
 // lookAtRepeat notes a success after a success, by the marks of a repeat in the profile.
 func (d *drift) lookAtRepeat(p *profile.Profile, rec *persist.Record, note sight) {
-	hides := len(p.Verdicts) > 0 || profile.HidesOutcomes(rec.Facts)
+	hides := len(new(request.Reader).Reading(p, rec).Verdicts) > 0 || profile.HidesOutcomes(rec.Facts)
 	replayed := rec.Answer.Replayed || rec.Answer.AlreadyDone || markedBy(p, rec.Answer)
 	old := note.within >= p.Window.Floor
 	if replayed && old {

@@ -227,9 +227,9 @@ func (x *ways) ask() {
 // lookUp does the step LookUp.
 func (x *ways) lookUp() {
 	x.out(LookupFinds, "", nil, func(d *operation.Drive) {
-		d.LookedUp(operation.Sent{Sends: 1, Answer: operation.Answer{ID: 2, Status: 200}})
+		d.LookedUp(d.Done(), operation.Sent{Sends: 1, Answer: operation.Answer{ID: 2, Status: 200}})
 	})
-	x.out(LookupFails, "", nil, func(d *operation.Drive) { d.LookedUp(operation.Sent{Sends: 1}) })
+	x.out(LookupFails, "", nil, func(d *operation.Drive) { d.LookedUp(d.Done(), operation.Sent{Sends: 1}) })
 }
 
 // place does the step LookForPlace.

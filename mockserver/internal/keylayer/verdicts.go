@@ -2,13 +2,34 @@ package keylayer
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/oncehttp/oncehttp/profile"
 )
 
+// VerdictsFor returns the profile with the verdicts for the request's endpoint alone. The endpoint may lie below another path, as behind a gateway.
+func VerdictsFor(p *profile.Profile, r *http.Request) *profile.Profile {
+	own := *p
+	own.Verdicts = slices.DeleteFunc(slices.Clone(p.Verdicts), func(v profile.Verdict) bool {
+		return len(v.At) > 0 && !slices.ContainsFunc(v.At, func(e profile.Endpoint) bool { return e.Method == r.Method && meetsBelow(e.Path, r.URL.EscapedPath()) })
+	})
+	return &own
+}
+
+// meetsBelow reports whether the end of an escaped path meets an endpoint's form.
+func meetsBelow(form, escapedPath string) bool {
+	surplus := strings.Count(escapedPath, "/") - strings.Count(form, "/")
+	for ; surplus > 0; surplus-- {
+		_, rest, _ := strings.Cut(escapedPath[1:], "/")
+		escapedPath = "/" + rest
+	}
+	return meets(form, escapedPath)
+}
+
 // Proving returns a copy of a 2xx with a body that proves the outcome, by the profile's verdict of that kind. Any other
-// answer, a body that is no JSON object, and one with a value at that place are returned as they are.
+// answer, a body that is no JSON object, and one that proves it already are returned as they are.
 func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 	var document any
 	if a.Status >= 300 || json.Unmarshal(a.Body, &document) != nil {
@@ -18,8 +39,8 @@ func Proving(p *profile.Profile, a *Answer, proof profile.Proof) *Answer {
 		if v.Proves != proof {
 			continue
 		}
-		if _, present := Lookup(a.Body, v.Pointer); present {
-			return a // the handler's own value
+		if text, _ := LookupText(a.Body, v.Pointer); text != "" && (len(v.Equals) == 0 || slices.Contains(v.Equals, text)) {
+			return a
 		}
 		proving := a.Clone()
 		proving.Body = JSONAnswer(a.Status, "", plant(document, pointerTokens(v.Pointer), provingValue(v.Equals))).Body
@@ -50,10 +71,12 @@ func RefusedInBody(p *profile.Profile, a *Answer) bool {
 	return false
 }
 
-// inBody returns a 200 whose body says the outcome, as the profile's API does; nil if the profile has no way to say it.
+// inBody returns a 200 whose body proves the outcome, as the API of the profile does; nil if the profile has no such verdict for every endpoint.
 func inBody(p *profile.Profile, proof profile.Proof) *Answer {
+	everywhere := *p
+	everywhere.Verdicts = slices.DeleteFunc(slices.Clone(p.Verdicts), func(v profile.Verdict) bool { return len(v.At) > 0 })
 	bare := JSONAnswer(200, JSONType, map[string]any{})
-	if a := Proving(p, bare, proof); a != bare {
+	if a := Proving(&everywhere, bare, proof); a != bare {
 		return a
 	}
 	return nil
