@@ -44,7 +44,8 @@ func (p *Profile) KeptErrors() []Matcher {
 // April 2026 and is no RFC, with raw keys as the APIs in the field take them
 // (the draft asks for a quoted string: [Draft07Quoted]). It is the default for an
 // unknown API, and cautious: its window is a cap of 24 hours without any server's
-// promise.
+// promise, and it takes no error for a stored one without a mark of a replay (see
+// [Profile.KeptErrors]).
 func Draft07() *Profile { return embedded(defaultName) }
 
 // StripeV1 is Stripe's v1 API. It keeps a 500 under the key and gives it again,

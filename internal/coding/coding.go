@@ -38,10 +38,10 @@ func Decode(h http.Header, body []byte, whole bool, limit int64) (text []byte, a
 }
 
 // EndsEarly reports whether the content coding of a body ends before its own end mark: the body was cut off, also if its length says that it is whole. At
-// most limit bytes are decoded. It is false for an unknown coding, for one in another, and for a body of no byte.
+// most limit bytes are decoded. It is false for an unknown coding, for one in another, and for a body that does not begin as its coding does: it may have none.
 func EndsEarly(h http.Header, body []byte, limit int64) bool {
 	codings := contentCodings(h)
-	if len(codings) != 1 || len(body) == 0 {
+	if len(codings) != 1 || !begins(codings[0], body) {
 		return false
 	}
 	plain, err := decoder(codings[0], bytes.NewReader(body))
@@ -50,6 +50,22 @@ func EndsEarly(h http.Header, body []byte, limit int64) bool {
 	}
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
+
+// begins reports whether a body begins with the mark of its coding, as far as it goes. Bare deflate has no mark.
+func begins(coding string, body []byte) bool {
+	const gzipMark = "\x1f\x8b"
+	switch coding {
+	case "gzip", "x-gzip":
+		n := min(len(body), len(gzipMark))
+		return n > 0 && string(body[:n]) == gzipMark[:n]
+	case "deflate":
+		return len(body) > 1 && isWrapped(body)
+	}
+	return false
+}
+
+// isWrapped reports whether deflate begins with the two bytes of its zlib wrapper.
+func isWrapped(head []byte) bool { return head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 }
 
 // contentCodings returns the codings of a body in the order of their application (RFC 9110 section 8.4).
 func contentCodings(h http.Header) (codings []string) {
@@ -81,7 +97,7 @@ func decoder(coding string, r io.Reader) (io.Reader, error) {
 // inflater reads deflate: in its zlib wrapper, as it should be, or bare, as some servers send it (RFC 9110 section 8.4.1.2).
 func inflater(r *bufio.Reader) io.Reader {
 	head, err := r.Peek(2)
-	if err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+	if err == nil && isWrapped(head) {
 		if wrapped, err := zlib.NewReader(r); err == nil {
 			return wrapped
 		}

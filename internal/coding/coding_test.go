@@ -47,7 +47,7 @@ func TestEndsEarly(t *testing.T) {
 		cut           bool
 	}{
 		"deflate": {"deflate", deflate(strings.Repeat("ab", 20), true)[:8], true}, "whole": {"gzip", whole, false}, "whole deflate": {"deflate", deflate("a", false), false},
-		"none": {"", "a", false}, "empty": {"gzip", "", false}, "unknown": {"br", "a", false}, "not what it says": {"gzip", "plain text, no gzip", false},
+		"none": {"", "a", false}, "empty": {"gzip", "", false}, "unknown": {"br", "a", false}, "not what it says": {"gzip", "plain", false}, "no deflate": {"deflate", "{}", false},
 		"over the limit": {"gzip", zip(strings.Repeat("a", 2000)), false},
 	} {
 		if got := coding.EndsEarly(http.Header{"Content-Encoding": {r.codings}}, []byte(r.body), 1000); got != r.cut {
