@@ -35,7 +35,7 @@ func Lesson(p *profile.Profile, err error) string {
 			return "" // the profile knows that answer
 		}
 		facts, why = "in_progress, business_conflict, already_done or mismatch", "a 409 that comes again may be a refusal of the business, or say that it was done before"
-	case status == http.StatusLocked, status == http.StatusFailedDependency:
+	case e.Outcome == oncehttp.OutcomeUnknown && (status == http.StatusLocked || status == http.StatusFailedDependency):
 		facts, why = "in_progress, business_conflict, already_done or mismatch", fmt.Sprintf("a %d does not say whether anything happened", status)
 	case status >= 400 && status < 500 && e.Outcome == oncehttp.OutcomeUnknown && !slices.Contains(passes, status):
 		facts, why = "mismatch, stored.client or already_done", fmt.Sprintf("a %d after a lost answer settles nothing, since nobody says that it is about this key", status)
