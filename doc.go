@@ -122,7 +122,7 @@
 // ([persist.State]).
 //
 //	outcome    what proves it                                state               error matches                         what to do next
-//	Unknown    all else: timeout, cut body, 408, 5xx         pending             ErrOutcomeUnknown                     the same key again, or leave it to Resume or Run
+//	Unknown    all else: timeout, cut body, 408, 499, 5xx    pending             ErrOutcomeUnknown                     the same key again, or leave it to Resume or Run
 //	           a stored 5xx; a redirect not followed         held                ErrStoredError or ErrRedirected, too  find out, then Settle
 //	           a business reference that was used before     held                ErrDuplicate, too                     find out by whom, then Settle
 //	           an answer that no source explains, or that    held                nothing else                          find out, then Settle

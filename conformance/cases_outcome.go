@@ -191,7 +191,7 @@ func (x *trial) errorFate(op *operation, first, again *answer) (fate string, kno
 
 // declared4xx returns the profile's word on a stored refusal: yes, or unknown.
 func (x *trial) declared4xx(first *answer) profile.Fact {
-	if matchesAny(x.r.o.Profile.Stored.Client, first) {
+	if matchesAny(x.r.o.Profile.KeptErrors(), first) {
 		return profile.Yes
 	}
 	return profile.Unknown

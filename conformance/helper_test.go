@@ -24,6 +24,7 @@ import (
 // leaves open: they are not stored. The mock does it so.
 func releasing() *profile.Profile {
 	p := profile.Draft07()
+	p.Stored.Client = p.KeptErrors()
 	p.Name, p.Stored.ServerError = "draft-07-releasing", profile.No
 	return p
 }

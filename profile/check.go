@@ -244,8 +244,8 @@ func checkConditions(m Matcher) error {
 // checkNotActed checks the statuses that prove that the API has done nothing. It refuses those that can follow an effect.
 func checkNotActed(p *Profile) error {
 	for _, status := range slices.Concat(p.NotActed.Again, p.NotActed.Stop) {
-		if status < 400 || status > 499 || status == http.StatusRequestTimeout || status == http.StatusConflict {
-			return fmt.Errorf("%d does not prove that nothing was done; want 4xx, and neither 408 nor 409", status)
+		if status < 400 || status > 499 || slices.Contains([]int{408, 409, 499}, status) {
+			return fmt.Errorf("%d does not prove that nothing was done; want 4xx, and neither 408, 409 nor 499", status)
 		}
 	}
 	return nil
@@ -255,10 +255,10 @@ func checkNotActed(p *Profile) error {
 // answer.
 func checkOwn(p *Profile) error {
 	for i, status := range p.Own.Bare {
-		waits := slices.Contains([]int{408, 409, 421, 425, 429}, status)
+		waits := slices.Contains([]int{408, 409, 421, 423, 424, 425, 429, 499}, status)
 		switch {
 		case status < 400 || status > 499 || waits:
-			return fmt.Errorf("bare: %d is not final by its status; want 4xx, and neither 408, 409, 421, 425 nor 429", status)
+			return fmt.Errorf("bare: %d is not final by its status; want 4xx, and neither 408, 409, 421, 423, 424, 425, 429 nor 499", status)
 		case slices.Contains(p.Own.Bare[:i], status):
 			return fmt.Errorf("bare: %d is there twice", status)
 		}

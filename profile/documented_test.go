@@ -22,7 +22,7 @@ func documented() map[string]words {
 			"replay": "Idempotent-Replayed: true; Idempotency-Replayed: true; X-Idempotent-Replayed: true; X-Idempotency-Replayed: true; " +
 				"Request-Idempotency: true; Idempotent-Response: true; X-Idempotency-Cache-Hit: true; Idempotency-Status: replayed; X-Idempotency-Status: replayed",
 			"not_acted": "421, 425, 429 (send again); 401, 403, 407 (stop)", "retry_after": "Retry-After",
-			"stored": "2xx: yes; 4xx: 400, 402, 404, 409, 410, 422 with Content-Type: application/problem+json; 5xx: unknown",
+			"stored": "2xx: yes; 4xx: unknown; 5xx: unknown",
 		},
 		// "saves the resulting status code and body … including 500 errors"; "at least 24 hours"; stripe-go stripe.go shouldRetry.
 		"stripe": {

@@ -18,6 +18,9 @@ var data embed.FS
 // defaultName is the name of Draft07, the profile for an unknown API.
 const defaultName = "draft-07"
 
+// quotedName is the name of Draft07Quoted.
+const quotedName = "draft-07-quoted"
+
 // Named reports whether the profile is that of one API, with facts known of it: any but Draft07 and its copies with another
 // header, which have names such as draft-07@X-Key.
 func (p *Profile) Named() bool {
@@ -25,11 +28,24 @@ func (p *Profile) Named() bool {
 	return name != defaultName
 }
 
+// KeptErrors returns the 4xx answers that a server of this profile keeps under the key: Stored.Client. For Draft07, Draft07Quoted and their copies
+// under names such as draft-07@X-Key it returns those that the draft asks a server to keep, in problem+json. Tests of servers use it. A client
+// does not: frameworks and gateways answer so, too, before any key is looked up. An API that keeps its errors so is declared by
+// p.Stored.Client = p.KeptErrors(), under another name.
+func (p *Profile) KeptErrors() []Matcher {
+	name, _, _ := strings.Cut(p.Name, "@")
+	if len(p.Stored.Client) > 0 || name != defaultName && name != quotedName {
+		return p.Stored.Client
+	}
+	return []Matcher{{Status: []int{400, 402, 404, 409, 410, 422}, Header: "Content-Type", Has: []string{"application/problem+json"}}}
+}
+
 // Draft07 is draft-ietf-httpapi-idempotency-key-header-07, which expired on 18
 // April 2026 and is no RFC, with raw keys as the APIs in the field take them
 // (the draft asks for a quoted string: [Draft07Quoted]). It is the default for an
 // unknown API, and cautious: its window is a cap of 24 hours without any server's
-// promise.
+// promise, and it takes no error for a stored one without a mark of a replay (see
+// [Profile.KeptErrors]).
 func Draft07() *Profile { return embedded(defaultName) }
 
 // StripeV1 is Stripe's v1 API. It keeps a 500 under the key and gives it again,
@@ -90,4 +106,4 @@ func Names() []string {
 // Draft07Quoted is Draft07 with the key in the draft's own spelling: a
 // structured-field String, in quotes. A server that reads the field strictly
 // ignores a raw key, and does not protect the operation.
-func Draft07Quoted() *Profile { return embedded("draft-07-quoted") }
+func Draft07Quoted() *Profile { return embedded(quotedName) }

@@ -306,7 +306,7 @@ type Stored struct {
 	Success Fact `json:"success,omitzero"`
 	// Client matches the 4xx answers that come from the server's store, or are
 	// final after a look into it. After a lost answer they settle the operation
-	// even without a replay mark.
+	// even without a replay mark. The profiles of the draft name none: see KeptErrors.
 	Client []Matcher `json:"client,omitempty"`
 	// ServerError: a 5xx is kept and given again.
 	ServerError Fact `json:"server_error,omitzero"`

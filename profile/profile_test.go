@@ -204,3 +204,26 @@ func TestNobodySharesAProfile(t *testing.T) {
 		}
 	})
 }
+
+// TestKeptErrors: the profiles of the draft name no stored errors, and say what the draft asks a server to keep. Any other profile says what it states, also the
+// copy of one under another name.
+func TestKeptErrors(t *testing.T) {
+	t.Parallel()
+	another := profile.Draft07()
+	another.Name = "draft-07@X-Key"
+	for _, p := range []*profile.Profile{profile.Draft07(), profile.Draft07Quoted(), another} {
+		if list := p.KeptErrors(); len(p.Stored.Client) != 0 || len(list) != 1 || list[0].Header != "Content-Type" || !slices.Contains(list[0].Status, 402) {
+			t.Errorf("%s: %+v, stated %+v", p.Name, list, p.Stored.Client)
+		}
+	}
+	ours := profile.Draft07()
+	ours.Name = "ours"
+	stated := profile.Draft07()
+	stated.Stored.Client = []profile.Matcher{{Status: []int{418}}}
+	if list := ours.KeptErrors(); len(list) != 0 {
+		t.Errorf("a copy under another name: %+v", list)
+	}
+	if list := stated.KeptErrors(); len(list) != 1 || list[0].Status[0] != 418 {
+		t.Errorf("stated: %+v", list)
+	}
+}

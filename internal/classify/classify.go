@@ -24,6 +24,8 @@ type Answer struct {
 	Whole bool
 	// Unread: there is a body, and its content coding could not be taken off.
 	Unread bool
+	// CodingCut: the content coding of the body ends early.
+	CodingCut bool
 	// Framed: a length or a framing marked the end of the body, and not the end of the connection alone.
 	Framed bool
 	// SameOrigin: the Location leads to the origin of the request. It matters for a 303 only: its Location may be a login
@@ -172,10 +174,23 @@ func (r *reader) byStatus(p *profile.Profile) Verdict {
 		return Verdict{Kind: KindRefused}
 	case status == http.StatusConflict:
 		return Verdict{Kind: KindInFlight, Again: true}
-	case status >= 400 && status < 500 && status != http.StatusRequestTimeout:
+	case status >= 400 && status < 500 && !isOpen(status):
 		return r.refusal(p)
 	}
 	return Verdict{Kind: KindUnknown, Again: true}
+}
+
+// statusCanceled is 499, which is in no RFC: proxies and gateways of gRPC answer so if they have lost their own client, or their context has ended.
+const statusCanceled = 499
+
+// isOpen reports whether a 4xx leaves the outcome open, as a 5xx does. 408 and 499 say that somebody has stopped waiting. By RFC 4918 a 423 names a lock, which
+// may be the one of an earlier send with the key, and a 424 an action elsewhere that failed. None says that nothing happened.
+func isOpen(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusLocked, http.StatusFailedDependency, statusCanceled:
+		return true
+	}
+	return false
 }
 
 // isSuccessElsewhere reports whether a 303 is the API's success, whose representation lies at another place of its origin. Where nobody says that the API answers so, it

@@ -33,6 +33,8 @@ func TestVerdicts(t *testing.T) {
 	)
 	type v = classify.Verdict
 	draft, stripe, gocardless := profile.Draft07(), profile.StripeV1(), profile.GoCardless()
+	storing := profile.Draft07()
+	storing.Stored.Client = storing.KeptErrors()
 	seeOther := profile.Draft07()
 	seeOther.Own.SeeOther = profile.Yes
 	again, done := v{Kind: unknown, Again: true}, v{Kind: final, Stored: true}
@@ -57,11 +59,17 @@ func TestVerdicts(t *testing.T) {
 		"304":                        {draft, answer(304, ""), held(unknown, redirected), held(unknown, redirected)},
 		"102":                        {draft, answer(102, ""), again, again},
 		"400":                        {draft, answer(400, "{}"), v{Kind: final}, again},
-		"400 problem":                {draft, answer(400, "{}", "Content-Type", problem), done, done},
+		"400 problem":                {draft, answer(400, "{}", "Content-Type", problem), v{Kind: final}, again},
+		"400 problem, declared":      {storing, answer(400, "{}", "Content-Type", problem), done, done},
+		"404 problem":                {draft, answer(404, "{}", "Content-Type", problem), v{Kind: final}, again},
+		"404 problem, quoted":        {profile.Draft07Quoted(), answer(404, "{}", "Content-Type", problem), v{Kind: final}, again},
 		"400 replayed":               {draft, answer(400, "{}", replayed, "true"), v{Kind: final, Replayed: true, Stored: true}, v{Kind: final, Replayed: true, Stored: true}},
 		"401":                        {draft, answer(401, ""), v{Kind: refused}, v{}},
 		"405 replayed":               {draft, answer(405, "no", replayed, "true"), v{Kind: final, Replayed: true}, v{Kind: unknown, Again: true, Replayed: true}},
 		"408":                        {draft, answer(408, ""), again, again},
+		"423":                        {draft, answer(423, "{}"), again, again},
+		"424":                        {draft, answer(424, "{}"), again, again},
+		"499":                        {draft, answer(499, `{"code":1,"message":"context canceled"}`), again, again},
 		"409":                        {draft, answer(409, ""), v{Kind: inFlight, Again: true}, v{Kind: inFlight, Again: true}},
 		"422":                        {draft, answer(422, "{}"), v{Kind: final}, again},
 		"422 problem":                {draft, answer(422, "{}", "Content-Type", problem), v{Kind: mismatch}, v{Kind: mismatch, Hold: true}},

@@ -2,9 +2,6 @@ package classify
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,14 +18,15 @@ const (
 	FlawNone   Flaw = iota
 	FlawPage        // an unrequested HTML document
 	FlawEmpty       // a 4xx without a body
-	FlawCut         // JSON that ends early
+	FlawCut         // JSON, XML or a content coding that ends early
 	FlawErrors      // errors and no data of a GraphQL API
+	FlawKey         // a 4xx that speaks of the key in words unknown to the profile
 )
 
 // String returns a name of the flaw for people; empty for FlawNone. A flaw is the reason for which an answer is not believed to come from the API
 // itself, such as an HTML page of a proxy.
 func (f Flaw) String() string {
-	names := [...]string{"", "an HTML page", "no body", "JSON that ends early", "errors and no data"}
+	names := [...]string{"", "an HTML page", "no body", "a body that ends early", "errors and no data", "words about the idempotency key that the profile does not know"}
 	if int(f) >= len(names) {
 		return ""
 	}
@@ -57,9 +55,13 @@ func (r *reader) success(p *profile.Profile) Verdict {
 	return Verdict{Kind: KindUnknown, Again: true, Flaw: flaw}
 }
 
-// refusal returns the verdict on a 4xx that is final by its status alone. If something in front of the API may have given
+// refusal returns the verdict on a 4xx that is final by its status alone. One that speaks of the key may mean a key used before, with an effect, and is
+// held. If something in front of the API may have given
 // the 4xx, it proves only the refusal of this send.
 func (r *reader) refusal(p *profile.Profile) Verdict {
+	if r.speaksOfKey(p) {
+		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear, Flaw: FlawKey}
+	}
 	flaw := r.refusalFlaw()
 	if flaw == FlawNone || slices.Contains(p.Own.Bare, r.Status) {
 		return Verdict{Kind: KindFinal}
@@ -82,9 +84,9 @@ func (r *reader) isUnaskedPage(p *profile.Profile) bool {
 // off.
 func (r *reader) successFlaw(p *profile.Profile) Flaw {
 	switch {
-	case r.isUnaskedPage(p):
+	case r.isUnaskedPage(p), r.isUnaskedText(p):
 		return FlawPage
-	case r.Whole && endsEarly(r.Body):
+	case r.isCut():
 		return FlawCut
 	}
 	return FlawNone
@@ -196,15 +198,4 @@ func isXML(contentType string) bool {
 func mediaType(contentType string) string {
 	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	return strings.TrimSpace(kind)
-}
-
-// endsEarly reports whether a text begins as a JSON object or array and ends within it: it was cut off.
-func endsEarly(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n")
-	if len(text) == 0 || text[0] != '{' && text[0] != '[' || json.Valid(text) {
-		return false
-	}
-	var value json.RawMessage
-	err := json.NewDecoder(bytes.NewReader(text)).Decode(&value)
-	return errors.Is(err, io.ErrUnexpectedEOF)
 }

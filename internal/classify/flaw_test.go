@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
@@ -32,12 +33,119 @@ func TestPages(t *testing.T) {
 		{false, "<htmlReport/>", ""}, {false, "<paid/>", ""}, {false, "<svg xmlns='x'/>", ""}, {false, "<!DOCTYPE svg><svg/>", ""}, {false, "<!-- html --><order/>", "text/xml"},
 		{false, "%PDF-1.7", ""}, {false, "id;name\n", "text/csv"}, {false, "<!-- never ends", ""}, {false, "<html", ""}, {false, "<", ""},
 	} {
-		for _, status := range []int{200, 404} {
-			v := classify.Classify(profile.Draft07(), answer(status, r.body, "Content-Type", r.kind), facts(false))
-			if page := v.Flaw == classify.FlawPage; page != r.page {
-				t.Errorf("%d %q (%s): a page %t, want %t", status, r.body, r.kind, page, r.page)
+		v := classify.Classify(profile.Draft07(), answer(404, r.body, "Content-Type", r.kind), facts(false))
+		if page := v.Flaw == classify.FlawPage; page != r.page {
+			t.Errorf("404 %q (%s): a page %t, want %t", r.body, r.kind, page, r.page)
+		}
+		if r.kind == "text/html" && !r.page {
+			continue // of a 2xx: TestTextCalledHTML
+		}
+		v = classify.Classify(profile.Draft07(), answer(200, r.body, "Content-Type", r.kind), facts(false))
+		if page := v.Flaw == classify.FlawPage; page != r.page {
+			t.Errorf("200 %q (%s): a page %t, want %t", r.body, r.kind, page, r.page)
+		}
+	}
+}
+
+// TestTextCalledHTML: which 2xx in text/html are answers of an API, although nobody asked for HTML.
+func TestTextCalledHTML(t *testing.T) {
+	t.Parallel()
+	html := profile.Draft07()
+	html.Own.HTML = profile.Yes
+	for body, page := range map[string]bool{
+		"Connection failed: SQLSTATE[HY000] [2002] Connection refused": true, "SQLSTATE[HY000]": true, "Access denied": true, "Fatal error: out of memory": true,
+		"\nWarning: mysqli_connect()\n{\"id\":1}": true, "Error": true, "ACCESS_DENIED": true, "Scheduled maintenance": true, "<payment/>": true, "<center-id>7</center-id>": true,
+		`<form action="/login" method="post"><input name="user"></form>`: true, `<link rel="stylesheet" href="/b.css"><div>Blocked</div>`: true, strings.Repeat("x", 65): true,
+		"OK": false, " ok\n": false, "1": false, "success=1": false, `"p_123"`: false, `{"id":"p1"}`: false, " [1]": false, "\ufeff{}": false, "": false, " \n": false,
+		`<?xml version="1.0"?><payment/>`: false,
+	} {
+		a := answer(200, body, "Content-Type", "text/html; charset=UTF-8")
+		v := classify.Classify(profile.Draft07(), a, facts(false))
+		if got := v.Flaw == classify.FlawPage; got != page || (v.Kind == classify.KindFinal) == page {
+			t.Errorf("%q: %+v, want a page: %t", body, v, page)
+		}
+		asked := facts(false)
+		asked.TakesHTML = true
+		for name, v := range map[string]classify.Verdict{"asked for": classify.Classify(profile.Draft07(), a, asked), "the profile's": classify.Classify(html, a, facts(false))} {
+			if v.Kind != classify.KindFinal {
+				t.Errorf("%q, %s: %+v", body, name, v)
 			}
 		}
+		plain := answer(200, body, "Content-Type", "text/plain")
+		if v := classify.Classify(profile.Draft07(), plain, facts(false)); v.Kind != classify.KindFinal && !strings.HasPrefix(body, "<") {
+			t.Errorf("%q as plain text: %+v", body, v)
+		}
+	}
+}
+
+// TestCutBodies: which unframed bodies of a 2xx lack their end. With a length only JSON is cut.
+func TestCutBodies(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		cut, framed bool // framed: it is cut with a length, too
+		body, kind  string
+	}{
+		{true, true, `{"id":`, "application/json"}, {true, false, "", "application/json"}, {true, false, " \n", "application/problem+json"}, {true, false, "", "text/xml; charset=utf-8"},
+		{true, false, `<?xml version="1.0"?><a><b>1</b>`, ""}, {true, false, "<a", "text/xml"}, {true, false, "<a>é</", "application/soap+xml"},
+		{true, false, `<?xml version="1.0" encoding="ISO-8859-1"?><a>` + "\xe9", "text/xml"}, {true, false, "<?xml ver", ""}, {true, false, "<!-- begin -->", "text/xml"},
+		{false, false, "", ""}, {false, false, "", "text/plain"}, {false, false, "OK", "text/xml"}, {false, false, "<a/>", "text/xml"}, {false, false, "<a><b/></a>\n", "text/xml"},
+		{false, false, `<?xml version="1.0" encoding="ISO-8859-1"?><a>` + "\xe9</a>", "text/xml"}, {false, false, "<a>&nbsp;<br></br></a> and more", "text/xml"}, {false, false, "<a", "text/plain"},
+	} {
+		a := answer(200, r.body, "Content-Type", r.kind)
+		if got := classify.Classify(profile.Draft07(), a, facts(false)).Flaw == classify.FlawCut; got != r.cut {
+			t.Errorf("%q (%s): cut %t, want %t", r.body, r.kind, got, r.cut)
+		}
+		a.Framed = true
+		if got := classify.Classify(profile.Draft07(), a, facts(false)).Flaw == classify.FlawCut; got != r.framed {
+			t.Errorf("%q (%s) with a length: cut %t, want %t", r.body, r.kind, got, r.framed)
+		}
+	}
+	for _, status := range []int{204, 205} {
+		if v := classify.Classify(profile.Draft07(), answer(status, "", "Content-Type", "application/json"), facts(false)); v.Kind != classify.KindFinal {
+			t.Errorf("an empty %d: %+v", status, v)
+		}
+	}
+	coded := classify.Answer{Status: 201, Header: http.Header{"Content-Encoding": {"gzip"}}, Body: []byte(`{"id"`), CodingCut: true, Framed: true}
+	if v := classify.Classify(profile.Draft07(), coded, facts(false)); v.Flaw != classify.FlawCut || v.Kind != classify.KindUnknown {
+		t.Errorf("a coding that ends early: %+v", v)
+	}
+}
+
+// TestWordsAboutTheKey: a 400 or 422 that speaks of idempotency, as no fact of the profile knows, is held, in doubt or not. One that says that the key is
+// missing or malformed is a refusal.
+func TestWordsAboutTheKey(t *testing.T) {
+	t.Parallel()
+	held := classify.Verdict{Hold: true, Reason: classify.ReasonUnclear, Flaw: classify.FlawKey}
+	for body, refused := range map[string]bool{
+		`{"error":"Idempotency key already used with a different request body"}`: false, `{"code":"IDEMPOTENCY_KEY_REUSE"}`: false, "<html>Idempotent request replayed</html>": false,
+		`{"error":{"message":"Keys for idempotent requests can only be used with the same parameters they were first used with."}}`: false,
+		`{"title":"Idempotency-Key is missing"}`: true, `{"error":"idempotency_key is required"}`: true, `{"error":"Idempotency-Key must be a UUID"}`: true,
+		`{"error":"Idempotency-Key must be unique, and was used before"}`: false, `{"error":"no such card"}`: true, `{"errors":{"idempotency_key":["has already been taken"]}}`: false,
+	} {
+		for _, status := range []int{400, 422} {
+			a := answer(status, body)
+			got := classify.Classify(profile.Draft07(), a, facts(false))
+			if refused && (got.Kind != classify.KindFinal || got.Flaw != classify.FlawNone) || !refused && got != held {
+				t.Errorf("%d %s: %+v, refused %t", status, body, got, refused)
+			}
+			if got := classify.Classify(profile.Draft07(), a, facts(true)); !refused && got != held {
+				t.Errorf("%d %s, in doubt: %+v", status, body, got)
+			}
+			if got := classify.Classify(profile.None(), a, classify.Facts{}); got.Kind == classify.KindUnknown {
+				t.Errorf("%d %s, without keys: %+v", status, body, got)
+			}
+			marked := answer(status, `{"error":"idempotency key used"}`, "Idempotent-Replayed", "true")
+			if got := classify.Classify(profile.Draft07(), marked, facts(true)); got.Kind != classify.KindFinal || !got.Stored {
+				t.Errorf("%d with the mark of a replay: %+v", status, got)
+			}
+		}
+	}
+	known := &profile.Profile{Carrier: profile.Draft07().Carrier, BusinessConflict: []profile.Matcher{{Status: []int{422}, Pointer: "/code"}}}
+	if got := classify.Classify(known, answer(422, `{"code":"idempotency","text":"used"}`), facts(false)); got.Kind != classify.KindFinal {
+		t.Errorf("named by a fact: %+v", got)
+	}
+	if got := classify.Classify(profile.Draft07(), answer(402, `{"code":"idempotency_used"}`), facts(false)); got.Kind != classify.KindFinal {
+		t.Errorf("402: %+v", got)
 	}
 }
 

@@ -62,6 +62,19 @@ func (r *reader) meets(v *profile.Verdict) bool {
 	return len(v.Equals) == 0 || slices.Contains(v.Equals, text)
 }
 
+// hasNoData reports whether the data of a GraphQL response is missing, null, or an object whose members are all null: the field of a mutation that failed is
+// null there if its type allows it (GraphQL specification, section 6.4.4).
+func hasNoData(answer any) bool {
+	data := jsonpointer.Value(answer, "/data")
+	members, isObject := data.(map[string]any)
+	for _, value := range members {
+		if value != nil {
+			return false
+		}
+	}
+	return data == nil || isObject
+}
+
 // graphQLFailed reports whether the answer to a GraphQL request has errors and no data (GraphQL specification, section 7.1). If the request
 // only may be one, the answer must have nothing that the specification does not know.
 func (r *reader) graphQLFailed() bool {
@@ -69,7 +82,7 @@ func (r *reader) graphQLFailed() bool {
 		return false
 	}
 	errors, _ := jsonpointer.Value(r.json(), "/errors").([]any)
-	return len(errors) > 0 && jsonpointer.Value(r.json(), "/data") == nil && (r.facts.GraphQL || graphQLOnly(r.json(), errors))
+	return len(errors) > 0 && hasNoData(r.json()) && (r.facts.GraphQL || graphQLOnly(r.json(), errors))
 }
 
 // graphQLOnly reports whether an answer is a GraphQL response with errors: it has no other members than GraphQL's, and each of its errors has a

@@ -89,13 +89,16 @@ func TestOutcomesInBodies(t *testing.T) {
 	}
 }
 
-// TestGraphQLByShape: errors without data in the 200 of a GraphQL request are held, unless the profile's verdicts say more.
+// TestGraphQLByShape: errors without data, or with data whose members are all null, in the 200 of a GraphQL request are held, unless the profile's verdicts say more.
 func TestGraphQLByShape(t *testing.T) {
 	t.Parallel()
 	held := classify.Verdict{Hold: true, Reason: classify.ReasonUnclear, Flaw: classify.FlawErrors}
 	for body, holds := range map[string]bool{
 		`{"errors":[{"message":"no"}]}`: true, `{"errors":[{"message":"no"}],"data":null}`: true,
-		`{"errors":[{"message":"no"}],"data":{"pay":null}}`: false, `{"errors":[],"data":null}`: false, `{"data":{"pay":{"id":1}}}`: false, `{"errors":"x"}`: false, ``: false,
+		`{"errors":[{"message":"no"}],"data":{}}`: true, `{"errors":[{"message":"no"}],"data":{"pay":null}}`: true, `{"errors":[{"message":"no"}],"data":{"pay":null,"log":null}}`: true,
+		`{"errors":[{"message":"no"}],"data":{"pay":{"id":1},"log":null}}`: false, `{"errors":[{"message":"no"}],"data":{"pay":false}}`: false, `{"errors":[{"message":"no"}],"data":[]}`: false,
+		`{"errors":[],"data":{"pay":null}}`: false, `{"data":{"pay":null}}`: false,
+		`{"errors":[],"data":null}`: false, `{"data":{"pay":{"id":1}}}`: false, `{"errors":"x"}`: false, ``: false,
 	} {
 		f := facts(false)
 		f.GraphQL = true
@@ -120,7 +123,7 @@ func TestGraphQLMayBe(t *testing.T) {
 	t.Parallel()
 	for body, holds := range map[string]bool{
 		`{"errors":[{"message":"no"}]}`: true, `{"errors":[{"message":"no","path":["pay"]}],"data":null,"extensions":{"cost":1}}`: true,
-		`{"errors":[{"message":"no"}],"data":{"pay":null}}`: false, `{"errors":[],"data":null}`: false, `{"errors":[{"message":"late"}],"id":"pay_1"}`: false,
+		`{"errors":[{"message":"no"}],"data":{"pay":null}}`: true, `{"errors":[],"data":null}`: false, `{"errors":[{"message":"late"}],"id":"pay_1"}`: false,
 		`{"errors":[{"code":"late"}],"data":null}`: false, `{"errors":["late"]}`: false, `{"errors":[{"message":1}]}`: false, `{"errors":[{"message":"no"},{}]}`: false, `[{"errors":[{"message":"no"}]}]`: false, ``: false,
 	} {
 		f := facts(false)

@@ -29,7 +29,7 @@ func saidAtoL() map[string][]said {
 	rejected := []string{"Repeatability-Result", "rejected"}
 	return map[string][]said{
 		"draft-07": {
-			{"missing key", answer(400, `{"title":"Idempotency-Key is missing"}`, "Content-Type", problem), stored, ""},
+			{"missing key", answer(400, `{"title":"Idempotency-Key is missing"}`, "Content-Type", problem), final, again},
 			{"reused key", answer(422, `{"title":"Idempotency-Key is already used"}`, "Content-Type", problem), mismatched, "mismatch, held"},
 			{"outstanding", answer(409, `{}`, "Content-Type", problem), inFlight, ""},
 		},

@@ -33,6 +33,29 @@ func deflate(text string, wrapped bool) string {
 	return b.String()
 }
 
+// TestEndsEarly: a coding that lacks its own end was cut off, wherever it ends. What is whole, unknown or damaged was not.
+func TestEndsEarly(t *testing.T) {
+	t.Parallel()
+	whole := zip(strings.Repeat("ab", 20))
+	for n := 1; n < len(whole); n++ {
+		if !coding.EndsEarly(http.Header{"Content-Encoding": {"gzip"}}, []byte(whole[:n]), 1000) {
+			t.Errorf("%d of %d bytes", n, len(whole))
+		}
+	}
+	for name, r := range map[string]struct {
+		codings, body string
+		cut           bool
+	}{
+		"deflate": {"deflate", deflate(strings.Repeat("ab", 20), true)[:8], true}, "whole": {"gzip", whole, false}, "whole deflate": {"deflate", deflate("a", false), false},
+		"none": {"", "a", false}, "empty": {"gzip", "", false}, "unknown": {"br", "a", false}, "not what it says": {"gzip", "plain", false}, "no deflate": {"deflate", "{}", false},
+		"over the limit": {"gzip", zip(strings.Repeat("a", 2000)), false},
+	} {
+		if got := coding.EndsEarly(http.Header{"Content-Encoding": {r.codings}}, []byte(r.body), 1000); got != r.cut {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestDecode: the codings that are known are taken off, and all of the text is had only if there is no more of it.
 func TestDecode(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func (r *run) repeats(a *wire.Answer) bool {
 		return false
 	}
 	if before == r.flawed || !before.BodyDropped {
-		return len(before.Body) > 0 && bytes.Equal(before.Body, a.Body)
+		return bytes.Equal(before.Body, a.Body)
 	}
 	now := persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole}
 	r.keepAnswer(&now)
@@ -82,6 +82,8 @@ func flawError(a *wire.Answer, flaw classify.Flaw) error {
 	switch flaw {
 	case classify.FlawCut:
 		return fmt.Errorf("answered %d with %v", status, flaw)
+	case classify.FlawKey:
+		return fmt.Errorf("answered %d with %v: the key may have been used before, with an effect", status, flaw)
 	case classify.FlawErrors:
 		return fmt.Errorf("answered %d with %v, as a GraphQL API says that it failed", status, flaw)
 	}
@@ -107,6 +109,7 @@ func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Text, Whole: a.TextWhole, Framed: a.Framed,
+		CodingCut:  a.TextCut,
 		Unread:     a.Text == nil && len(a.Body) > 0,
 		SameOrigin: request.SameOrigin(a.From, location) != nil,
 	}

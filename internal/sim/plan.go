@@ -133,11 +133,18 @@ func NewPlan(seed uint64, orders int) Plan {
 	return p
 }
 
+// storesErrors returns the default profile with the fact that the server stores its errors, as the simulated one does.
+func storesErrors() *profile.Profile {
+	p := profile.Draft07()
+	p.Stored.Client = p.KeptErrors()
+	return p
+}
+
 // newSetting draws the setting of a run. Properties added later are drawn from dice of their own, so that old seeds still
 // draw the same values for the others.
 func newSetting(seed uint64, r *rand.Rand) Setting {
 	s := Setting{
-		Bolt: seed%10 == 0, Processes: 1, Accounts: 1 + r.IntN(2), Profile: profile.Draft07(),
+		Bolt: seed%10 == 0, Processes: 1, Accounts: 1 + r.IntN(2), Profile: storesErrors(),
 		Storm: pick(r, 0, 0.1, 0.3, 0.6), Clocks: r.IntN(3) == 0, Disk: pick(r, 0, 0, 0.01, 0.04),
 		FixedKeys: r.IntN(4) == 0, Reuse: r.IntN(2) == 0, Authorize: r.IntN(3) > 0, Reconcile: r.IntN(3) == 0,
 		KeepBytes: pick[int64](r, 0, 0, 300), Workers: 1 + r.IntN(3),

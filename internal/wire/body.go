@@ -92,7 +92,7 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	}
 	resp.Body = http.NoBody // body holds the real one
 	answer := &Answer{Head: resp, Body: kept, Whole: int64(len(kept)) <= s.Limits.BodyBytes, Framed: !endsWithConnection(resp)}
-	answer.Text, answer.TextWhole = coding.Decode(resp.Header, kept, answer.Whole, s.Limits.BodyBytes)
+	answer.decode(s.Limits.BodyBytes)
 	switch {
 	case err != nil:
 		_ = body.Close()
@@ -110,8 +110,14 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 // answer counts as one of the URL from.
 func Recorded(from *url.URL, status int, header http.Header, body []byte, whole bool) *Answer {
 	a := &Answer{Head: &http.Response{StatusCode: status, Header: header}, From: from, Body: body, Whole: whole, Framed: true}
-	a.Text, a.TextWhole = coding.Decode(header, body, whole, recordedTextMax)
+	a.decode(recordedTextMax)
 	return a
+}
+
+// decode sets the answer's text from its body.
+func (a *Answer) decode(limit int64) {
+	a.Text, a.TextWhole = coding.Decode(a.Head.Header, a.Body, a.Whole, limit)
+	a.TextCut = a.Whole && !a.TextWhole && coding.EndsEarly(a.Head.Header, a.Body, limit)
 }
 
 // recordedTextMax bounds the decoded text of a recorded answer.

@@ -117,6 +117,8 @@ type Answer struct {
 	// TextWhole: Text is complete. Body is whole, could be decoded, and is at most Limits.BodyBytes when decoded. It is true
 	// of a stream of events, although that has no text.
 	TextWhole bool
+	// TextCut: the content coding ends early, although Body is whole by its framing.
+	TextCut bool
 	// Framed: a length or a framing marked the end of the body, and not the end of the connection alone.
 	Framed bool
 	// Dropped are the names of the members missing in a recorded answer.

@@ -60,6 +60,12 @@ func TakesNoKey(cfg *oncehttp.Config) {
 // Protected configures a client for an API with keys on POST, by a profile named by the user.
 func Protected(cfg *oncehttp.Config) { cfg.Profile = profile.StripeV1() }
 
+// StoresErrors sets the default profile with a fact more: the API stores its errors in problem+json under the key.
+func StoresErrors(cfg *oncehttp.Config) {
+	cfg.Profile = profile.Draft07()
+	cfg.Profile.Stored.Client = cfg.Profile.KeptErrors()
+}
+
 // SecretHeaders names headers with credentials.
 func SecretHeaders(names ...string) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.SecretHeaders = names }

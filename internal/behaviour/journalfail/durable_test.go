@@ -151,7 +151,7 @@ func TestRefusalAskedForAgainIsDurable(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					j := newLazy()
 					w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: first, Header: problem, Body: strings.Repeat("x", 500)}, second}}
-					c, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 400 }))
+					c, _ := clienttest.New(t, w, clienttest.On(j, clienttest.OneAttempt, clienttest.StoresErrors, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 400 }))
 					resp, err := c.DoKey(clienttest.Post(t, "{}"), "k")
 					if err != nil {
 						t.Fatal(err)
@@ -190,7 +190,7 @@ func TestFinal4xxIsDurable(t *testing.T) {
 		flush  bool
 	}{
 		{405, "", true}, {413, "", true}, {418, "", true}, {422, "", true}, {451, "", true},
-		{400, "", true}, {402, "Content-Type: application/problem+json", false}, {201, "", false}, {418, "Idempotent-Replayed: true", false},
+		{400, "", true}, {402, "Content-Type: application/problem+json", true}, {201, "", false}, {418, "Idempotent-Replayed: true", false},
 	} {
 		t.Run(fmt.Sprint(r.status, r.header), func(t *testing.T) {
 			t.Parallel()

@@ -36,7 +36,7 @@ func answersStored() map[string]struct {
 		stored bool
 	}{
 		"402":                       {nil, "POST", wiretest.Reply{Status: 402}, false},
-		"402, stored":               {nil, "POST", wiretest.Reply{Status: 402, Header: problem}, true},
+		"402, stored":               {clienttest.StoresErrors, "POST", wiretest.Reply{Status: 402, Header: problem}, true},
 		"418, replayed":             {nil, "POST", wiretest.Reply{Status: 418, Header: "Idempotent-Replayed: true"}, true},
 		"413 of any layer":          {nil, "POST", wiretest.Reply{Status: 413, Header: "Idempotent-Replayed: true"}, false},
 		"201":                       {nil, "POST", wiretest.Reply{Status: 201}, true},
@@ -144,7 +144,10 @@ func TestAnotherAnswerThanTheRecordedOne(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r.first.Body = strings.Repeat("x", 500)
 			w := &wiretest.Wire{Replies: []wiretest.Reply{r.first, r.second}}
-			c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 400 })
+			c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) {
+				cfg.MaxResponseBytes = 400
+				clienttest.StoresErrors(cfg)
+			})
 			resp, err := c.DoKey(clienttest.Post(t, "{}"), "k")
 			if err != nil {
 				t.Fatal(err)

@@ -118,7 +118,7 @@ func TestNeighbourMethodsUnbound(t *testing.T) {
 func TestNeighbourLargeAnswers(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 4096)
-	for _, status := range []int{400, 402, 404, 410, 422, 499} {
+	for _, status := range []int{400, 402, 404, 410, 422, 418} {
 		for _, kind := range []string{"text/plain", "application/json", "application/octet-stream", ""} {
 			for _, way := range []string{"Do", "Transport", "elsewhere", "Enqueue"} {
 				t.Run(fmt.Sprintf("%d/%s/%s", status, kind, way), func(t *testing.T) {

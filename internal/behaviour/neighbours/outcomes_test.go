@@ -21,7 +21,7 @@ func TestNeighbourOutcomes(t *testing.T) {
 	for status, want := range map[int]oncehttp.Outcome{
 		200: oncehttp.OutcomeConfirmed, 202: oncehttp.OutcomeAccepted, 204: oncehttp.OutcomeConfirmed, 206: oncehttp.OutcomeConfirmed,
 		303: oncehttp.OutcomeConfirmed, 400: oncehttp.OutcomeRefused, 402: oncehttp.OutcomeRefused, 410: oncehttp.OutcomeRefused,
-		451: oncehttp.OutcomeRefused, 499: oncehttp.OutcomeRefused,
+		451: oncehttp.OutcomeRefused, 418: oncehttp.OutcomeRefused,
 	} {
 		for _, way := range []string{"Do", "Transport", "Resume", "Run"} {
 			t.Run(fmt.Sprintf("%d/%s", status, way), func(t *testing.T) {

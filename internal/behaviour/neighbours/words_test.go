@@ -106,7 +106,7 @@ func endings() []ended {
 		{name: "mismatch after a lost answer", replies: []wiretest.Reply{{Err: wiretest.ErrLost}, {Status: 422, Header: "Content-Type: application/problem+json", Body: `{}`}},
 			reach: func(t *testing.T, c *oncehttp.Client) { lose(t, c); lose(t, c) }, same: unknown, why: oncehttp.ErrHeld, enqueue: unknown, other: unknown},
 	}
-	for _, status := range []string{"400", "402", "404", "410", "499"} {
+	for _, status := range []string{"400", "402", "404", "410", "418"} {
 		code := int(status[0]-'0')*100 + int(status[1]-'0')*10 + int(status[2]-'0')
 		all = append(all, ended{name: status, replies: answer(code, "Content-Type: application/json", `{"error":"declined"}`),
 			status: code, enqueue: final, other: final, effect: oncehttp.EffectRefused})

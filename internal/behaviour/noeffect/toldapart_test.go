@@ -24,7 +24,7 @@ func TestAnswersAreToldApart(t *testing.T) {
 		204: {oncehttp.OutcomeConfirmed, oncehttp.EffectHappened}, 202: {oncehttp.OutcomeAccepted, oncehttp.EffectHappened},
 		400: {oncehttp.OutcomeRefused, oncehttp.EffectRefused}, 402: {oncehttp.OutcomeRefused, oncehttp.EffectRefused},
 		404: {oncehttp.OutcomeRefused, oncehttp.EffectRefused}, 422: {oncehttp.OutcomeRefused, oncehttp.EffectRefused},
-		499: {oncehttp.OutcomeRefused, oncehttp.EffectRefused},
+		418: {oncehttp.OutcomeRefused, oncehttp.EffectRefused},
 	}
 	for status, want := range rows {
 		t.Run(time.Duration(status).String(), func(t *testing.T) {

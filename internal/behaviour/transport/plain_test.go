@@ -280,7 +280,7 @@ func TestPlainIsNotToldNo(t *testing.T) {
 		"mismatch": {wiretest.Reply{Status: 422, Header: problem}, false}, "429": {wiretest.Reply{Status: 429}, false}, "425": {wiretest.Reply{Status: 425}, false},
 		"301": {wiretest.Reply{Status: 301}, false}, "303": {wiretest.Reply{Status: 303, Header: "Location: https://login.example.com/"}, false},
 		"409": {wiretest.Reply{Status: 409}, true}, "500": {wiretest.Reply{Status: 500}, true}, "503": {wiretest.Reply{Status: 503}, true},
-		"402, stored": {wiretest.Reply{Status: 402, Header: problem}, true}, "201": {wiretest.Reply{Status: 201}, true},
+		"402, stored": {wiretest.Reply{Status: 402, Header: problem + "\nIdempotent-Replayed: true"}, true}, "402": {wiretest.Reply{Status: 402, Header: problem}, false}, "201": {wiretest.Reply{Status: 201}, true},
 	}
 	for name, r := range lasts {
 		for first, lost := range map[string]wiretest.Reply{"lost": {Err: wiretest.ErrLost}, "503": {Status: 503}, "cut": {Status: 200, Cut: true}} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
@@ -143,18 +144,24 @@ func TestSeeOtherIsHeld(t *testing.T) {
 	commandtest.Run(t, "journal", "settle", seen, "--absent", "--yes", "--journal", journal).Want(t, terminal.ExitOK)
 }
 
-// TestAnswerAboutTheKey: a refusal that speaks of idempotency is no refusal of the row: another request under the key may have taken effect. No generation is advised.
+// TestAnswerAboutTheKey: a 4xx that speaks of idempotency is no refusal of the row: another request under the key may have taken effect. A 400 or 422 is held, and
+// of another status no generation is advised.
 func TestAnswerAboutTheKey(t *testing.T) {
 	t.Parallel()
-	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = io.WriteString(w, `{"error":"idempotency_key_reused"}`)
-	})
-	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
-	got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}").Err
-	if strings.Contains(got, "--generation") || !strings.Contains(got, "another request under it may have taken effect") {
-		t.Errorf("stderr %q", got)
+	for status, want := range map[int]string{http.StatusUnprocessableEntity: "1 held (422)", http.StatusNotFound: "another request under it may have taken effect"} {
+		s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"error":"idempotency_key_reused"}`)
+		})
+		file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
+		got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{id}")
+		if strings.Contains(got.Err, "--generation") || !strings.Contains(got.Err, want) {
+			t.Errorf("%d: stderr %q", status, got.Err)
+		}
+		if line := got.Only(t); line.Result == results.Held && !strings.Contains(line.Why(), "the key may have been used before") {
+			t.Errorf("%d: %q", status, line.Why())
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func Lesson(p *profile.Profile, err error) string {
 		return ""
 	}
 	status := e.Answer.Status
-	passes := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests}
+	passes := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests, 499}
 	facts, why := "", ""
 	switch {
 	case status == http.StatusConflict:
@@ -35,6 +35,8 @@ func Lesson(p *profile.Profile, err error) string {
 			return "" // the profile knows that answer
 		}
 		facts, why = "in_progress, business_conflict, already_done or mismatch", "a 409 that comes again may be a refusal of the business, or say that it was done before"
+	case e.Outcome == oncehttp.OutcomeUnknown && (status == http.StatusLocked || status == http.StatusFailedDependency):
+		facts, why = "in_progress, business_conflict, already_done or mismatch", fmt.Sprintf("a %d does not say whether anything happened", status)
 	case status >= 400 && status < 500 && e.Outcome == oncehttp.OutcomeUnknown && !slices.Contains(passes, status):
 		facts, why = "mismatch, stored.client or already_done", fmt.Sprintf("a %d after a lost answer settles nothing, since nobody says that it is about this key", status)
 	case status < 300:
@@ -52,7 +54,12 @@ func failedAsGraphQL(e *oncehttp.Error) bool {
 	}
 	answer := jsonpointer.Decode(results.TextOf(e.Answer.Header, e.Answer.Body))
 	list, _ := jsonpointer.Value(answer, "/errors").([]any)
-	return len(list) > 0 && jsonpointer.Value(answer, "/data") == nil
+	data := jsonpointer.Value(answer, "/data")
+	fields, isObject := data.(map[string]any)
+	for _, field := range fields {
+		isObject = isObject && field == nil
+	}
+	return len(list) > 0 && (data == nil || isObject)
 }
 
 // ofDraft reports whether a profile is the default one, perhaps changed by flags.

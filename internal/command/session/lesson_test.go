@@ -49,6 +49,8 @@ func TestWhatAnAnswerMeansIsTaught(t *testing.T) {
 		"422 after a lost answer":   {1, 422, "draft-07", "a 422 " + refusal},
 		"404 after a lost answer":   {1, 404, "draft-07", "a 404 " + refusal},
 		"401 after a lost answer":   {1, 401, "draft-07", ""},
+		"423":                       {0, 423, "draft-07", "a 423 does not say whether anything happened"},
+		"499":                       {0, 499, "draft-07", ""},
 		"429":                       {0, 429, "draft-07", ""},
 		"503":                       {0, 503, "draft-07", ""},
 		"422 of the first attempt":  {0, 422, "draft-07", ""},

@@ -52,6 +52,7 @@ const (
 // ProfileOf returns the profile of an API of a kind.
 func ProfileOf(kind ServerKind) *profile.Profile {
 	p := profile.Draft07()
+	p.Stored.Client = p.KeptErrors() // declared: the default profile takes no error for a stored one
 	code := func(text string) []profile.Matcher {
 		return []profile.Matcher{{Status: []int{409}, Pointer: "/error/code", Equals: []string{text}}}
 	}

@@ -185,7 +185,7 @@ func Keeps(p *profile.Profile, a *Answer) bool {
 	case a.Status == 500:
 		return p.Stored.ServerError == profile.Yes
 	case a.Status >= 400:
-		return MatchesAny(p.Stored.Client, a)
+		return MatchesAny(p.KeptErrors(), a)
 	default:
 		return true
 	}

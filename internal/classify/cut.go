@@ -1,0 +1,80 @@
+package classify
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// isCut reports whether a 2xx lacks its end: its content coding ends early, or its JSON does. Of a body that only the end of the connection ends, XML with an
+// open element is cut, too, and so is declared JSON or XML of no byte.
+func (r *reader) isCut() bool {
+	kind := r.Header.Get("Content-Type")
+	switch {
+	case r.CodingCut, r.Whole && endsEarly(r.Body):
+		return true
+	case r.Framed || !r.Whole:
+		return false
+	case len(bytes.TrimSpace(r.Body)) == 0:
+		return r.Status != http.StatusNoContent && r.Status != http.StatusResetContent && (isJSON(kind) || isXML(kind))
+	case isXML(kind) || bytes.HasPrefix(bytes.TrimSpace(r.Body), []byte("<?xml")):
+		return endsInXML(r.Body)
+	}
+	return false
+}
+
+// endsEarly reports whether a text begins as a JSON object or array and ends within it: it was cut off.
+func endsEarly(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' || json.Valid(text) {
+		return false
+	}
+	var value json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(text)).Decode(&value)
+	return errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// endsInXML reports whether an XML document ends before its root element is closed. It is false if the text is no XML that can be read. All characters but ASCII
+// count as letters, so that the encoding does not matter; UTF-16 cannot be read.
+func endsInXML(text []byte) bool {
+	ascii := bytes.Map(func(c rune) rune {
+		if c >= 0x80 {
+			return 'x'
+		}
+		return c
+	}, text)
+	d := xml.NewDecoder(bytes.NewReader(ascii))
+	d.Strict = false
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
+	for depth, begun := 0, false; ; {
+		token, err := d.RawToken()
+		switch token := token.(type) {
+		case xml.CharData:
+			if !begun && len(bytes.TrimSpace(token)) > 0 {
+				return false // plain text
+			}
+		case xml.StartElement:
+			depth, begun = depth+1, true
+		case xml.EndElement:
+			depth--
+		}
+		switch {
+		case begun && depth == 0:
+			return false
+		case errors.Is(err, io.EOF):
+			return true
+		case err != nil:
+			return strings.Contains(err.Error(), "unexpected EOF")
+		}
+	}
+}
+
+// isJSON reports whether a Content-Type is JSON.
+func isJSON(contentType string) bool {
+	kind := mediaType(contentType)
+	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
+}
