@@ -136,7 +136,7 @@ func TestNeighbourSendKeyGoesOn(t *testing.T) {
 				if bodies = append(bodies, string(body)); len(bodies) == 1 {
 					panic(http.ErrAbortHandler)
 				}
-				_, _ = w.Write([]byte(`{"id":1}`))
+				_, _ = w.Write([]byte(`{"id":1,"state":"completed"}`))
 			})
 			dir := t.TempDir()
 			send := []string{"send", "POST", s.URL + "/api/1.0/pay", "--profile", "revolut-business", "-d", `{"request_id":"k1"}`, "--journal", dir + "/j.db"}

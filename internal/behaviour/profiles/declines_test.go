@@ -38,9 +38,18 @@ func TestADeclineWith2xxIsNoPayment(t *testing.T) {
 		{"checkout-com", "/payments", `{"id":"pay_1","status":"Pending"}`, done},
 		{"checkout-com", "/payments", `{"approved":false,"status":"Retry Scheduled"}`, held},
 		{"checkout-com", "/payments/pay_1/captures", `{"action_id":"act_1"}`, done},
+		{"lithic-payments", "/v1/payments", `{"status":"DECLINED","result":"DECLINED"}`, refused},
+		{"lithic-payments", "/v1/payments", `{"status":"PENDING","result":"APPROVED"}`, done},
+		{"mangopay", "/v2.01/c1/payins/card/direct/", `{"Status":"FAILED","ResultCode":"101101"}`, refused},
+		{"mangopay", "/v2.01/c1/transfers", `{"Status":"FAILED"}`, refused},
+		{"mangopay", "/v2.01/c1/payouts/bankwire", `{"Status":"CREATED"}`, done},
+		{"mangopay", "/v2.01/c1/users/natural", `{"Id":"u1"}`, done},
 		{"mercado-pago", "/v1/payments", `{"status":"rejected"}`, refused},
 		{"mercado-pago", "/v1/payments", `{"status":"approved"}`, done},
 		{"mercado-pago", "/v1/customers", `{"id":"c1"}`, done},
+		{"mollie", "/v2/payments", `{"status":"failed"}`, refused},
+		{"mollie", "/v2/payments", `{"status":"open"}`, done},
+		{"mollie", "/v2/customers", `{"id":"cst_1"}`, done},
 		{"paypal-payments", "/v2/payments/authorizations/A1/capture", `{"status":"DECLINED"}`, refused},
 		{"paypal-payments", "/v2/payments/authorizations/A1/capture", `{"status":"FAILED"}`, held},
 		{"paypal-payments", "/v2/payments/authorizations/A1/capture", `{"status":"COMPLETED"}`, done},
@@ -71,7 +80,7 @@ func TestADeclineWith2xxIsNoPayment(t *testing.T) {
 				w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Header: "Content-Type: application/json", Body: r.answer}}}
 				c, _ := clienttest.New(t, w, func(cfg *oncehttp.Config) { cfg.Profile = clienttest.Named(t, r.profile) })
 				const key = "8e03978e-40d5-43e8-bc93-6894a57f9324"
-				body := `{"reference":"` + key + `","idempotency_key":"` + key + `","request_id":"` + key + `"}`
+				body := `{"reference":"` + key + `","idempotency_key":"` + key + `","request_id":"` + key + `","token":"` + key + `"}`
 				resp, err := c.DoKey(clienttest.Request(t, http.MethodPost, "https://api.example.com"+r.path, body), key)
 				if err == nil {
 					clienttest.Read(t, resp)
