@@ -49,7 +49,7 @@ func sourceBugs() []sourceBug {
 		{"a Do that has forgotten its record does not look at the key again", "internal/run",
 			"	d.drive.OtherFound(!free)\n", "	d.endWatch(false)\n	d.drive.OtherFound(!free && false)\n"},
 		{"a page with a 200 is a success", "internal/classify",
-			"!r.facts.TakesHTML && r.isPage()", "!r.facts.TakesHTML && r.isPage() && false"},
+			"	case r.isUnaskedPage(p), r.isUnaskedText(p):\n", "	case false:\n"},
 		{"a page with a 4xx is a final refusal", "internal/classify",
 			"	return Verdict{Kind: KindRefused, Flaw: flaw}\n", "	return Verdict{Kind: KindFinal}\n"},
 		{"no matcher reads what is compressed", "internal/coding",
