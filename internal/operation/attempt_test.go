@@ -185,3 +185,21 @@ func TestAsksFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestLookedUpOfAnotherRequest: the resource named by an already-done answer is another request's. The operation does not end, and the answer of the attempt
+// counts, not that of the resource. Under other facts of the profile the resource says nothing: the attempt's own verdict is judged.
+func TestLookedUpOfAnotherRequest(t *testing.T) {
+	t.Parallel()
+	another := classify.Verdict{Kind: classify.KindUnknown, Hold: true, Reason: classify.ReasonDuplicate}
+	for otherFacts, hold := range map[bool]persist.HoldReason{false: persist.HoldDuplicate, true: persist.HoldUnread} {
+		d := NewDrive(Op{Standing: Open, Protected: true}, Client{MaxAttempts: 1}, Given{Created: true, OtherFacts: otherFacts})
+		d.Sent(classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true}, Sent{Answer: Answer{1, 200}, Sends: 1})
+		if d.Step() != LookUp {
+			t.Fatalf("step %v", d.Step())
+		}
+		d.LookedUp(another, Sent{Answer: Answer{2, 200}, Sends: 1})
+		if d.Proof().Kind == ProvesEnd || d.Proof().Hold != hold || d.Answer().ID != 1 {
+			t.Errorf("other facts %t: the proof is %+v, by answer %d", otherFacts, d.Proof(), d.Answer().ID)
+		}
+	}
+}

@@ -21,10 +21,12 @@ func Generation(key string, n int) string {
 
 // Generations returns the key of the first try, and the number of this one. (Invariant 54.)
 func Generations(key string) (first string, n int) {
-	if at := strings.LastIndex(key, generationMark); at > 0 {
-		if n, err := strconv.Atoi(key[at+len(generationMark):]); err == nil && n >= 2 && key == Generation(key[:at], n) {
-			return key[:at], n
-		}
+	at := strings.LastIndex(key, generationMark)
+	if at == -1 {
+		return key, 1
+	}
+	if n, _ := strconv.Atoi(key[at+len(generationMark):]); key == Generation(key[:at], n) { // no other spelling of the number, and none below 2
+		return key[:at], n
 	}
 	return key, 1
 }
@@ -50,8 +52,8 @@ func GenerationsBelow(rec *persist.Record) (keys []string) {
 	if rec.KeyOfOneCall() {
 		return nil
 	}
-	for g := n - 1; g >= max(1, n-GenerationsMax); g-- {
-		keys = append(keys, Generation(first, g))
+	for i := range min(n-1, GenerationsMax) {
+		keys = append(keys, Generation(first, n-1-i))
 	}
 	return keys
 }
@@ -60,12 +62,12 @@ func GenerationsBelow(rec *persist.Record) (keys []string) {
 // operation. (Invariant 54.)
 func GenerationsAbove(key string, untold bool) (keys []string) {
 	first, n := Generations(key)
-	last := n + GenerationsMax
+	number := GenerationsMax
 	if untold {
-		last = n + generationsUntold
+		number = generationsUntold
 	}
-	for g := n + 1; g <= last; g++ {
-		keys = append(keys, Generation(first, g))
+	for i := range number {
+		keys = append(keys, Generation(first, n+1+i))
 	}
 	return keys
 }
