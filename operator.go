@@ -218,7 +218,7 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 // Errors: those of Lookup; ErrStale, as in AsSeen; ErrInFlight while a call runs the
 // operation, or a process that lost its lease may be sending it; ErrKeyReused if another
 // operation has replaced it: one begun by Rekey, or one of the next generations, of
-// which the nearest 64 are looked for. The error names it. ErrKeyReused, too, if a Rekey has
+// which the nearest 16 are looked for. The error names it. ErrKeyReused, too, if a Rekey has
 // begun another key in the place of an operation before it (an earlier generation, or what a
 // Redrive or a Rekey has named), or if an event of the API proves one of those. For an
 // operation under no account a next generation under any account counts. ErrAccount if Assign
@@ -265,7 +265,7 @@ func (c *Client) Unsettle(ctx context.Context, key Key, reason string, options .
 // record. A listing shows the digests, as "erased:" and 64 hexadecimal digits.
 //
 // The other operations of the same intent are erased with it: those begun by Redrive or Rekey,
-// before and after it, and the nearest 64 generations of the key, in both directions. All of
+// before and after it, 64 generations of the key before it, and 16 after it. All of
 // them must have ended, been told and been delivered; their windows and the times of their
 // answers (Config.KeepAnswer; Prune ends these sooner) must be over. Else nothing is erased, or,
 // after a failure of the journal, a part: call Erase again. A second call is nil.

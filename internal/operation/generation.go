@@ -39,9 +39,11 @@ func NextGeneration(key string) string {
 
 // Numbers of generations that are looked for, each with a look into the journal.
 const (
-	// GenerationsMax bounds the generations below and above a key that are looked for. Whoever tries anew more often gets an error. (Invariant 54.)
+	// GenerationsMax bounds the generations below a key that are looked for. Whoever tries anew more often gets an error. (Invariant 54.)
 	GenerationsMax = 64
-	// generationsUntold is GenerationsMax above a key of whose end nobody was told: no program counts on from there.
+	// GenerationsAboveMax bounds those above a key. Most of them do not exist, and each look takes its time. (Invariant 54.)
+	GenerationsAboveMax = 16
+	// generationsUntold is GenerationsAboveMax for a key of whose end nobody was told: no program counts on from there.
 	generationsUntold = 5
 )
 
@@ -58,11 +60,11 @@ func GenerationsBelow(rec *persist.Record) (keys []string) {
 	return keys
 }
 
-// GenerationsAbove returns the keys of the tries after key, the nearest first, at most GenerationsMax. untold: fewer, since nobody was told of the end of key's
+// GenerationsAbove returns the keys of the tries after key, the nearest first, at most GenerationsAboveMax. untold: fewer, since nobody was told of the end of key's
 // operation. (Invariant 54.)
 func GenerationsAbove(key string, untold bool) (keys []string) {
 	first, n := Generations(key)
-	number := GenerationsMax
+	number := GenerationsAboveMax
 	if untold {
 		number = generationsUntold
 	}

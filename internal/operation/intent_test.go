@@ -51,7 +51,7 @@ func TestGenerationsBeside(t *testing.T) {
 	if got := operation.GenerationsBelow(&persist.Record{ID: persist.ID{Key: "k:gen=4"}, Generated: true}); len(got) != 0 {
 		t.Errorf("before a key of one call: %q", got)
 	}
-	if got := operation.GenerationsAbove("k:gen=2", false); len(got) != operation.GenerationsMax || got[0] != "k:gen=3" || got[len(got)-1] != "k:gen=66" {
+	if got := operation.GenerationsAbove("k:gen=2", false); len(got) != operation.GenerationsAboveMax || got[0] != "k:gen=3" || got[len(got)-1] != "k:gen=18" {
 		t.Errorf("after the second: %q", got)
 	}
 	if got := operation.GenerationsAbove("k", true); !slices.Equal(got, []string{"k:gen=2", "k:gen=3", "k:gen=4", "k:gen=5", "k:gen=6"}) {
@@ -68,7 +68,7 @@ func TestRelatives(t *testing.T) {
 		t.Errorf("before it: %v", got)
 	}
 	all := operation.Family(&rec)
-	if len(all) != 3+operation.GenerationsMax || all[0] != (operation.Relative{Key: "new", Named: true}) || !slices.Equal(all[1:3], elders) || all[3].Key != "k:gen=3" || all[3].Named {
+	if len(all) != 3+operation.GenerationsAboveMax || all[0] != (operation.Relative{Key: "new", Named: true}) || !slices.Equal(all[1:3], elders) || all[3].Key != "k:gen=3" || all[3].Named {
 		t.Errorf("all of it: %v", all)
 	}
 	generated := rec.Clone()
@@ -80,7 +80,7 @@ func TestRelatives(t *testing.T) {
 	if got := operation.Family(&generated); len(got) != 0 {
 		t.Errorf("of an erased record: %v", got)
 	}
-	if got := operation.Family(&persist.Record{ID: persist.ID{Key: "k"}}); len(got) != operation.GenerationsMax {
+	if got := operation.Family(&persist.Record{ID: persist.ID{Key: "k"}}); len(got) != operation.GenerationsAboveMax {
 		t.Errorf("of a record that names none: %v", got)
 	}
 }

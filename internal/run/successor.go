@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
@@ -47,17 +48,12 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 	if old.ReplacedBy != "" && old.ReplacedBy != own {
 		found.Replaced, found.named = true, old.ReplacedBy
 	}
-	for _, key := range operation.GenerationsAbove(old.Key, s.untold) {
-		if key == own {
-			continue
-		}
-		exists, err := s.stands(old, key, key == operation.NextGeneration(old.Key))
-		if err != nil {
-			return found, err
-		}
-		if exists && !found.Replaced {
-			found.Higher, found.named = true, key
-		}
+	higher, err := s.nearest(old, operation.GenerationsAbove(old.Key, s.untold), own)
+	switch {
+	case err != nil:
+		return found, err
+	case higher != "" && !found.Replaced:
+		found.Higher, found.named = true, higher
 	}
 	if next == nil {
 		return found, nil
@@ -76,6 +72,32 @@ func (s successor) look(old *persist.Record, next *persist.Record) (standing, er
 		found.Taken, found.taken = true, &rec
 	}
 	return found, nil
+}
+
+// nearest returns the first of these generations of old that has an operation; "" if none has. own is left out. It looks for all of them at once: most do not
+// exist, and one look after the other would take long in a slow journal. Errors: the journal's.
+func (s successor) nearest(old *persist.Record, generations []string, own string) (string, error) {
+	exists, errs := make([]bool, len(generations)), make([]error, len(generations))
+	var looks sync.WaitGroup
+	for i, key := range generations {
+		if key == own {
+			continue
+		}
+		looks.Go(func() {
+			crashed := apart(func() { exists[i], errs[i] = s.stands(old, key, key == operation.NextGeneration(old.Key)) })
+			if crashed != nil {
+				errs[i] = crashed.err()
+			}
+		})
+	}
+	looks.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return "", err
+	}
+	if at := slices.Index(exists, true); at >= 0 {
+		return generations[at], nil
+	}
+	return "", nil
 }
 
 // lookAssigned looks for an operation of the key that the act would begin under any account, if the old one has none: it may be the same payment.
