@@ -93,7 +93,9 @@ const (
 )
 
 // storedOrNot makes an operation fail with status, repeats it, and compares the fate of the
-// answer with the profile. declared returns the profile's word on it.
+// answer (kept under the key, run again, or never final) with the profile. declared returns the profile's word on it.
+// The case ends early where the failed operation had an effect (countFailed returns false). The harm stuck is recorded
+// where the repeat gets no final answer.
 func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	op := x.newOperation()
 	x.r.steering.fail(op, status, 0)

@@ -255,7 +255,8 @@ func (x *trial) isOwn(s *sent) bool {
 	return (s.id == "" || owner("id "+s.id)) && (s.place == "" || owner("place "+s.place))
 }
 
-// judgeCount checks the number of effects of the sequence's operation: not more than allowed, and at least one if a success was answered.
+// judgeCount checks the number of effects of the sequence's operation: not more than allowed, and at least one if a success was answered under any key. The
+// operation's reference counts it, whatever its keys. Where the witness gives a lower bound alone, an effect that is missing says nothing.
 func (j judgement) judgeCount() {
 	if j.trial.r.blind() != "" {
 		return // no answer names an effect, and nobody counts

@@ -83,7 +83,7 @@ type ruling struct {
 // judgeHistory compares the history of one key with the model: one effect at most; each answer
 // is the outcome, or "in progress" while the work may be running. effects is the witness's
 // count after the last event; a negative one means no count. A search that takes longer than
-// historyCheckMax decides nothing.
+// historyCheckMax decides nothing. The ruling of a fault names its harm to a customer (type harm).
 func judgeHistory(history []event, effects int) ruling {
 	if why, shows := plainViolation(history, effects); why != "" {
 		return ruling{known: true, why: why, harm: shows}

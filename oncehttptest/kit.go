@@ -62,7 +62,7 @@ func New(t testing.TB, cfg Config) *Kit {
 }
 
 // check returns an error if the Config is invalid, or if the caller is not in a bubble of testing/synctest. The server gets the client's profile if
-// it has none.
+// it has none. The rest of the client's Config is checked when the kit makes the client.
 func (cfg *Config) check() error {
 	if cfg.Client.Journal != nil || cfg.Client.Transport != nil {
 		return fmt.Errorf("Client.Journal and Client.Transport must be nil: they are the kit's")

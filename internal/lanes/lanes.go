@@ -129,8 +129,9 @@ func (l *Lanes) next() (best *lane) {
 	return best
 }
 
-// Enter implements Turns. The operation was taken by Take and is not done. Half of the running operations may
-// send, so the journal writes the beginning and the end of the others meanwhile.
+// Enter implements Turns: it waits until an operation may send to origin. The operation was taken by Take and is not done. After nil it has a turn, which Leave
+// gives back; after an error, the cause of ctx, it has none. At most half of the running operations have one: meanwhile the journal begins and ends the others.
+// Whoever wakes a wait takes it off at.waiting.
 func (l *Lanes) Enter(ctx context.Context, origin string) error {
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()

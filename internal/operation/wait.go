@@ -25,7 +25,8 @@ type Plan struct {
 	Hint      time.Duration // Retry-After; zero: none
 }
 
-// Next returns the wait before the next attempt, or the reason of a stop. notBefore is the earliest useful time after a stop. (Invariants 28, 48 and 59.)
+// Next returns the wait before the next attempt, or the reason of a stop: the first that holds. notBefore is the time of that attempt had there been no stop; a
+// later call or pass needs to come no sooner. InFlight counts the answers "in progress" so far. (Invariants 28, 48 and 59.)
 func (p *Plan) Next() (wait time.Duration, notBefore time.Time, stop Stop) {
 	hint := p.waitAsked()
 	wait = max(p.Scheduled, hint)

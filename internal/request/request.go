@@ -306,8 +306,9 @@ func (n *Named) addSpelled(wires []string) {
 	}
 }
 
-// describe builds the record of a request from its parts. generated: NewKey made key. wire is the key's spelling
-// in its carrier. The record's headers and the credentials are copies; the body is not.
+// describe builds the record of a request from its parts. generated: the client made the key, and not the caller; with named.Keyless at random, else of the
+// request (Config.NewKey). wire is the key's spelling in its carrier. The record's headers and the credentials are copies; the body is not. The last fields are
+// made of those before.
 func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, named Named, body []byte, key, wire string, generated bool) *Snapshot {
 	carrier := ""
 	if p.Carrier.Place == profile.Header {
@@ -357,7 +358,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	s.Coverage = r.coverage(&s.Record, p)
 	s.Record.Protected = protected(&s.Record, p, s.Coverage)
 	s.Record.KeptFields = r.keptFields(kept, body)
-	s.Record.Fingerprint, _ = fingerprint(&s.Record)
+	s.Record.Fingerprint, _ = fingerprint(&s.Record) // its second result says whether the recipe is known: it was made above
 	return s
 }
 

@@ -331,8 +331,8 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRe
 	}), crashed(name, op.rec.Key, call))
 }
 
-// crashed returns a function that makes the result of a call after a panic, or after the end of its goroutine. The
-// operation is then as the journal has it, so the error's outcome is unclear.
+// crashed returns a function that makes the result of a call after a panic, or after the end of its goroutine, and of the calls that waited for that one. Its
+// argument is an *inflight.Crash, or the reason why a call has waited in vain. Nobody reads the record then, so the error's outcome is unclear.
 func crashed(name, key string, call *inflight.Call[*result]) func(error) *result {
 	return func(cause error) *result {
 		if crash := (*inflight.Crash)(nil); errors.As(cause, &crash) {

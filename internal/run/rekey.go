@@ -43,8 +43,10 @@ type rekey struct {
 	seen *Chosen
 }
 
-// do names the new operation in the record of the old one, begins it, held, and lets it go on. So of two Rekeys to two keys, in whatever
-// processes, one at most goes on; and a Rekey cut off midway goes on when it is called again.
+// do replaces an operation by one with another key. The old one must be settled as absent; an unfinished one is settled so here, if the API's lookup proves its
+// absence. do writes the new key into the record of the old one, begins the new operation as held (nothing sends it), and then lets Resume or Run send it. So of
+// two Rekeys to two keys, in whatever processes, one at most goes on; and a Rekey that was interrupted goes on when it is called again. After nil the new
+// operation is sent, or was; after an error it may be begun, and is held.
 func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	old, err := k.journal.Get(k.ctx, id)
 	if err != nil {
@@ -58,10 +60,10 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 		old, err = k.settleByLookup(old, reason)
 	}
 	if err == nil {
-		err = k.absent(&old)
+		err = k.checkAbsent(&old)
 	}
 	if err == nil {
-		err = k.cut(&old)
+		err = k.interrupted(&old)
 	}
 	if err != nil {
 		return err
@@ -82,10 +84,10 @@ func (k rekey) do(id persist.ID, newKey string, reason string) error {
 	case !begun.Waits(): // a Rekey has let it go already
 		return k.begun(rec, next)
 	}
-	if err := k.clock.Notice(k.ctx, k.host); err != nil { // it may have waited for its lookup
+	if err := k.clock.Notice(k.ctx, k.host); err != nil { // the lookup of the old operation may have taken a while
 		return k.failed(newKey, err)
 	}
-	if err := k.cut(&rec); err != nil {
+	if err := k.interrupted(&rec); err != nil {
 		return err
 	}
 	return k.letGo(rec)
@@ -131,9 +133,9 @@ func (k rekey) mark(replaces successor, old, next *persist.Record) error {
 	return replaces.stillAlone(old, next)
 }
 
-// cut returns an error if the Rekey must go on no more, since its context has ended or the client is closing. rec is the record left as it
+// interrupted returns an error if the Rekey must go on no more, since its context has ended or the client is closing. rec is the record left as it
 // is.
-func (k rekey) cut(rec *persist.Record) error {
+func (k rekey) interrupted(rec *persist.Record) error {
 	cause := cmp.Or(context.Cause(k.call.Context()), context.Cause(k.call.Draining()))
 	if cause == nil {
 		return nil
@@ -168,8 +170,8 @@ func (k rekey) begun(rec, next persist.Record) error {
 	return nil
 }
 
-// absent returns an error if an operation may not be tried under another key; nil if it durably is settled as absent.
-func (k rekey) absent(old *persist.Record) error {
+// checkAbsent returns an error if an operation may not be tried under another key; nil if it durably is settled as absent.
+func (k rekey) checkAbsent(old *persist.Record) error {
 	op := operation.OpOf(old, 0)
 	switch op.MayAnew(operation.Rekeys, operation.Successors{}, k.clock.Earliest()) {
 	case operation.MayAct:
@@ -222,7 +224,7 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	case <-k.call.Context().Done():
 	case <-k.call.Draining().Done():
 	}
-	if err := k.cut(&held); err != nil {
+	if err := k.interrupted(&held); err != nil {
 		return old, err
 	}
 	asks := k.newRun(k.call, rekeyName, &unasked)
@@ -231,7 +233,7 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	asks.noteOrigin(sent)
 	sent.Drain()
 	if finding == classify.FindingNone || finding == classify.FindingUnclear {
-		if err := k.cut(&held); err != nil {
+		if err := k.interrupted(&held); err != nil {
 			return old, err
 		}
 	}
@@ -256,7 +258,7 @@ func (k rekey) mayLook(old *persist.Record, prof *profile.Profile, proves bool) 
 	if missing != nil {
 		return k.refusals.refuse(k.ctx, rekeyName, old, operation.KeyOnly, missing, ErrConfig).err
 	}
-	return k.cut(old)
+	return k.interrupted(old)
 }
 
 // found puts the record back as it was, and returns an error with the finding of the lookup.

@@ -49,8 +49,8 @@ func (p *place) check() (doubtful bool, err error) {
 // doubtful reports whether the file at the path may be a copy of the open one.
 func (p *place) doubtful() bool { return p.other != nil && !p.shown }
 
-// look compares the open file with the one at the path. If it cannot find something out, this is no error:
-// the file may be as good as ever.
+// look compares the open file with the one at the path. An error says that the journal must no longer write: another process would not find its file there. If
+// look cannot find something out, this is no error: the file may be as good as ever. Another file at the path is read once, and remembered in p.other.
 func (p *place) look() error {
 	mine, err := p.file.Stat()
 	if err != nil {

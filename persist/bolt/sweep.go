@@ -239,14 +239,14 @@ func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 		c := decisions[i].change
 		// The slot holds the checksums of the record, so any change shows.
 		if now, found := j.slots.get(c.seq); !found || now != c.before {
-			continue // another sweep was here
+			continue // it was changed meanwhile
 		}
 		if c.drop {
 			j.removeSlot(c.seq, c.before, c.keys)
 		} else {
 			j.index(c.keys, c.seq, c.before.unresolved(), decisions[i].next.unresolved())
 			j.slots.set(c.seq, decisions[i].next)
-			j.move(&c, decisions[i].account)
+			j.move(&c, decisions[i].account) // nothing, unless the text of the record was erased
 		}
 		j.collecting.put(c)
 		n++

@@ -150,7 +150,7 @@ func fieldText(value json.RawMessage, why string) (string, error) {
 	return "", errors.New("is neither a string nor a number, and " + why)
 }
 
-// jsonFault returns an error with the position of the first fault in the line's JSON.
+// jsonFault returns an error with the position of the first fault in the JSON of a line that has one.
 func jsonFault(line []byte) error {
 	var v any
 	err := json.Unmarshal(line, &v)

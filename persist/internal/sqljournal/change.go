@@ -37,7 +37,8 @@ func (r *Row) always() []any {
 }
 
 // current returns a condition, with its parameters, for the record of the row if it is unfinished and still as the caller read it. A record that had
-// no number (seq) when it was read may have one by now.
+// no number (seq) when it was read may have one by now. The number is compared, since a record that was forgotten and begun anew has another one, and may have
+// the same revision. The states below 2 are pending and held.
 func (r *Row) current() (where string, args []any) {
 	where, args = "id = ? AND revision = ? AND state < 2", []any{r.ID, r.Revision}
 	if r.Seq.Valid {
