@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,11 +55,11 @@ type engine struct {
 	passesBy known.Origins // with operations to leave alone only, by the latest look of a pass
 	aside    known.Aside   // operations not sendable now by this client alone
 
-	wake       func()       // tells this client's Run that something may be due; never waits
-	owes       func()       // tells this client's Run that a result may be owed; never waits
-	delivering atomic.Int32 // the number of Runs with deliveries of results
-	unowed     unowed       // ends without a result for OnResult
-	found      sync.Mutex   // held from the look at the other records until what Config.Reconcile found is written
+	wake       func()        // tells this client's Run that something may be due; never waits
+	owes       func()        // tells this client's Run that a result may be owed; never waits
+	delivering atomic.Int32  // the number of Runs with deliveries of results
+	unowed     unowed        // ends without a result for OnResult
+	found      chan struct{} // holds one from the look at the other records until what Config.Reconcile found is written
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil
@@ -80,9 +79,9 @@ func newEngine(c *Client, common *shared) *engine {
 		places:   place.Places{Journal: journal},
 		marks:    &toldMarks{journal, cfg},
 		notifier: notifier(own), late: lateFinisher(own), loopRequest: newLoopRequest(),
-		lacking: metLacks{met: make(chan struct{}, 1)},
-		owes:    func() { tellOnce(c.owed) },
-		wake:    func() { tellOnce(c.due) },
+		lacking: metLacks{met: make(chan struct{}, 1)}, found: make(chan struct{}, 1),
+		owes: func() { tellOnce(c.owed) },
+		wake: func() { tellOnce(c.due) },
 	}
 	now := func() time.Time { return e.now() } // a test may replace it
 	e.results, e.doubts = &owedResults{journal, cfg, now}, &doubts{journal, &common.notes, now}

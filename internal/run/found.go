@@ -17,8 +17,8 @@ var errAnswersAnother = errors.New("what was found is the answer to another oper
 // settleFound settles a held operation by what Config.Reconcile has found, and returns that as it was recorded. Errors: errAnswersAnother if another
 // record has the same object as its answer, and the journal's. Of two operations of this client that find one object, only the first is settled by it.
 func (r *run) settleFound(said Resolution) (Resolution, error) {
-	r.found.Lock()
-	defer r.found.Unlock()
+	r.found <- struct{}{} // and no mutex: the journal is asked meanwhile, and in virtual time (testing/synctest) whoever waits for a mutex stops the clock
+	defer func() { <-r.found }()
 	ctx := r.call.Values()
 	other, err := r.answeredWith(ctx, said.Answer)
 	switch {
