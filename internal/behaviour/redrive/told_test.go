@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,9 +189,9 @@ func TestJournalFails(t *testing.T) {
 						c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Err: wiretest.ErrLost}}}, clienttest.On(j, clienttest.OneAttempt))
 						enqueued(t, c, "k")
 						clienttest.Absent(t, c, "k")
-						calls := 0
+						var calls atomic.Int64 // some looks are made at once
 						fails := func() error {
-							if calls++; calls == after+1 {
+							if calls.Add(1) == int64(after+1) {
 								return journaltest.ErrDisk
 							}
 							return nil
@@ -204,7 +205,7 @@ func TestJournalFails(t *testing.T) {
 							if errors.Is(err, oncehttp.ErrNoEffect) {
 								t.Errorf("%v", err)
 							}
-						} else if calls > after {
+						} else if calls.Load() > int64(after) {
 							t.Error("the failure of the journal was not told")
 						}
 						if _, err := c.Unsettle(t.Context(), "k", "why"); name != "Unsettle" && err == nil && countReplacing(t, j) > 0 {
