@@ -7,8 +7,8 @@
 // knowledge about it, the effect its result at the server. A record is one operation
 // in a journal. A profile describes the idempotency of one API, with its window: the time
 // for which the API knows a key. A pending operation is sent again by the next call with
-// its key, by Resume or by Run. A held one is sent by nobody until it is settled: a person,
-// Config.Reconcile or an event of the API says which effect it had. (One held for a caller of
+// its key, by Resume or by Run. A held one is sent by nobody until it is settled by a person,
+// Config.Reconcile or an event of the API, with its effect. (One held for a caller of
 // Transport goes on with a call under its key.) "Retry" is only a verb.
 //
 //	client, err := oncehttp.Open("payments.db", oncehttp.Config{Profile: profile.StripeV1()})

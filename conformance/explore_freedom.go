@@ -88,8 +88,8 @@ func (j judgement) observe() []observed {
 	return all
 }
 
-// freedomOf returns what the server chose to do with a request that it may treat in several ways: as the same one, as one of its own, or refuse it.
-// first is the send with the first outcome. Zero means that the answer does not show it.
+// freedomOf returns the server's choice for a request with several right answers: the same request, one of its own, or a refusal. first is the send with the
+// first outcome. Zero: the answer does not show the choice.
 func (p *played) freedomOf(first, s *sent) freedom {
 	same, known := sameOutcome(first.answer, s.answer)
 	switch {

@@ -157,7 +157,8 @@ func (c *Browser) Call(method string, params, result any) {
 	}
 }
 
-// next waits for the next message of the browser, an event or the answer to a command, and keeps it. The test fails if the browser has ended; during says when.
+// next waits for the next message of the browser, an event or the answer to a command, and keeps it. The test fails if the browser has ended; during names the
+// work under way.
 func (c *Browser) next(during string) event {
 	c.t.Helper()
 	data, err := c.from.ReadBytes(0)

@@ -114,8 +114,8 @@ type Verdict struct {
 	Flaw Flaw
 }
 
-// Classify returns what an answer proves about its operation: the verdict. p is the profile of the API, and f has the known facts of the operation.
-// If an earlier send is still in doubt, an answer that does not settle that one as well leaves the outcome unknown.
+// Classify returns the verdict of an answer on its operation. p is the profile of the API, and f has the known facts of the operation.
+// While an earlier send is in doubt, the outcome stays unknown unless the answer settles that one as well.
 func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
 	r := reader{Answer: a, facts: f}
 	v := r.byMatchers(p)

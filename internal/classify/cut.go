@@ -22,7 +22,7 @@ func (r *reader) isCut() bool {
 	case len(bytes.TrimSpace(r.Body)) == 0:
 		return r.Status != http.StatusNoContent && r.Status != http.StatusResetContent && (isJSON(kind) || isXML(kind))
 	case isXML(kind) || bytes.HasPrefix(bytes.TrimSpace(r.Body), []byte("<?xml")):
-		return endsInXML(r.Body)
+		return xmlEndsEarly(r.Body)
 	}
 	return false
 }
@@ -38,9 +38,9 @@ func endsEarly(text []byte) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// endsInXML reports whether an XML document ends before its root element is closed. It is false if the text is no XML that can be read. All characters but ASCII
+// xmlEndsEarly reports whether an XML document ends before its root element is closed. It is false for a text without readable XML. All characters but ASCII
 // count as letters, so that the encoding does not matter; UTF-16 cannot be read.
-func endsInXML(text []byte) bool {
+func xmlEndsEarly(text []byte) bool {
 	ascii := bytes.Map(func(c rune) rune {
 		if c >= 0x80 {
 			return 'x'

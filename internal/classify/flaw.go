@@ -80,8 +80,8 @@ func (r *reader) isUnaskedPage(p *profile.Profile) bool {
 	return p.Own.HTML != profile.Yes && !r.facts.TakesHTML && r.isPage()
 }
 
-// successFlaw returns the flaw of a 2xx, the reason for which it may not be the API's own answer: a page that nobody asked for, or JSON that is cut
-// off.
+// successFlaw returns the flaw of a 2xx, the reason against its being the API's own whole answer: a page or a text that nobody asked for, or a body without
+// its end.
 func (r *reader) successFlaw(p *profile.Profile) Flaw {
 	switch {
 	case r.isUnaskedPage(p), r.isUnaskedText(p):

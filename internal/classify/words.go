@@ -12,9 +12,9 @@ import (
 // wordsMax bounds the part of a body that is searched for words.
 const wordsMax = 8 << 10
 
-// speaksOfKey reports whether a 400 or 422 speaks of idempotency, and no fact of the profile says what it means. The key may have been used
-// before, with an effect, by a program whose journal is lost. It is false if the answer is the stored one, and if it plainly says that the key is
-// missing or malformed: then nothing was looked up. A 409 claims nothing in any case.
+// speaksOfKey reports whether a 400 or 422 speaks of idempotency without a meaning in the profile. The key may have been used before, with an effect: the
+// journal of that program may be lost. It is false for a stored answer, and for one about a missing or malformed key: then nothing was looked up. A 409 claims
+// nothing in any case.
 func (r *reader) speaksOfKey(p *profile.Profile) bool {
 	text := lower(r.Body)
 	switch {
@@ -28,7 +28,7 @@ func (r *reader) speaksOfKey(p *profile.Profile) bool {
 	return !containsAny(text, keyLacking) || containsAny(text, keyUsed)
 }
 
-// keyLacking are words of an answer to a request without a key, or with one of a wrong form. keyUsed are words of an answer about a key that is known;
+// keyLacking are words of an answer to a request without a key, or with one of a wrong form. keyUsed are words of an answer about a known key;
 // they go before.
 var (
 	keyLacking = []string{"missing", "required", "malformed", "too long", "too short", "must be", "must have", "must contain", "invalid format", "not a valid", "not valid"}
@@ -38,8 +38,8 @@ var (
 	}
 )
 
-// isUnaskedText reports whether a 2xx is a text called HTML, and neither the profile nor the request lets expect HTML. Interpreters of scripts call their
-// messages so, also those of a lost database. JSON and declared XML are answers of an API, and so is one word, such as OK, that names no failure.
+// isUnaskedText reports whether a 2xx is a text with the type text/html, expected by neither the profile nor the request. Interpreters of scripts give their
+// messages this type, also those of a lost database. JSON and declared XML are answers of an API. So is one word without the name of a failure, such as OK.
 func (r *reader) isUnaskedText(p *profile.Profile) bool {
 	if p.Own.HTML == profile.Yes || r.facts.TakesHTML || r.Unread || r.Status < 200 || r.Status > 299 || !isHTML(r.Header.Get("Content-Type")) {
 		return false

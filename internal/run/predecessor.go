@@ -58,8 +58,7 @@ type older struct {
 }
 
 // stoppedByOlder returns the reason against a send of rec by one of the operations before it; nil if there is none. unbegun: rec is about to begin, and
-// is not in the journal yet.
-// An operation without a generation in its key, and in nobody's place, costs nothing. Errors: the journal's.
+// is not in the journal yet. An operation without a generation in its key, and in nobody's place, costs nothing. Errors: the journal's.
 func (b *admission) stoppedByOlder(ctx context.Context, rec *persist.Record, unbegun bool) (cause, err error) {
 	seen, found := map[string]bool{rec.Key: true}, 0
 	for next := before(rec, nil); len(next) > 0; next = next[1:] {
@@ -125,6 +124,26 @@ func before(rec *persist.Record, path []string) (all []older) {
 		all = append(all, older{Relative: r, after: rec, path: path})
 	}
 	return all
+}
+
+// find returns the record of an older operation; persist.ErrNotFound if there is none. One that is named may have been assigned to an account since, or left
+// behind by an Assign of the other; a generation of an account may stand under none, from before the program named one.
+func (u *unbegun) find(ctx context.Context, o *older) (persist.Record, error) {
+	old, err := u.places.Before(ctx, o.after, o.Key)
+	switch {
+	case !errors.Is(err, persist.ErrNotFound):
+		return old, err
+	case o.Named:
+		return u.places.Anywhere(ctx, o.Key, func(rec *persist.Record) bool { return operation.SameBytes(o.after, rec) })
+	}
+	for _, none := range request.Unassigned(request.Base(o.after.Account)) {
+		unassigned := *o.after
+		unassigned.Account = none
+		if old, err = u.places.Before(ctx, &unassigned, o.Key); !errors.Is(err, persist.ErrNotFound) {
+			break
+		}
+	}
+	return old, err
 }
 
 // stoppedBy returns the reason against a send by the record of one operation before it; nil if there is none. Errors: the journal's.

@@ -90,7 +90,7 @@ func statusOf(others []indexedRow) (cell string, row *indexedRow) {
 	return "", nil
 }
 
-// theirWord says what the exports have of an operation without a row that counts as done.
+// theirWord describes the rows of the exports for an operation, none of which counts as done.
 func theirWord(others []indexedRow) string {
 	status, row := statusOf(others)
 	if row == nil {

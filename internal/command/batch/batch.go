@@ -63,83 +63,6 @@ const spareHeap = 32 << 20
 
 const rateMax = 1e6
 
-const batchHelp = `Send one operation for each row of FILE: CSV or TSV with a header row, or NDJSON
-(one JSON object a line), packed with gzip or not; "-" is stdin. An NDJSON line
-is sent byte for byte. A CSV row is sent as a JSON object of strings; --number
-makes numbers of columns, and --body spells any JSON: inside its strings
-"{column}" stands for a cell, as text; outside them {column:number} and
-{column:bool} are a cell that is a number, digit for digit, or true or false, and
-{column:minor} is an amount in the smallest unit of its --currency, 12.50 EUR as 1250;
-{column:minor:EUR} names the currency. {{ and }} in a string are braces. No cell can
-change what the template says around it. --decimal , reads numbers as 1.234,50.
-
-Where the profile's API takes forms, as Stripe's does, or with --form, rows are
-sent as application/x-www-form-urlencoded: the columns as they are called, such
-as metadata[order]; of the JSON that --body or an NDJSON line says the member b
-of a as a[b], and the first of a list a as a[0]. --form=false sends JSON.
-
---key spells each row's idempotency key: {field} stands for a field's value, and
-the text before the first one is the scope. Of an NDJSON line {/order/id} is a
-nested field, by its JSON pointer; --url and --ordered-by take it too. Where the
-profile's API takes UUIDs, one is made of each key, always the same. Where it
-takes only those of version 4, or keys stand in the body or query, --key
-'{column}' is the key as it stands in the row.
-
-Every row is checked before anything is sent. Two rows with one key and the same
-content are one operation; with other content they are an error. A batch that
-cannot succeed stops: after --max-errors rows in a row that failed alike, when no
-connection can be had, or after 10 rows in a row that the journal's server did
-not let begin.
-
---sum adds up a column, exactly, by the currencies of --currency. The total stands
-in --dry-run and in the summary, where each row is in one class and the classes add
-up: done, accepted, duplicate, declined, invalid, rejected, mismatch, held, pending
-(the same command goes on), unknown (nothing goes on) and untried (this run did not
-come to it; an earlier one may have ended it). --expect-rows and --expect-sum refuse
-another file before anything is sent. A file with a header and no rows is refused,
-too, unless --expect-rows 0 says that it is right.
-
-Each operation is in the journal, on disk, before its first byte leaves. Running
-the same command again, also after a crash, finishes what is pending within the time
-for which the API knows the keys, sends nothing that is confirmed, and prints the
-recorded answers; one over 1 MiB is not kept. On a journal that lies
-on a server several batches share the rows of a file. A file whose first rows stand in
-another journal beside it, such as a renamed copy or one with a column more, asks
-before it gets a journal of its own: their requests, byte for byte, or their keys. So
-does one whose first rows were begun before under other keys, in this journal or in
-one beside it: under these keys they are sent once more. Where nobody can be asked,
-such files are refused; --new-journal takes them as meant.
-
-Rows that may be a mistake are warned about, with their lines, before anything is
-sent: one that may be the total of others, an amount (of --sum, or "amount") that is
-negative, zero or written as 1e3, a key with blanks at its edges or with characters
-that nobody sees, or with letters of two alphabets, keys that differ only in capitals,
-blanks, dashes or characters that Unicode takes for one, and rows that differ only in
-the amount, where that is part of the key. So is a --sum over several currencies
-without --currency, and so are new rows of a file that operations of its own journal
-have left, as after an edit of a key column. --strict refuses such files.
-
-A line of JSON is printed for each row once its answer is durable: in the order
-of the rows, except that rows which take long come later. Its "result" says what
-came of the row for the business (oncehttp help results); a declined card is
-"declined" there, whatever its status. The body is shown up to 1 MiB; a longer one, in
-which --declined was not looked for, leaves the row unknown. The first
-Ctrl-C ends after the attempts on the wire, the second kills (which loses
-nothing either).
-
-Exit status: 0 all is done; 1 some rows were declined, invalid, mismatched, or
-rejected for their credentials or for what they are; 2 the call or the input is
-wrong and nothing was sent; 3 something is unknown, held or still to do, as where a
-429, a page or an empty answer rejected it, or it was not sent. The summary names
-the next step for each.`
-
-const batchExamples = `  oncehttp batch orders.csv --url https://api.example.com/payments \
-      --key 'order:{user}:{order_id}' --number amount -H @auth.txt
-  oncehttp batch orders.csv --url https://api.example.com/payments --key 'order:{order_id}' \
-      --body '{"amount":{amount:number},"meta":{"order":"{order_id}"}}'
-  oncehttp batch - --url http://127.0.0.1:8080/payments --key 'evt:{id}' \
-      --journal events.db < events.ndjson`
-
 // Command returns the command oncehttp batch.
 func Command(s terminal.Streams) *cobra.Command {
 	f := &batchFlags{}
@@ -198,19 +121,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 	if err != nil {
 		return err
 	}
-	if f.Journal == "" {
-		if os.Getenv("ONCEHTTP_JOURNAL") != "" {
-			terminal.Say(errs, "ONCEHTTP_JOURNAL is set, and batch does not use it: a file has a journal of its own, or that of --journal")
-		}
-		if f.Journal, err = defaultJournal(file); err != nil {
-			return err
-		}
-		f.ownJournal = true
-	}
-	at, err := place.ParseSealed(place.FromFlag, f.Journal, f.SealKey)
-	if err == nil && at.IsFile() {
-		err = place.CheckJournalPath(at.Path, true)
-	}
+	at, err := f.place(file, errs)
 	if err != nil {
 		return err
 	}
@@ -247,22 +158,35 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		return err
 	}
 	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar, tally: results.Tally{Parted: true}}
-	err = f.checkCopy(ctx, b, at)
-	if err == nil {
-		err = f.checkOtherKeys(ctx, b, at)
-	}
-	if err == nil {
-		err = f.checkLeft(ctx, b, at)
-	}
-	if err != nil {
-		bar.finish()
-		return err
+	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkCopy, f.checkOtherKeys, f.checkLeft} {
+		if err := check(ctx, b, at); err != nil {
+			bar.finish()
+			return err
+		}
 	}
 	if f.dry {
 		return f.dryRun(ctx, b, at)
 	}
 	bar.sending(sv.rows)
 	return f.send(ctx, at, b, cfg)
+}
+
+// place returns the place of the journal: that of the flag, or one beside the file. Errors: it cannot be a journal's.
+func (f *batchFlags) place(file string, errs io.Writer) (at place.Place, err error) {
+	if f.Journal == "" {
+		if os.Getenv("ONCEHTTP_JOURNAL") != "" {
+			terminal.Say(errs, "ONCEHTTP_JOURNAL is set, and batch does not use it: a file has a journal of its own, or that of --journal")
+		}
+		if f.Journal, err = defaultJournal(file); err != nil {
+			return at, err
+		}
+		f.ownJournal = true
+	}
+	at, err = place.ParseSealed(place.FromFlag, f.Journal, f.SealKey)
+	if err == nil && at.IsFile() {
+		err = place.CheckJournalPath(at.Path, true)
+	}
+	return at, err
 }
 
 // send opens the journal and the output, and runs the batch.
