@@ -168,7 +168,8 @@ func certificateRefused(err error) bool {
 // lostConnection reports whether a connection was closed, or said nothing in time.
 func lostConnection(err error) bool {
 	text := err.Error()
-	return strings.HasSuffix(text, "EOF") || isOneOf(err, syscall.ECONNRESET, syscall.EPIPE, context.DeadlineExceeded, os.ErrDeadlineExceeded)
+	return strings.HasSuffix(text, "EOF") ||
+		isOneOf(err, syscall.ECONNRESET, syscall.EPIPE, context.DeadlineExceeded, os.ErrDeadlineExceeded, mysqldriver.ErrInvalidConn)
 }
 
 // wrongParameter returns an error about the first parameter of a URL refused by the driver; nil if the driver refuses something else. No

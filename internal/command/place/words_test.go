@@ -89,6 +89,38 @@ func TestServerErrorsNameThePart(t *testing.T) {
 	})
 }
 
+// A server under load answers after the first look at it. It is named all the same, once the driver has given up.
+func TestSlowForeignServerIsNamed(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { // as PostgreSQL does: it waits for the client, and knows no PING
+				defer conn.Close()
+				heard := make([]byte, 64)
+				n, err := conn.Read(heard)
+				time.Sleep(600 * time.Millisecond)
+				if err == nil && string(heard[:n]) == "\x00\x00\x00\x08\x04\xd2\x16\x2f" {
+					_, _ = io.WriteString(conn, "N")
+				}
+			}()
+		}
+	}()
+	at := l.Addr().String()
+	got := commandtest.Run(t, "journal", "list", "--journal", "mysql://u@"+at+"/test").Want(t, terminal.ExitUsage)
+	if want := "what listens at " + at + " is PostgreSQL, not MariaDB"; !strings.Contains(got.Err, want) {
+		t.Errorf("stderr %q, want %q", got.Err, want)
+	}
+}
+
 // fill takes the one connection that a server has.
 func fill(t *testing.T, address string) {
 	t.Helper()
