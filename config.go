@@ -148,8 +148,8 @@ type Config struct {
 	Reconcile func(context.Context, persist.Record) (Resolution, error)
 	// OnResult gets each end and each new hold of an operation without a Do that returned it: those of Run, Resume, an operator, and
 	// other programs on the journal. The operation must have been begun by a client with OnResult. See docs/results.md.
-	// Run calls it after the record is durable, outside locks and transactions, for at most four operations at once, and for one
-	// operation never twice at once. It gets a copy of the record at that time. After an error or a panic it is called again, after a
+	// Run calls it after the record is durable, outside locks and transactions, for at most ResultWorkers operations at once, and for
+	// one operation never twice at once. It gets a copy of the record at that time. After an error or a panic it is called again, after a
 	// second, then after pauses that double up to Retry.MaxPause, without end. After nil the result is marked as delivered. A process
 	// that dies before the mark is durable calls it again: it must be idempotent. ctx ends after Retry.AnswerTimeout, and with Run. A
 	// result recorded by a Do that did not return is delivered after a minute. Before its delivery no Sweep or Prune changes the
@@ -218,6 +218,8 @@ type Config struct {
 	// ResumeWorkers, at least one less, but at least 1. A program with one API sets it to ResumeWorkers.
 	// More counts as ResumeWorkers.
 	OriginWorkers int
+	// ResultWorkers is the number of operations whose results OnResult gets at once, in each Run. Zero: 4. At most 10,000.
+	ResultWorkers int
 	// Limiter returns the limiter of an origin, as in Record.Origin; nil: no limit. It is asked before each
 	// request of an operation: attempts, redirects, lookups, undos, and requests for a token by the
 	// profile. *rate.Limiter of golang.org/x/time/rate is one. Keep the limiters: the function is called
@@ -285,7 +287,7 @@ func (c *Config) inner() run.Config {
 		Logger: c.Logger, KeepHeader: c.KeepHeader, SecretHeaders: c.SecretHeaders, SecretParameters: c.SecretParameters,
 		KeepFields: c.KeepFields, DropAnswer: c.DropAnswer, MaxRequestBytes: c.MaxRequestBytes, MaxRequestHeaderBytes: c.MaxRequestHeaderBytes,
 		MaxResponseBytes: c.MaxResponseBytes, MaxResponseHeaderBytes: c.MaxResponseHeaderBytes,
-		ResumeWorkers: c.ResumeWorkers, OriginWorkers: c.OriginWorkers, Limiter: limiterOf(c.Limiter),
+		ResumeWorkers: c.ResumeWorkers, OriginWorkers: c.OriginWorkers, ResultWorkers: c.ResultWorkers, Limiter: limiterOf(c.Limiter),
 		EnqueueMaxAge: c.EnqueueMaxAge, KeepAnswer: c.KeepAnswer, KeepKey: c.KeepKey, KeepText: c.KeepText, KeepRequest: c.KeepRequest.inner(), ClockSkew: c.ClockSkew, Lease: c.Lease,
 	}
 }

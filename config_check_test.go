@@ -113,6 +113,7 @@ func TestConfigIsChecked(t *testing.T) {
 			c.SecretParameters = []string{"ref"}
 		}, []string{"SecretParameters", "ref", `"own"`}},
 		"workers beyond all bounds":           {func(c *config) { c.ResumeWorkers = math.MaxInt }, []string{"ResumeWorkers", "at most"}},
+		"deliveries beyond all bounds":        {func(c *config) { c.ResultWorkers = math.MaxInt }, []string{"ResultWorkers", "at most"}},
 		"a transport that retries by itself":  {func(c *config) { c.Transport = &retryablehttp.RoundTripper{} }, []string{"Transport", "retries"}},
 		"a typed nil transport":               {func(c *config) { c.Transport = (*http.Transport)(nil) }, []string{"Transport", "nil *http.Transport"}},
 		"a matcher's pointer without a slash": {own(func(p *profile.Profile) { p.Mismatch = []profile.Matcher{{Pointer: "error/code"}} }), []string{"Profile", "mismatch", "error/code", "JSON pointer"}},

@@ -74,6 +74,7 @@ func configReadings() map[string]reading {
 		"MaxResponseHeaderBytes": {by: "Config.keepAnswer"},
 		"ResumeWorkers":          {by: "newPass"},
 		"OriginWorkers":          {by: "pass.startFairly"},
+		"ResultWorkers":          {by: "runner.deliverAll"},
 		"Limiter":                {by: "run.Admit"},
 		"EnqueueMaxAge":          {by: "Client.prepare"},
 		"KeepAnswer":             {by: "Client.Sweep"},

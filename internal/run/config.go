@@ -60,6 +60,7 @@ type Config struct {
 	MaxResponseHeaderBytes          int64
 	ResumeWorkers                   int
 	OriginWorkers                   int
+	ResultWorkers                   int
 	Limiter                         func(origin string) Limiter
 	EnqueueMaxAge                   time.Duration
 	KeepAnswer                      time.Duration
@@ -100,6 +101,7 @@ const (
 	defaultMaxHeaderBytes   = 64 << 10
 	defaultMaxResponseBytes = 1 << 20
 	defaultResumeWorkers    = 8
+	defaultResultWorkers    = 4
 	defaultEnqueueMaxAge    = 24 * time.Hour
 	defaultClockSkew        = time.Minute
 	leaseMin                = 100 * time.Millisecond
@@ -158,6 +160,7 @@ func (c *Config) fillBounds() error {
 	positive(&err, "MaxResponseBytes", &c.MaxResponseBytes, defaultMaxResponseBytes)
 	positive(&err, "MaxResponseHeaderBytes", &c.MaxResponseHeaderBytes, defaultMaxHeaderBytes)
 	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
+	positive(&err, "ResultWorkers", &c.ResultWorkers, defaultResultWorkers)
 	positive(&err, "OriginWorkers", &c.OriginWorkers, max(c.ResumeWorkers-max(c.ResumeWorkers/8, 1), 1))
 	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
 	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)

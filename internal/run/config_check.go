@@ -19,7 +19,7 @@ import (
 
 const (
 	attemptTimeoutMin = time.Millisecond // no answer comes sooner
-	resumeWorkersMax  = 10_000
+	workersMax        = 10_000
 )
 
 // check returns the first mistake of a Config. Its defaults must be filled in.
@@ -45,8 +45,10 @@ func (c *Config) checkBounds() error {
 			c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes, keptBytesMax)
 	case c.KeepRequest >= requestKeepings:
 		return errors.New("KeepRequest is none of KeepRequestAsNeeded, DropRequestAfterSuccess, KeepRequestWithAnswer and DropRequestAfterEnd")
-	case c.ResumeWorkers > resumeWorkersMax:
-		return fmt.Errorf("ResumeWorkers is %d; want at most %d", c.ResumeWorkers, resumeWorkersMax)
+	case c.ResumeWorkers > workersMax:
+		return fmt.Errorf("ResumeWorkers is %d; want at most %d", c.ResumeWorkers, workersMax)
+	case c.ResultWorkers > workersMax:
+		return fmt.Errorf("ResultWorkers is %d; want at most %d", c.ResultWorkers, workersMax)
 	case r.MaxPause < r.MaxDelay:
 		return fmt.Errorf("a Retry.MaxPause of %v is below the Retry.MaxDelay of %v", r.MaxPause, r.MaxDelay)
 	case r.MaxDelay < r.MinDelay:

@@ -15,7 +15,6 @@ import (
 // This file delivers the results owed to Config.OnResult.
 
 const (
-	resultsAtOnce  = 4                      // deliveries of one Run under way
 	resultPoll     = 500 * time.Millisecond // between two looks for owed results, at least
 	resultPollMost = 30 * time.Second       // and at most
 	resultCost     = 20                     // a look takes at most such a part of the time
@@ -195,7 +194,7 @@ type delivering struct {
 
 // deliverAll delivers results until ctx ends or the client drains, and returns when the last delivery is over.
 func (r *runner) deliverAll(ctx context.Context) {
-	d := &delivering{runner: r, places: make(chan struct{}, resultsAtOnce)}
+	d := &delivering{runner: r, places: make(chan struct{}, r.cfg.ResultWorkers)}
 	defer d.underWay.Wait()
 	defer d.tellUnowed(ctx)
 	d.engine.delivering.Add(1)

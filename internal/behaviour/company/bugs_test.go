@@ -83,6 +83,7 @@ var noRule = map[string]string{
 	"ResumeWorkers":          "it is the client's own pace",
 	"KeepRequest":            "it is frozen in the record; nothing of another client's is read",
 	"OriginWorkers":          "it is the client's own pace",
+	"ResultWorkers":          "it is the client's own pace",
 	"ClockSkew":              "it is a margin of who sends",
 	"Lease":                  "a lease is in the record until it ends",
 	"KeyHonoured":            "whether keys protect it is in the record; the API honours them here, so that another send does no harm",

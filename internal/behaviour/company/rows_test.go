@@ -340,6 +340,7 @@ func boundRows() map[string]row {
 		"MaxResponseHeaderBytes": {other: set(func(cfg *oncehttp.Config) { cfg.MaxResponseHeaderBytes = 5 }), unanswered: true},
 		"ResumeWorkers":          {one: set(func(cfg *oncehttp.Config) { cfg.ResumeWorkers = 1 })},
 		"OriginWorkers":          {one: set(func(cfg *oncehttp.Config) { cfg.OriginWorkers = 1 })},
+		"ResultWorkers":          {one: set(func(cfg *oncehttp.Config) { cfg.ResultWorkers = 1 })},
 		"EnqueueMaxAge":          {one: set(func(cfg *oncehttp.Config) { cfg.EnqueueMaxAge = 2 * time.Second }), expires: true, unanswered: true},
 		"KeepAnswer":             {one: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer = -1 }), other: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer = 100 * window }), unanswered: true},
 		"KeepKey":                {one: set(func(cfg *oncehttp.Config) { cfg.KeepAnswer, cfg.KeepKey = window, -1 }), forgets: true, other: set(func(cfg *oncehttp.Config) { cfg.KeepKey = 100 * window }), unanswered: true},

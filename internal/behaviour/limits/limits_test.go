@@ -211,6 +211,7 @@ func TestConfigBounds(t *testing.T) {
 		"MaxResponseHeaderBytes": func(c *oncehttp.Config) { c.MaxResponseHeaderBytes = -1 },
 		"ResumeWorkers":          func(c *oncehttp.Config) { c.ResumeWorkers = -1 },
 		"OriginWorkers":          func(c *oncehttp.Config) { c.OriginWorkers = -1 },
+		"ResultWorkers":          func(c *oncehttp.Config) { c.ResultWorkers = -1 },
 		"Lease":                  func(c *oncehttp.Config) { c.Lease = -1 },
 		"EnqueueMaxAge":          func(c *oncehttp.Config) { c.EnqueueMaxAge = -1 },
 		"ClockSkew":              func(c *oncehttp.Config) { c.ClockSkew = -1 },
