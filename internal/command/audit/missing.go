@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/view"
@@ -51,7 +52,10 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
 	default:
 		x.Finding = "missing"
-		if rec.State == persist.StateConfirmed && a.theirs.rows > 0 { // exports without a row of something done prove nothing
+		switch {
+		case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
+			x.Next = "send it under no other key: its answer 202 is no end, and the API may still do it; ask the API, or compare with a later export"
+		case rec.State == persist.StateConfirmed && a.theirs.rows > 0: // exports without a row of something done prove nothing
 			x.Next = "its answer is final: " + place.NewKeyStep
 		}
 	}
@@ -72,6 +76,8 @@ func (a *audit) notDone(rec *persist.Record, x *Finding, others []indexedRow) bo
 		x.Next = "say --where " + words.ShellQuote(status) + ", too, if that is done"
 	case !looksFailed(cell):
 		x.Next = "send it under no other key: it may still be done; compare again with a later export"
+	case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
+		x.Next = "its answer 202 was no end, and this may be it: if the API says that it stays so, " + newKey
 	case rec.State == persist.StateConfirmed:
 		x.Next = "its answer is final: if the API says that it stays so, " + newKey
 	}

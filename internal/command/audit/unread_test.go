@@ -81,3 +81,23 @@ func TestAuditOfMissing(t *testing.T) {
 		t.Errorf("the next steps are %q", next)
 	}
 }
+
+// TestAuditOfMissingAccepted: what was answered with 202 may still be done by the API. Where the exports lack it, no new key is advised.
+func TestAuditOfMissingAccepted(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = w.Write([]byte(`{"id":"1"}`))
+	})
+	j := commandtest.JournalIn(t)
+	commandtest.Run(t, "send", "POST", s.URL, "-d", `{"order":"1"}`, "--key", "idemp:o:1", "--journal", j).Want(t, terminal.ExitOK)
+	for name, row := range map[string]string{"missing": "9,ok", "not-done": "1,failed"} {
+		export := commandtest.WriteFile(t, "export.csv", "order,status\n"+row+"\n8,ok\n")
+		all, _ := findings(t, terminal.ExitFindings, "--journal", j, "--against", export, "--where", "status=ok")
+		found := slices.IndexFunc(all, func(x audit.Finding) bool { return string(x.Finding) == name })
+		if found < 0 || strings.Contains(all[found].Next, "is final") || !strings.Contains(all[found].Next, "its answer 202") {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+}

@@ -191,7 +191,10 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 				moved = append(moved, movedSince(&now))
 				continue
 			}
-			if a.denies && isSuccess(rec) {
+			switch {
+			case a.denies && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
+				err = fmt.Errorf("%w; the API has accepted it with %s, and may still do it: send it under no other key unless the API says that it never will", err, statusText(rec))
+			case a.denies && isSuccess(rec):
 				err = fmt.Errorf("%w; its answer %s is final: %s", err, statusText(rec), place.NewKeyStep)
 			}
 			failed = append(failed, place.JournalError(f.Path, err))

@@ -47,3 +47,22 @@ func TestActsOnASuccess(t *testing.T) {
 		}
 	}
 }
+
+// TestActsOnAnAccepted: a 202 is no end at the API. So no advice of a new key is made, which would pay twice.
+func TestActsOnAnAccepted(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, `{"id":"1"}`)
+	})
+	j := commandtest.JournalIn(t)
+	commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--key", "k", "--journal", j).Want(t, terminal.ExitOK)
+	for _, args := range [][]string{{"settle", "k", "--absent", "--yes"}, {"redrive", "k", "--reason", "r", "--told"}, {"rekey", "k", "k2", "--reason", "r"}} {
+		got := commandtest.Run(t, append(append([]string{"journal"}, args...), "--journal", j)...)
+		const step = "; the API has accepted it with 202, and may still do it: send it under no other key unless the API says that it never will\n"
+		if got.Status == terminal.ExitOK || !strings.HasSuffix(got.Err, step) || strings.Contains(got.Err, "NEWKEY") {
+			t.Errorf("%s: status %d, stderr\n%s", args[0], got.Status, got.Err)
+		}
+	}
+}
