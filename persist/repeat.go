@@ -17,7 +17,9 @@ var ErrTaken = errors.New("persist: the key is taken")
 //
 // Otherwise roll back. The error matches ErrTaken and one verdict. ErrFinal: another request has the key and has ended, or the
 // same one was refused (Record.Answer) or mismatched, or an event of the API contradicts its end (Record.Evidence), or r is erased. ErrNoEffect: the
-// same request was settled as absent. ErrOutcomeUnknown:
+// same request was settled as absent. ErrOutcomeUnknown: it was refused or settled as absent, and a person has begun it anew (Record.ReplacedBy), or may:
+// no caller was told of its end (Record.Told). Enqueue or DoKey of the request, after the rollback, says the end and notes that a caller knows it; a
+// transaction cannot. Before that, begin nothing under another key. ErrOutcomeUnknown, too:
 // the requests cannot be compared, since they were read with other SecretHeaders or SecretParameters. Or another request has the
 // key. Or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do, which may forget it.
 // Enqueue of the request, outside of a transaction, goes on with the last two. Whatever r is, it is ErrOutcomeUnknown, too, if r was
@@ -82,6 +84,10 @@ func (r *Record) sameAgain(rec *Record, verdict error) (why string, _ error) {
 		return "", nil
 	case verdict == ErrFinal && r.Evidence != nil:
 		return "by the same request, and an event of the API contradicts its end: it may have happened", verdict
+	case (effect == EffectRefused || effect == EffectAbsent) && r.ReplacedBy != "":
+		return fmt.Sprintf("by the same request, which had no effect, and was begun anew as %q; go on with that key", r.ReplacedBy), ErrOutcomeUnknown
+	case (effect == EffectRefused || effect == EffectAbsent) && !r.Told:
+		return "by the same request, which had no effect, and no caller was told so: call Enqueue or DoKey for its end, which notes that you know it, before you begin another one", ErrOutcomeUnknown
 	case effect == EffectRefused:
 		return fmt.Sprintf("by the same request, which was refused with %d; a new try needs a new key (Key.Generation)", r.FinalStatus()), verdict
 	case effect == EffectAbsent:

@@ -24,11 +24,21 @@ func TestCheckRepeat(t *testing.T) {
 		"accepted":                {func(r *persist.Record) { confirm(r, 202) }, "", nil},
 		"done already":            {func(r *persist.Record) { confirm(r, 409); r.Answer.AlreadyDone = true }, "", nil},
 		"done and swept":          {func(r *persist.Record) { confirm(r, 409); r.Effect = persist.EffectHappened; r.Strip() }, "", nil},
-		"refused":                 {func(r *persist.Record) { confirm(r, 402) }, "refused with 402", persist.ErrFinal},
-		"refused and swept":       {func(r *persist.Record) { confirm(r, 404); r.Strip() }, "refused with 404", persist.ErrFinal},
+		"refused, told":           {func(r *persist.Record) { confirm(r, 402); r.Told = true }, "refused with 402", persist.ErrFinal},
+		"refused and swept, told": {func(r *persist.Record) { confirm(r, 404); r.Told = true; r.Strip() }, "refused with 404", persist.ErrFinal},
+		"refused, not told":       {func(r *persist.Record) { confirm(r, 402) }, "no caller was told", persist.ErrOutcomeUnknown},
+		"refused, replaced":       {func(r *persist.Record) { confirm(r, 402); r.Told, r.ReplacedBy = true, "k:gen=2" }, `begun anew as "k:gen=2"`, persist.ErrOutcomeUnknown},
 		"no status":               {func(r *persist.Record) { r.State = persist.StateConfirmed }, "confirmed", persist.ErrFinal},
 		"settled, happened":       {func(r *persist.Record) { r.State, r.Effect = persist.StateSettled, persist.EffectHappened }, "", nil},
-		"settled, absent":         {func(r *persist.Record) { r.State, r.Effect = persist.StateSettled, persist.EffectAbsent }, "absent", persist.ErrNoEffect},
+		"absent, told": {func(r *persist.Record) {
+			r.State, r.Effect, r.Told = persist.StateSettled, persist.EffectAbsent, true
+		}, "absent", persist.ErrNoEffect},
+		"absent, not told": {func(r *persist.Record) {
+			r.State, r.Effect = persist.StateSettled, persist.EffectAbsent
+		}, "no caller was told", persist.ErrOutcomeUnknown},
+		"absent, replaced": {func(r *persist.Record) {
+			r.State, r.Effect, r.ReplacedBy = persist.StateSettled, persist.EffectAbsent, "other"
+		}, `begun anew as "other"`, persist.ErrOutcomeUnknown},
 		"abandoned":               {func(r *persist.Record) { r.State = persist.StateAbandoned }, "abandoned", persist.ErrOutcomeUnknown},
 		"mismatched":              {func(r *persist.Record) { r.State = persist.StateMismatched }, "mismatched", persist.ErrFinal},
 		"held":                    {func(r *persist.Record) { r.State, r.HoldReason = persist.StateHeld, persist.HoldUndo }, "held: undo", persist.ErrOutcomeUnknown},

@@ -28,8 +28,13 @@ func TestCheckRepeatSaysAsEnqueue(t *testing.T) {
 			op := operation.OpOf(&r, 0)
 			want := map[operation.Verdict]error{operation.NoEffect: persist.ErrNoEffect, operation.Final: persist.ErrFinal,
 				operation.Unknown: persist.ErrOutcomeUnknown}[operation.Judge(op.Standing, know)]
-			if know == operation.Same && op.Promise(now) == operation.PromisesKept {
-				want = nil
+			if know == operation.Same {
+				switch hadNoEffect := r.Evidence == nil && (op.Standing == operation.Refused || op.Standing == operation.Absent); {
+				case op.Promise(now) == operation.PromisesKept:
+					want = nil
+				case hadNoEffect && r.ReplacedBy != "", hadNoEffect && operation.NotesTold(&r):
+					want = persist.ErrOutcomeUnknown // Enqueue is told of the other one, or notes first that it tells the end: a transaction can do neither
+				}
 			}
 			err := r.CheckRepeat(&rec)
 			if want == nil && err != nil || want != nil && !errors.Is(err, want) {
@@ -48,7 +53,7 @@ func allRecords(now time.Time) (all []persist.Record) {
 	for _, state := range []persist.State{persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned} {
 		for _, effect := range []persist.Effect{persist.EffectUnknown, persist.EffectHappened, persist.EffectRefused, persist.EffectAbsent} {
 			for _, answer := range []*persist.Answer{nil, {Status: 201}, {Status: 202}, {Status: 402}, {Status: 409, AlreadyDone: true}} {
-				for bits := range 16 {
+				for bits := range 64 {
 					r := persist.Record{
 						Fingerprint: []byte("same"), Recipe: "r", Content: "same", Created: now.Add(-time.Minute),
 						State: state, Effect: effect, Answer: answer, Enqueued: bits&1 != 0, MaybeSent: bits&2 != 0,
@@ -58,6 +63,10 @@ func allRecords(now time.Time) (all []persist.Record) {
 					}
 					if bits&8 != 0 {
 						r.Evidence = &persist.Evidence{Event: "e"}
+					}
+					r.Told = bits&16 != 0
+					if bits&32 != 0 {
+						r.ReplacedBy = "the next"
 					}
 					if !possible(&r) {
 						continue
@@ -89,6 +98,6 @@ func possible(r *persist.Record) bool {
 }
 
 func describe(r *persist.Record) string {
-	return fmt.Sprintf("state %v, effect %v, answer %v, hold %q, enqueued %t, maybe sent %t, late %t, contradicted %t",
-		r.State, r.Effect, r.Answer, r.HoldReason, r.Enqueued, r.MaybeSent, !r.SendBefore.IsZero(), r.Evidence != nil)
+	return fmt.Sprintf("state %v, effect %v, answer %v, hold %q, enqueued %t, maybe sent %t, late %t, contradicted %t, told %t, replaced by %q",
+		r.State, r.Effect, r.Answer, r.HoldReason, r.Enqueued, r.MaybeSent, !r.SendBefore.IsZero(), r.Evidence != nil, r.Told, r.ReplacedBy)
 }

@@ -44,7 +44,7 @@ func (b *admission) checkUnassigned(ctx context.Context, name string, op *prepar
 	if err != nil {
 		return b.unbegun.errorOfPlace(ctx, name, op, err)
 	}
-	if exists, err := b.unbegun.exists(ctx, op.rec.ID); err == nil && exists {
+	if b.unbegun.stands(ctx, op.rec.ID) {
 		return nil
 	}
 	return b.refusals.strangerError(ctx, name, id, b.refusals.unassignedCause(ctx, id, op.rec.Account))
@@ -64,7 +64,7 @@ func (b *admission) checkWire(ctx context.Context, name string, op *preparedRequ
 	case other == "":
 		return nil
 	}
-	if exists, err := b.unbegun.exists(ctx, op.rec.ID); err == nil && exists { // nothing is begun
+	if b.unbegun.stands(ctx, op.rec.ID) {
 		return nil
 	}
 	return newError(name, unclear(op.rec.Key), errTaken(other), ErrConfig)

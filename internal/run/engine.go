@@ -274,10 +274,10 @@ func (r *run) execute() *result {
 		res = r.end()
 	}
 	switch {
-	case r.gaveUp != errLimited:
-	case r.given.Pass || res.left != nil: // it goes on after the turn
+	case r.turn == nil:
+	case r.gaveUp == errLimited && (r.given.Pass || res.left != nil): // it goes on after the turn
 		r.turn.leaveToken(r)
-	default: // the call is over, and takes no turn
+	default: // the run is over, and takes no turn
 		r.turn.stop(errLimited)
 	}
 	over = true

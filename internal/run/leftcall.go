@@ -44,18 +44,20 @@ func (r *run) leaveLimited() *result {
 	}
 	r.refused = nil
 	d := ending{r}
-	err := d.lastChange(r.call.Values(), &r.rec, func() error {
+	err := d.writer.rewrite(r.call.Values(), &r.rec, true, func() error {
 		rec := r.givenBack(persist.Record{})
 		d.holder.unstamp(&rec)
 		return d.update(rec)
 	})
-	switch operation.GaveBackAfter(err == nil, errors.Is(err, persist.ErrUncertain)) {
-	case operation.BackUnclear:
-		r.turn.stop(err)
-		return &result{err: journalError(r.name, &r.rec, err)}
-	case operation.NotBack:
+	back := operation.GaveBackAfter(err == nil, errors.Is(err, persist.ErrUncertain))
+	if back == operation.NotBack { // the lease, too, is the call's as before
 		d.logUnrecorded(r.call.Values(), err)
 		return nil
+	}
+	d.leases.End(r.rec.ID)
+	if back == operation.BackUnclear {
+		r.turn.stop(err)
+		return &result{err: journalError(r.name, &r.rec, err)}
 	}
 	return r.leftWith(&leftRecord{why: ErrNotSent})
 }
@@ -156,7 +158,9 @@ func (e *engine) takeBack(ctx context.Context, rec *persist.Record) bool {
 	case err != nil:
 		return false
 	case operation.WithdrawnBeside(keeps) == operation.EndAbsent:
-		return resolve(ctx, e, *rec, Resolution{Effect: persist.EffectAbsent}) == nil
+		ended := *rec
+		ended.Told = true // its call is told so
+		return resolve(ctx, e, ended, Resolution{Effect: persist.EffectAbsent}) == nil
 	}
 	watch := e.shared.begins.Watch(rec.ID)
 	freed := operation.Freed{Forgotten: e.journal.Forget(ctx, *rec) == nil}

@@ -35,10 +35,8 @@ func (b *admission) checkUnresolved(ctx context.Context, name string, op *prepar
 	if standing == nil {
 		return nil
 	}
-	if !op.rec.KeyOfOneCall() { // under its own key the operation may be there already, and then nothing is begun
-		if exists, err := b.unbegun.exists(look, op.rec.ID); err == nil && exists {
-			return nil
-		}
+	if !op.rec.KeyOfOneCall() && b.unbegun.stands(look, op.rec.ID) {
+		return nil
 	}
 	switch none := slices.Contains(op.named.Unassigned(), request.Base(standing.Account)); {
 	case none:

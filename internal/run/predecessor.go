@@ -41,7 +41,7 @@ func (b *admission) checkPredecessors(ctx context.Context, name string, op *prep
 	case cause == nil:
 		return nil
 	}
-	if exists, err := b.unbegun.exists(ctx, op.rec.ID); err == nil && exists { // nothing is begun
+	if b.unbegun.stands(ctx, op.rec.ID) {
 		return nil
 	}
 	return newError(name, unclear(op.rec.Key), cause, ErrKeyReused)

@@ -213,6 +213,9 @@ func (r *run) leave(over bool) {
 		e.Err = errCrashed
 		r.ends(e)
 		r.last.Drain()
+		if r.turn != nil {
+			r.turn.stop(errCrashed)
+		}
 	}
 	if !r.resolved {
 		r.call.SetInDoubt(true)

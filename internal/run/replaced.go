@@ -18,7 +18,8 @@ type replacement struct {
 	gone bool // the journal has none under the key: the act was broken off, or the operation is forgotten or erased
 }
 
-// replacement returns the last operation begun to replace another one. replaced is false if there is none, or if that one had no effect either. Errors: the journal's.
+// replacement returns the last operation begun to replace another one, and notes that a caller is told of its end. replaced is false if there is none, or if that one
+// had no effect either. Errors: the journal's.
 func (u *unbegun) replacement(ctx context.Context, rec *persist.Record) (last replacement, replaced bool, err error) {
 	op, at := operation.OpOf(rec, 0), rec
 	for links := 0; at.ReplacedBy != "" && !at.Erased && at.Sealed() == nil; links++ {
@@ -39,7 +40,10 @@ func (u *unbegun) replacement(ctx context.Context, rec *persist.Record) (last re
 		return last, false, nil
 	}
 	ended := operation.OpOf(at, 0)
-	return last, op.IsReplacedBy(&ended), nil
+	if replaced = op.IsReplacedBy(&ended); replaced {
+		err = u.marks.note(ctx, at) // the call is told of its end, if it has one
+	}
+	return last, replaced, err
 }
 
 // refuseReplaced ends a call without a send: it is told of the operation in the place of the one that it asked for.

@@ -327,16 +327,10 @@ func (s successor) unassignedKey(old, next *persist.Record) error {
 	}
 	named := request.Named{Account: next.Account, Keys: []string{next.Key}}
 	id, found, err := s.unbegun.standsUnassigned(s.ctx, &named)
-	if err == nil && found {
-		var exists bool
-		if exists, err = s.unbegun.exists(s.ctx, next.ID); exists {
-			found = false
-		}
-	}
 	switch {
 	case err != nil:
 		return journalError(s.name, next, err)
-	case found:
+	case found && !s.unbegun.stands(s.ctx, next.ID):
 		return s.refusals.strangerError(s.ctx, s.name, id, s.refusals.unassignedCause(s.ctx, id, next.Account))
 	}
 	return nil

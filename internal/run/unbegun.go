@@ -272,9 +272,16 @@ func (u *unbegun) errorOfPlace(ctx context.Context, name string, op *preparedReq
 		}
 		return newError(name, unclearTo(unnamed, operation.HasNotLooked, op.rec.Key), err, why)
 	case errors.Is(err, errForgottenBefore):
-		return newError(name, nothing(op.rec.Key), err, ErrConfig)
+		return u.errorAfterRead(ctx, name, op.named, false, err, ErrConfig)
 	}
 	return u.errorOfBegin(ctx, name, op, false, err)
+}
+
+// stands reports whether the journal has a record of the operation. Then a call with its key begins nothing, so that no other operation stands in its way. A
+// Begin that is under way, or was lost, is no record: this call may be the one that begins the operation.
+func (u *unbegun) stands(ctx context.Context, id persist.ID) bool {
+	_, err := u.journal.Get(context.WithoutCancel(ctx), id)
+	return err == nil
 }
 
 // exists reports whether there is an operation, also one about to be begun by a call of this process. Errors: the journal's.

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
@@ -69,10 +68,10 @@ func TestPoolSuite(t *testing.T) {
 // TestPoolModes runs some cases in the other modes in which a pool may send its statements, and at another isolation.
 func TestPoolModes(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+	for n, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
-			poolSuite(t, testrun.Some(persisttest.Names(), 8), func(c *pgxpool.Config) {
+			poolSuite(t, sqltest.Part(persisttest.Names(), n%2, 8), func(c *pgxpool.Config) {
 				c.ConnConfig.DefaultQueryExecMode = mode
 				c.AfterConnect = sets("SET synchronous_commit = off; SET default_transaction_isolation = 'repeatable read'")
 			})

@@ -11,7 +11,6 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
@@ -74,7 +73,7 @@ func TestCluster(t *testing.T) {
 	at := nodes[0].url() + "?addr=" + nodes[1].address
 	at = strings.Replace(at, nodes[0].address, "127.0.0.1:1", 1)
 	persisttest.Run(t, persisttest.Harness{
-		Cases:   testrun.Some(persisttest.Names(), 6),
+		Cases:   sqltest.Part(persisttest.Names(), 0, 6),
 		Durable: true, Spread: true,
 		New: func(string) (func() (persist.Journal, error), error) {
 			opts := redis.Options{Prefix: sqltest.Name(), KeepKey: redis.KeepForever, AllowVolatile: true}

@@ -5,8 +5,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/oncehttp/oncehttp/internal/testrun"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
 	"github.com/oncehttp/oncehttp/persist/redis"
 	"github.com/oncehttp/oncehttp/persist/seal"
@@ -47,6 +47,6 @@ func TestSuiteSealed(t *testing.T) {
 			return s.Journal(context.Background(), j)
 		}, err
 	}
-	h.Cases = testrun.Some(persisttest.Names(), 6)
+	h.Cases = sqltest.Part(persisttest.Names(), 1, 6)
 	persisttest.Run(t, h)
 }

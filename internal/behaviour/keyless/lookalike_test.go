@@ -235,3 +235,32 @@ func TestBusinessKeyAfterALostBegin(t *testing.T) {
 		}
 	})
 }
+
+// TestALostBeginHidesNothing: a Begin under the business key was lost, and never landed. Meanwhile a process without such keys has begun the same request
+// under a key that it generated, and its outcome is unknown. The lost Begin proves no record: the same request is not begun under the business key.
+func TestALostBeginHidesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table := memory.New()
+		j := &journaltest.Shaky{Journal: table, Fails: fmt.Errorf("%w: no answer", persist.ErrUncertain)}
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Err: errors.New("connection reset")}}}
+		c, _ := clienttest.New(t, w, clienttest.On(j, clienttest.FromOrder))
+		if _, err := c.Do(clienttest.Post(t, clienttest.OrderSeven)); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		j.Fails = nil
+		other, _ := clienttest.New(t, w, clienttest.On(journaltest.NewFairLeasing(table)))
+		_, err := other.Do(clienttest.Post(t, clienttest.OrderSeven))
+		var e *oncehttp.Error
+		if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour) // no lease is left
+		sends := w.Count()
+		_, err = c.Do(clienttest.Post(t, clienttest.OrderSeven))
+		var refused *oncehttp.Error
+		if !errors.As(err, &refused) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || refused.Key != e.Key || w.Count() != sends {
+			t.Errorf("%v after %d sends, want it refused for %q", err, w.Count()-sends, e.Key)
+		}
+	})
+}

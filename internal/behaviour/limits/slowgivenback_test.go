@@ -12,6 +12,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/behaviour/clienttest"
+	"github.com/oncehttp/oncehttp/internal/behaviour/journaltest"
 	"github.com/oncehttp/oncehttp/internal/behaviour/wiretest"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
@@ -132,5 +133,54 @@ func TestGivenBackHeld(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, want that its context has ended", err)
 		}
+	})
+}
+
+// refusing is a journal whose Update fails for certain, once, where an operation is given back.
+type refusing struct {
+	persist.Journal
+	refused atomic.Bool
+}
+
+func (j *refusing) Unwrap() persist.Journal { return j.Journal }
+
+func (j *refusing) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if !rec.MaybeSent && j.refused.CompareAndSwap(false, true) {
+		return persist.Record{}, errors.New("connection refused")
+	}
+	return j.Journal.Update(ctx, rec)
+}
+
+// TestNotGivenBackIsSent: where the journal refuses the write that gives an operation back, the call keeps the operation, with its lease, and sends it
+// when its turn comes.
+func TestNotGivenBackIsSent(t *testing.T) {
+	t.Parallel()
+	journaltest.Two(t, func(t *testing.T, one, _ persist.Journal) {
+		j, limiter := &refusing{Journal: one}, &clienttest.Bucket{Period: 2 * time.Minute}
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: "{}"}}}
+		c, _ := clienttest.New(t, w, clienttest.On(j, clienttest.LimitedBy(limiter)))
+		resp, err := c.DoKey(clienttest.Post(t, "{}"), "k")
+		if err != nil || resp.StatusCode != 201 || w.Count() != 1 || limiter.Count() != 1 || !j.refused.Load() {
+			t.Errorf("%v after %d sends, %d waits, refused %t; want 201 of one send", err, w.Count(), limiter.Count(), j.refused.Load())
+		}
+	})
+}
+
+// TestNotGivenBackLeavesNoWait: if such a call ends before its turn, nothing of it goes on to wait for the limiter.
+func TestNotGivenBackLeavesNoWait(t *testing.T) {
+	t.Parallel()
+	journaltest.Two(t, func(t *testing.T, one, _ persist.Journal) {
+		j, limiter := &refusing{Journal: one}, &slowNow{}
+		limiter.slow.Store(true)
+		w := &wiretest.Wire{Replies: []wiretest.Reply{{Status: 201, Body: "{}"}}}
+		c, _ := clienttest.New(t, w, clienttest.On(j, clienttest.LimitedBy(limiter)))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		_, err := c.DoKey(clienttest.Post(t, "{}").WithContext(ctx), "k")
+		if !errors.Is(err, context.DeadlineExceeded) || w.Count() != 0 {
+			t.Errorf("%v after %d sends, want the end of the context and none", err, w.Count())
+		}
+		time.Sleep(time.Hour)
+		clienttest.Must(t, c.Close())
 	})
 }

@@ -47,5 +47,10 @@ func TestLeftBesideAnotherScope(t *testing.T) {
 		if n := journaltest.Count(t, j); w.Count() != 1 || n != 2 {
 			t.Errorf("%d sends and %d records, want one and two", w.Count(), n)
 		}
+		for _, rec := range journaltest.All(t, j) {
+			if rec.State == persist.StateSettled && !rec.Told {
+				t.Error("the record of the first does not say that its caller was told")
+			}
+		}
 	})
 }

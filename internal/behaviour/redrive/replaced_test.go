@@ -59,6 +59,29 @@ func TestAskedOfWhatWasReplaced(t *testing.T) {
 	}
 }
 
+// TestAskedTellsOfTheReplacement: a call with the first key is told that the other operation happened, as a person has settled it. The record of that one says that a
+// caller was told: who takes the settlement back must know. (Invariant 55.)
+func TestAskedTellsOfTheReplacement(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFamily(t, nil, cardError, lostReply)
+		f.enqueue("k")
+		f.redriven("k")
+		clienttest.Resume(t, f.Client)
+		seen := clienttest.Lookup(t, f.Client, "k:gen=2")
+		clienttest.Must(t, f.Settle(t.Context(), "k:gen=2", oncehttp.Resolution{Effect: persist.EffectHappened}, oncehttp.AsSeen(seen)))
+		if rec := clienttest.Lookup(t, f.Client, "k:gen=2"); rec.Told {
+			t.Fatal("told before anybody has asked")
+		}
+		if err := f.Enqueue(charge(t), "k"); !errors.Is(err, oncehttp.ErrFinal) {
+			t.Errorf("%v, want ErrFinal", err)
+		}
+		if rec := clienttest.Lookup(t, f.Client, "k:gen=2"); !rec.Told {
+			t.Error("the record does not say that a caller was told")
+		}
+	})
+}
+
 // TestAskedOfABrokenOffAct: the mark of a Redrive stands, and the operation was never begun. A caller that asks is not told "refused".
 func TestAskedOfABrokenOffAct(t *testing.T) {
 	t.Parallel()

@@ -26,3 +26,16 @@ func Half(cases []string, from int) []string {
 	}
 	return testrun.Some(cases[from:], 2)
 }
+
+// Part is every second case of the suite for journals, from the first or the second one on, if [testrun.Whole], and otherwise each nth. It is for a further way
+// to the same server: two ways together meet each case.
+func Part(cases []string, from, nth int) []string {
+	if !testrun.Whole() {
+		return testrun.Some(cases, nth)
+	}
+	var part []string
+	for i := from; i < len(cases); i += 2 {
+		part = append(part, cases[i])
+	}
+	return part
+}
