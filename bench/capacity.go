@@ -124,7 +124,7 @@ func (c *capacity) fill(url string, n int64) error {
 	for i, name := range values {
 		switch name {
 		case "id":
-			values[i] = endedID
+			values[i] = "s.ended"
 		case "seq":
 			values[i] = "nextval('" + fleetSchema + ".record_seq')"
 		case "token":
@@ -141,15 +141,24 @@ func (c *capacity) fill(url string, n int64) error {
 		}
 	}
 	// The rows come in the order of their ids, and their indexes are built behind them: 20 million take minutes so, and an hour one by one.
-	_, err = c.db.Exec(c, fmt.Sprintf("INSERT INTO %[1]s.record (%[2]s) SELECT %[3]s FROM (SELECT * FROM %[1]s.record WHERE swept = 1 ORDER BY seq LIMIT 1) r, generate_series(1, $1::bigint) n ORDER BY %[4]s",
-		fleetSchema, strings.Join(columns, ", "), strings.Join(values, ", "), endedID), n)
-	if err != nil {
-		return err
-	}
-	for _, definition := range indexes {
-		if _, err := c.db.Exec(c, definition); err != nil {
+	err = pgx.BeginFunc(c, c.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(c, "SET LOCAL work_mem = '1GB'; SET LOCAL maintenance_work_mem = '1GB'"); err != nil {
 			return err
 		}
+		_, err := tx.Exec(c, fmt.Sprintf("INSERT INTO %[1]s.record (%[2]s) SELECT %[3]s FROM (SELECT n, %[4]s AS ended FROM generate_series(1, $1::bigint) n ORDER BY ended) s, (SELECT * FROM %[1]s.record WHERE swept = 1 ORDER BY seq LIMIT 1) r",
+			fleetSchema, strings.Join(columns, ", "), strings.Join(values, ", "), endedID), n)
+		if err != nil {
+			return err
+		}
+		for _, definition := range indexes {
+			if _, err := tx.Exec(c, definition); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	_, err = c.db.Exec(c, "VACUUM ANALYZE "+fleetSchema+".record")
 	return err

@@ -92,7 +92,7 @@ func (o *Op) DesertedUntil(over bool) time.Time {
 }
 
 // IsFinalStatus reports whether a person may name a status as that of the API's answer: a success, the redirect to it, or a refusal. A 5xx ends
-// nothing. (Invariant 4.)
+// nothing. (Invariants 4 and 31.)
 func IsFinalStatus(status int) bool {
 	switch {
 	case status == http.StatusSeeOther:

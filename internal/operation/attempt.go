@@ -354,7 +354,7 @@ func (d *Drive) Drawn(drawn Drawn, now time.Time) {
 	d.conclude()
 }
 
-// KeepsAnswer reports whether the answer may still be returned after the step Wait. Any other answer may be closed before it. (Invariant 11.)
+// KeepsAnswer reports whether the answer may still be returned after the step Wait. Any other answer may be closed before it. (Invariants 11 and 24.)
 func (d *Drive) KeepsAnswer() bool {
 	return d.proof.Kind == ProvesEnd || d.proof.Kind == ProvesRefusal
 }

@@ -74,7 +74,7 @@ const (
 	SaysBusy                        // likewise, since somebody runs it
 	SaysAnothers                    // it may be another caller's
 	SaysBusyElsewhere               // somebody runs it, and the key is not named
-	SaysRecord                      // the verdict on the record
+	SaysRecord                      // the verdict on the record or, if a person has begun another operation in its place (Op.IsReplacedBy), on that one
 	SaysNothing                     // nothing stands there: the next key is looked at
 )
 

@@ -181,7 +181,7 @@ func (d *Drive) Proof() Proof { return d.proof }
 func (d *Drive) InDoubt() bool { return d.history.InDoubt() }
 
 // LostBeneath takes a send without an answer, made by the transport itself before the one whose result comes next. It may have had an effect, and
-// that result says nothing of it. (Invariant 1.)
+// that result says nothing of it. (Invariants 1 and 49.)
 func (d *Drive) LostBeneath() { d.history.Doubt() }
 
 // Answer returns the counting answer. The driver needs no other answer any more, except an AlreadyDone during its lookup.

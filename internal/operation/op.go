@@ -60,7 +60,7 @@ type Op struct {
 // UsualPauses is the meaning of the zero persist.Pauses. It never changes: records of earlier versions mean these pauses.
 var UsualPauses = persist.Pauses{Attempts: 6, First: 30 * time.Second, Most: 15 * time.Minute}
 
-// OpOf returns the operation of a record. window is the window of the profile for its answers; zero if no profile is known. (Invariants 6 and 33.)
+// OpOf returns the operation of a record. window is the window of the profile for its answers; zero if no profile is known. (Invariants 6, 14, 33 and 34.)
 func OpOf(rec *persist.Record, window time.Duration) Op {
 	op := Op{
 		State: rec.State, Hold: rec.HoldReason, Standing: StandingOf(rec),

@@ -229,7 +229,7 @@ func (o *Op) Prospect(now time.Time) Prospect {
 }
 
 // MayRecall reports whether somebody with the key and the request may have the recorded answer without a call: it is the whole answer of a confirmed
-// operation, a caller was told of the end, no other operation was begun in its place, and nothing must be noted before another one is. (Invariants 4, 17 and 55.)
+// operation, a caller was told of the end, no other operation was begun in its place, and nothing must be noted before another one is. (Invariants 4, 14, 17, 54 and 55.)
 func MayRecall(rec *persist.Record) bool {
 	return rec.State == persist.StateConfirmed && rec.ReplacedBy == "" && rec.Answer != nil && !rec.Answer.BodyDropped && !rec.Unreported && !NotesTold(rec)
 }

@@ -122,12 +122,12 @@ func Found(f classify.Finding) (v classify.Verdict, settled bool) {
 }
 
 // IsFlawedSuccess reports whether an answer is kept to compare the next one with it: a success whose content is maybe not the API's own. A GraphQL
-// error is the API's own. (Invariant 4.)
+// error is the API's own. (Invariants 4 and 26.)
 func IsFlawedSuccess(flaw classify.Flaw, status int) bool {
 	return flaw != classify.FlawNone && flaw != classify.FlawErrors && status < 300
 }
 
-// FlawedOf returns such an answer in a record; nil if there is none. In an unfinished record a success always is one. (Invariant 4.)
+// FlawedOf returns such an answer in a record; nil if there is none. In an unfinished record a success always is one. (Invariants 4 and 26.)
 func FlawedOf(rec *persist.Record) *persist.Answer {
 	if rec.State.Final() || rec.Answer == nil || rec.Answer.Status >= 300 {
 		return nil

@@ -123,7 +123,7 @@ func (s Standing) Effect() persist.Effect {
 	return persist.EffectUnknown
 }
 
-// StandingOf returns the standing of a durable record. (Invariant 9.)
+// StandingOf returns the standing of a durable record. (Invariants 9 and 57.)
 func StandingOf(rec *persist.Record) Standing {
 	if rec.Erased && rec.State == persist.StateAbandoned { // nothing is pending, and nobody can go on with it
 		return Ended

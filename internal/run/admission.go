@@ -34,7 +34,7 @@ func (b *admission) checkOthers(ctx context.Context, name string, op *preparedRe
 }
 
 // checkUnassigned stops a call for an account while an operation of its key stands under no account. It does not if there is one of the
-// account, too: then nothing is begun.
+// account, too: then nothing is begun. (Invariant 64.)
 func (b *admission) checkUnassigned(ctx context.Context, name string, op *preparedRequest) error {
 	id, found, err := b.unbegun.standsUnassigned(ctx, &op.named)
 	if err == nil && !found {
@@ -54,7 +54,7 @@ func (b *admission) checkUnassigned(ctx context.Context, name string, op *prepar
 // origin. A key with quotes, sent as it is, is on the wire a key without them, sent in quotes. Both may be the same business, so nothing
 // is said of an effect. Of two calls at once both may begin: keyTaken stops them before their first send.
 func (b *admission) checkWire(ctx context.Context, name string, op *preparedRequest) error {
-	if op.named.Keyless && b.cfg.randomKeys {
+	if b.unbegun.callKey(&op.named).Random {
 		return nil
 	}
 	other, err := b.places.Namesake(ctx, op.rec)

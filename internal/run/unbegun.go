@@ -81,7 +81,7 @@ func (u *unbegun) subjectOfCall(ctx context.Context, named request.Named, inFlig
 	switch {
 	case unread || errors.Is(cause, persist.ErrUncertain):
 		return unclear(first), nil
-	case named.Keyless && u.cfg.randomKeys: // a fresh random key: no operation can have it
+	case u.callKey(&named).Random: // no operation can have it
 		return nothing(first), nil
 	}
 	watches := map[persist.ID]known.Watch{} // of all keys, until all were looked at
@@ -247,7 +247,7 @@ func (u *unbegun) lookForSimilar(ctx context.Context, named request.Named, fallb
 
 // standsUnassigned returns an operation under no account with one of the call's keys. Errors: the journal's.
 func (u *unbegun) standsUnassigned(ctx context.Context, named *request.Named) (id persist.ID, found bool, err error) {
-	if named.Keyless && u.cfg.randomKeys { // no operation can have the key
+	if u.callKey(named).Random { // no operation can have it
 		return persist.ID{}, false, nil
 	}
 	for _, account := range named.Unassigned() {
