@@ -79,19 +79,7 @@ func (e *Error) Error() string {
 	if e.Reference != "" {
 		b.WriteString(" " + e.Reference)
 	}
-	b.WriteString(": " + e.sentinel().Error())
-	if e.Said.verdict == operation.Final && e.Said.effect != persist.EffectUnknown {
-		b.WriteString(" (" + string(e.Said.effect) + ")")
-	}
-	for _, why := range e.Said.why {
-		if why == ErrInFlight && e.Said.verdict == operation.Final {
-			continue // it has ended; the cause says what may still be sent
-		}
-		b.WriteString(", " + why.Error())
-		if why == ErrHeld && e.Said.goesOn {
-			b.WriteString(", or until a call with this key goes on,")
-		}
-	}
+	b.WriteString(": " + e.sentinel().Error() + e.Said.text())
 	switch {
 	case e.Attempts == 1:
 		b.WriteString(" after 1 attempt")
@@ -111,6 +99,24 @@ func (e *Error) Error() string {
 		b.WriteString("; last attempt: " + oneLine(asAnother(e.Last)))
 	}
 	return b.String()
+}
+
+// text returns the effect and the further reasons of an error, behind the words of its verdict; "" if there are none.
+func (s *Said) text() string {
+	text := ""
+	if s.verdict == operation.Final && s.effect != persist.EffectUnknown {
+		text = " (" + string(s.effect) + ")"
+	}
+	for _, why := range s.why {
+		if why == ErrInFlight && s.verdict == operation.Final {
+			continue // it has ended; the cause says what may still be sent
+		}
+		text += ", " + why.Error()
+		if why == ErrHeld && s.goesOn {
+			text += ", or until a call with this key goes on,"
+		}
+	}
+	return text
 }
 
 // oneLine returns the text of err, with "; " in place of line breaks. err must not be nil.

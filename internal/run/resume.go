@@ -67,41 +67,57 @@ func (p *pass) resume(listed *persist.Record, t *turn) (drove, *crash) {
 		return drove{}, p.notResumed(listed, again)
 	}
 	defer caller.Done()
-	call := caller.Call()
-	var res *result
-	var stack []byte
-	took := false
-	p.c.visits.stay(passVisit)
-	p.runs.start(func() { // on a goroutine of its own: a Goexit ends it
-		defer p.c.visits.leave(passVisit)
-		call.Run(withStack(&stack, func() *result {
-			if claimed := p.lanes != nil && listed.State == persist.StatePending; !claimed {
-				p.c.engine.leases.Touched(listed.ID)
-				defer p.c.engine.leases.Touched(listed.ID)
-			}
-			res, took = p.run(call, listed, t, &stack)
-			return res
-		}), crashed("resume", listed.Key, call))
-	})
+	ran := p.start(caller.Call(), listed, t)
 	if err := caller.Await(); err != nil {
 		return drove{over: true, resumed: resumed{Result{Key: listed.Key}, left("resume", listed.Key, caller, err)}}, nil
 	}
 	switch {
-	case stack != nil:
-		return drove{}, crashOf(call, stack)
-	case res == nil: // the call before has not ended, and still has it
+	case ran.stack != nil:
+		return drove{}, crashOf(caller.Call(), ran.stack)
+	case ran.result == nil: // the call before has not ended, and still has it
 		return drove{}, p.notResumed(listed, p.again)
 	}
-	d := drove{over: took, turn: res.turn}
+	return p.drove(listed, ran), nil
+}
+
+// passRun is one operation's run in a pass. Its fields are set when the run has ended; the call's Await waits for that.
+type passRun struct {
+	result *result // nil: there was no run
+	took   bool    // as for run
+	stack  []byte  // of a crash; nil: there was none
+}
+
+// start runs a record on a goroutine of its own: a Goexit ends it.
+func (p *pass) start(call *inflight.Call[*result], listed *persist.Record, t *turn) *passRun {
+	ran := &passRun{}
+	p.c.visits.stay(passVisit)
+	p.runs.start(func() {
+		defer p.c.visits.leave(passVisit)
+		call.Run(withStack(&ran.stack, func() *result {
+			if claimed := p.lanes != nil && listed.State == persist.StatePending; !claimed {
+				p.c.engine.leases.Touched(listed.ID)
+				defer p.c.engine.leases.Touched(listed.ID)
+			}
+			ran.result, ran.took = p.run(call, listed, t, &ran.stack)
+			return ran.result
+		}), crashed("resume", listed.Key, call))
+	})
+	return ran
+}
+
+// drove returns what a run without a crash has come to.
+func (p *pass) drove(listed *persist.Record, ran *passRun) drove {
+	res := ran.result
+	d := drove{over: ran.took, turn: res.turn}
 	switch {
 	case res.err != nil:
 		d.resumed = resumed{Result{Key: listed.Key}, own(res.err, "resume", false)}
 	case res.turn != nil:
 		d.over = false
-	case took && !p.silent:
+	case ran.took && !p.silent:
 		d.resumed.result = res.answer.resultWithAnswer(&p.c.cfg, listed)
 	}
-	return d, nil
+	return d
 }
 
 // notResumed gives back an operation without a run, due again at the time returned by again. It returns the crash of the journal, if there
@@ -188,13 +204,18 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 		res, took = reconcile(r)
 		return res, took, false
 	}
+	return p.goOn(r, listed)
+}
+
+// goOn takes an operation that is due, and runs it. The results are those of resolve.
+func (p *pass) goOn(r *run, listed *persist.Record) (res *result, took, ran bool) {
 	if res := (existing{r}).adopt(); res != nil {
 		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
 		p.refused(r, res, faster)
 		return res, !faster, false
 	}
-	e.leases.Begin(rec) // already: it may wait for long
-	defer e.leases.End(rec.ID)
+	r.leases.Begin(&r.rec) // already: it may wait for long
+	defer r.leases.End(r.rec.ID)
 	if (p.lanes != nil || p.c.cfg.Limiter != nil) && !r.mayBegin() {
 		r.letGo(listed)
 		return &result{turn: r.turn}, false, false

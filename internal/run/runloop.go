@@ -31,18 +31,7 @@ func (c *Client) Run(ctx context.Context) error {
 	defer work.End()
 	ctx = work.Context(ctx)
 	r := runner{Client: c, toldDefault: map[operation.Lack]bool{}}
-	aside, stop := context.WithCancel(ctx)
-	var beside sync.WaitGroup
-	beside.Go(func() { r.sweepHourly(aside) })
-	beside.Go(func() { r.tellHourly(aside) })
-	if r.cfg.OnResult != nil {
-		beside.Go(func() { r.deliverAll(aside) })
-	}
-	if r.engine.notifier != nil {
-		beside.Go(func() { r.listen(aside) })
-	}
-	defer beside.Wait()
-	defer stop()
+	defer r.help(ctx)()
 	for {
 		began := time.Now()
 		due, err := r.round(ctx)
@@ -72,6 +61,24 @@ func (c *Client) Run(ctx context.Context) error {
 		case <-time.After(due):
 		}
 		r.pausing.Store(false)
+	}
+}
+
+// help starts the helpers of a Run. end stops them, and waits for them.
+func (r *runner) help(ctx context.Context) (end func()) {
+	ctx, stop := context.WithCancel(ctx)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { r.sweepHourly(ctx) })
+	helpers.Go(func() { r.tellHourly(ctx) })
+	if r.cfg.OnResult != nil {
+		helpers.Go(func() { r.deliverAll(ctx) })
+	}
+	if r.engine.notifier != nil {
+		helpers.Go(func() { r.listen(ctx) })
+	}
+	return func() {
+		stop()
+		helpers.Wait()
 	}
 }
 
