@@ -186,13 +186,13 @@ type Finding struct {
 // NotAuditable is the finding of an operation with too few known facts.
 const NotAuditable = "not-auditable"
 
-// NotDone is the finding of an operation done here whose row there has a status that --where does not select.
+// NotDone is the finding of an operation done here, with a row there of a status not selected by --where.
 const NotDone = "not-done"
 
-// Generations is the finding of an operation done here whose earlier generation is done here, too.
+// Generations is the finding of an operation done here in two generations.
 const Generations = "generations"
 
-// Failed is the finding of a row that nobody has excluded, and that says itself that it is of nothing done.
+// Failed is the finding of a row that nobody has excluded. By its own word it is of nothing done.
 const Failed = "failed"
 
 func (f *auditFlags) run(ctx context.Context, s terminal.Streams) error {

@@ -36,7 +36,7 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 	return err
 }
 
-// generations reports an operation done here whose earlier generation is done here, too.
+// generations reports an operation done here in two generations.
 func (a *audit) generations(ctx context.Context, ses *session.Session, rec *persist.Record) error {
 	old, err := session.DoneBefore(ctx, ses, a.declines, rec)
 	if err != nil || old == "" {
@@ -103,14 +103,11 @@ func (a *audit) found(x Finding) error {
 
 // compare compares one operation with its rows.
 func (a *audit) compare(rec *persist.Record) error {
-	res := a.declines.ResultOfRecord(rec)
-	unread := isUnread(rec, res)
-	inDoubt := res == results.Unknown && !unread || rec.State == persist.StateHeld
-	done := !inDoubt && (isDone(res) || unread)
-	x := Finding{Key: rec.Key, Here: string(res)}
+	here := a.stateOf(rec)
+	x := Finding{Key: rec.Key, Here: string(here.result)}
 	reference, why := a.referenceOf(rec)
 	if why != "" {
-		if !done && !inDoubt || a.outside(rec.Finished) {
+		if !here.done && !here.inDoubt || a.outside(rec.Finished) {
 			return nil // nothing happened, or not in the exports' time, and nothing claims otherwise
 		}
 		return a.blind(x, why)
@@ -129,29 +126,52 @@ func (a *audit) compare(rec *persist.Record) error {
 	x.Amounts = a.amountsOf(rec, rows)
 	taken := len(rows)
 	rows, failed := partFailed(rows)
-	if done || inDoubt {
+	if here.done || here.inDoubt {
 		if err := a.failed(x, failed); err != nil {
 			return err
 		}
 	}
-	if others = append(others, failed...); taken > 0 && len(rows) == 0 && !inDoubt {
+	if others = append(others, failed...); taken > 0 && len(rows) == 0 && !here.inDoubt {
 		return nil // done here, and all its rows are listed; or neither side has it as done
 	}
 	switch {
-	case inDoubt && len(rows) == 0:
+	case here.inDoubt && len(rows) == 0:
 		return a.unresolved(rec, x, others)
 	case len(rows) == 0:
-		return a.missing(rec, x, done, others)
-	case inDoubt:
+		return a.missing(rec, x, here.done, others)
+	case here.inDoubt:
 		return a.settle(rec, x, rows)
-	case !done && a.theirs.done.has(rows[0].number):
+	}
+	return a.compareRows(rec, here, x, rows)
+}
+
+// stateHere is the state of an operation in the journal, as an audit compares it.
+type stateHere struct {
+	result  results.Result
+	inDoubt bool // held, or its outcome is unknown
+	done    bool
+	unread  bool // as isUnread says; it counts as done
+}
+
+// stateOf returns the state of an operation in the journal.
+func (a *audit) stateOf(rec *persist.Record) stateHere {
+	s := stateHere{result: a.declines.ResultOfRecord(rec)}
+	s.unread = isUnread(rec, s.result)
+	s.inDoubt = s.result == results.Unknown && !s.unread || rec.State == persist.StateHeld
+	s.done = !s.inDoubt && (isDone(s.result) || s.unread)
+	return s
+}
+
+// compareRows compares an operation that is not in doubt with its rows of something done; there is one at least.
+func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows []indexedRow) error {
+	if !here.done && a.theirs.done.has(rows[0].number) {
 		return nil // the rows are those of another operation with this reference
 	}
 	x.There = rows[0].where()
 	switch {
-	case unread && len(a.flags.where) == 0 && !a.flags.allRows:
+	case here.unread && len(a.flags.where) == 0 && !a.flags.allRows:
 		return a.blind(x, unreadAnswer+mayHaveFailed)
-	case !done:
+	case !here.done:
 		return a.conflict(x, rows)
 	case !a.spend(rows):
 		x.Finding, x.Why = "missing", "its row is that of another operation here"
@@ -305,7 +325,7 @@ func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x Finding) error
 	return a.found(x)
 }
 
-// partFailed parts the rows counted as done from those that say failed.
+// partFailed parts the rows counted as done from those with a word of failure.
 func partFailed(rows []indexedRow) (done, failed []indexedRow) {
 	for _, r := range rows {
 		if r.Failed != "" {
@@ -317,7 +337,7 @@ func partFailed(rows []indexedRow) (done, failed []indexedRow) {
 	return done, failed
 }
 
-// failed reports the rows of an operation that say failed.
+// failed reports the rows of an operation with a word of failure.
 func (a *audit) failed(x Finding, rows []indexedRow) error {
 	for _, r := range rows {
 		x.Finding, x.There, x.Why = Failed, r.where(), "the row says that it is of nothing done"

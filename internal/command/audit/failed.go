@@ -88,7 +88,7 @@ func (f *auditFlags) notes(name string, columns []string) []string {
 	return notes
 }
 
-// hints returns a line for each cell that says failed.
+// hints returns a line for each cell with a word of failure.
 func (x *exportIndex) hints() []string {
 	var lines []string
 	for _, cell := range slices.Sorted(maps.Keys(x.failed)) {

@@ -31,7 +31,7 @@ type exportRow struct {
 	Currency string
 	Type     string
 	At       time.Time
-	Not      string // the result of unselected; "" in a row that --where selects
+	Not      string // the result of unselected; "" in a row selected by --where
 	Failed   string // the result of saysFailed; "" in a row counted as done
 }
 
@@ -149,37 +149,49 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 	for _, note := range append(in.Notes(f.comma), f.notes(name, rows.columns)...) {
 		say(note)
 	}
-	spell := func(text string) (results.Decimal, error) { return results.CellDecimal(text, f.decimal) }
-	if rows.columns == nil && f.decimal == "" {
-		spell = results.ParseDecimal // JSON has one way to write a number
-	}
 	done, all := x.rows, x.all
-	read, whole := 0, false
-	for more := true; more && !faults.Full(); {
+	r := &indexing{exportIndex: x, flags: f, name: name, rows: rows, faults: faults}
+	if err := r.all(ctx); err != nil {
+		return err
+	}
+	switch sum := string(digest.Sum(nil)); {
+	case r.whole && r.read == 0:
+		say(name + ": has a header and no rows")
+	case r.whole && x.files[sum] != "":
+		return faults.Add(&input.RowError{File: name, Err: fmt.Errorf("has the same content as %s; name an export once", x.files[sum])})
+	case r.whole:
+		x.files[sum] = name
+	}
+	if len(f.where) > 0 && x.rows == done && x.all > done && x.all > all {
+		say(fmt.Sprintf("%s: --where selects none of %s; is it spelled as in the export?", name, words.Count(x.all-all, "row")))
+	}
+	return nil
+}
+
+// indexing is the reading of one export into the index.
+type indexing struct {
+	*exportIndex
+
+	flags  *auditFlags
+	name   string
+	rows   *exportRows
+	faults *input.Faults
+
+	read  int  // rows, wrong ones included
+	whole bool // the end of the export was reached
+	over  bool // nothing more is read
+}
+
+// all indexes the rows, in transactions of some of them each, until the end of the export or of the room for faults.
+func (r *indexing) all(ctx context.Context) error {
+	for !r.over && !r.faults.Full() {
 		if ctx.Err() != nil {
 			return terminal.Interrupted()
 		}
-		err := x.db.Update(func(tx *bbolt.Tx) error {
-			for range indexBatch {
-				row, number, err := rows.next()
-				if errors.Is(err, io.EOF) {
-					more, whole = false, true
-					return nil
-				}
-				read++
-				if err == nil {
-					err = x.add(tx, f, name, number, row, spell)
-				}
-				if err != nil {
-					var wrong *input.RowError
-					if !errors.As(err, &wrong) {
-						return err
-					}
-					_ = faults.Add(err)
-					more = wrong.More && !faults.Full()
-				}
-				if !more {
-					return nil
+		err := r.db.Update(func(tx *bbolt.Tx) error {
+			for n := 0; n < indexBatch && !r.over; n++ {
+				if err := r.next(tx); err != nil {
+					return err
 				}
 			}
 			return nil
@@ -188,18 +200,38 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string, faul
 			return err
 		}
 	}
-	switch sum := string(digest.Sum(nil)); {
-	case whole && read == 0:
-		say(name + ": has a header and no rows")
-	case whole && x.files[sum] != "":
-		return faults.Add(&input.RowError{File: name, Err: fmt.Errorf("has the same content as %s; name an export once", x.files[sum])})
-	case whole:
-		x.files[sum] = name
-	}
-	if len(f.where) > 0 && x.rows == done && x.all > done && x.all > all {
-		say(fmt.Sprintf("%s: --where selects none of %s; is it spelled as in the export?", name, words.Count(x.all-all, "row")))
-	}
 	return nil
+}
+
+// next indexes the next row. A row with a fault is counted, and noted among the faults; errors are the index's.
+func (r *indexing) next(tx *bbolt.Tx) error {
+	row, number, err := r.rows.next()
+	if errors.Is(err, io.EOF) {
+		r.over, r.whole = true, true
+		return nil
+	}
+	r.read++
+	if err == nil {
+		err = r.add(tx, r.flags, r.name, number, row, r.spell)
+	}
+	if err == nil {
+		return nil
+	}
+	var wrong *input.RowError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	_ = r.faults.Add(err)
+	r.over = !wrong.More || r.faults.Full()
+	return nil
+}
+
+// spell reads an amount of a cell. JSON has one way to write a number, unless --decimal says otherwise.
+func (r *indexing) spell(text string) (results.Decimal, error) {
+	if r.rows.columns == nil && r.flags.decimal == "" {
+		return results.ParseDecimal(text)
+	}
+	return results.CellDecimal(text, r.flags.decimal)
 }
 
 // add indexes one row.
@@ -301,7 +333,7 @@ func (x *exportIndex) markDone(match string) {
 	}
 }
 
-// take returns the matching rows: those that --where selects, and the others. It marks
+// take returns the matching rows: those selected by --where, and the others. It marks
 // all of them as an operation's.
 func (x *exportIndex) take(match string) (done, others []indexedRow, err error) {
 	match = strings.TrimSpace(match)
@@ -330,7 +362,7 @@ type indexedRow struct {
 	fresh  bool // no operation had taken it
 }
 
-// each calls do for every row that --where selects and no operation took.
+// each calls do for every row selected by --where and taken by no operation.
 func (x *exportIndex) each(do func(exportRow) error) error {
 	return x.look.Bucket(rowsBucket).ForEach(func(k, v []byte) error {
 		if x.taken.has(binary.BigEndian.Uint64(k[bytes.IndexByte(k, 0)+1:])) {

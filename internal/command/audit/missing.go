@@ -62,7 +62,7 @@ func (a *audit) missing(rec *persist.Record, x Finding, done bool, others []inde
 	return a.found(x)
 }
 
-// notDone makes x the finding of a row there whose status --where does not select, and reports whether there is one. A new request is
+// notDone makes x the finding of a row there with a status not selected by --where, and reports whether there is one. A new request is
 // advised only after a status that says failed: what is pending there may still be done.
 func (a *audit) notDone(rec *persist.Record, x *Finding, others []indexedRow) bool {
 	status, row := statusOf(others)

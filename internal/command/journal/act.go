@@ -248,7 +248,7 @@ type serverFlags struct {
 	pin     session.PinFlags
 }
 
-// bind binds the flags; what is their purpose.
+// bind binds the flags; what names their purpose.
 func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
 	f.pin.Bind(fs)
 	f.secret.Bind(fs)

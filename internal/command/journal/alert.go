@@ -48,7 +48,7 @@ func (f *alertFlags) check() error {
 	return nil
 }
 
-// wantsRejected reports whether a finding depends on what was rejected.
+// wantsRejected reports whether a finding depends on rejected operations.
 func (f *alertFlags) wantsRejected() bool { return f.overSet() || f.rejected >= 0 }
 
 // alert counts the operations not done.

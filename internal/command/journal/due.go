@@ -115,12 +115,12 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session.Session, cfg once
 	return err
 }
 
-// prospect tells what a resume would do.
+// prospect counts the acts of a resume that is not made.
 type prospect struct {
 	from                 *sender
 	restored, hasHeaders bool
 	now                  time.Time
-	held                 heldBack // what stays held as restored
+	held                 heldBack // the operations that stay held as restored
 }
 
 // text returns the action of a resume on the record. With --restored, a record that it releases counts as pending.

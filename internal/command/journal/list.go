@@ -34,13 +34,13 @@ type listFlags struct {
 	// columns are those of --columns, fields those of them with values of the requests.
 	columns []string
 	fields  []*field
-	// rejected: what was rejected and forgotten is listed, and no operation of the journal.
+	// rejected: the rejected and forgotten operations are listed, and none of the journal.
 	rejected bool
 }
 
 const rejectedUsage = "list what was tried without effect by batch and send, and forgotten: "
 
-// listKnown lists what is selected, with the declines of the journal, and names beside it what was rejected and not done since.
+// listKnown lists the selected operations, with the declines of the journal, and names beside them the rejected ones that were not done since.
 func (l *listFlags) listKnown(ctx context.Context, ses *session.Session, sel selection, c clock, s terminal.Streams) error {
 	if _, err := sel.know(ctx, ses); err != nil {
 		return err

@@ -108,7 +108,7 @@ func sweep(ctx context.Context, j persist.Journal, limits persist.Limits) (total
 	return total, err
 }
 
-// pruned are the numbers of what a prune takes away. A record counts once.
+// pruned are the counts of a prune. A record counts once.
 type pruned struct {
 	answers int // with their requests
 	keys    int
@@ -139,7 +139,7 @@ func prunedTo(limits *persist.Limits, rec *persist.Record, now time.Time) int {
 	return losesAnswer
 }
 
-// countPrune counts what a prune takes away, and what of it goes earlier than the records say. It needs little memory.
+// countPrune counts the records that a prune changes, and those among them that lose something earlier than they say. It needs little memory.
 func countPrune(ctx context.Context, ses *session.Session, limits *persist.Limits) (all, early pruned, err error) {
 	now, allowed := time.Now(), persist.Limits{}
 	err = session.EachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {

@@ -41,7 +41,7 @@ type redriving struct {
 	left    int // ends that may have been told, of the selected operations
 }
 
-// fate is what becomes of a selected operation in this run.
+// fate is the treatment of a selected operation in this run.
 type fate string
 
 const (
@@ -53,7 +53,7 @@ const (
 	fateNoBytes  fate = "without their requests, which the journal keeps no more"
 )
 
-// bulk redrives what --status selects.
+// bulk redrives the operations that --status selects.
 func (f *redriveFlags) bulk(ctx context.Context, globs []string, p *profile.Profile, s terminal.Streams) error {
 	by := signature()
 	if most := persist.NoteBytesMax - len(signed(" ", by)) + 1; len(f.reason) > most {
@@ -132,7 +132,7 @@ func (r *redriving) do(ctx context.Context) error {
 	return nil
 }
 
-// count returns the number of operations to begin, and the lines that tell of all that are selected: by status and sum, and what is left alone.
+// count returns the number of operations to begin, and the lines about all selected ones: by status and sum, and the number of those left alone.
 func (r *redriving) count(ctx context.Context) (taken int, text []string, err error) {
 	totals, fates := map[int]*results.Totals{}, map[fate]int{}
 	counts := map[int]int{}
@@ -184,7 +184,7 @@ func (r *redriving) each(ctx context.Context, do func(*persist.Record) error) er
 	})
 }
 
-// fateOf returns what becomes of an operation. One whose successor was named and not begun, since a run was broken off, is taken.
+// fateOf returns the treatment of an operation. One whose successor was named and not begun, since a run was broken off, is taken.
 func (r *redriving) fateOf(ctx context.Context, rec *persist.Record) (fate, error) {
 	named := *rec
 	named.ReplacedBy = cmp.Or(rec.ReplacedBy, operation.NextGeneration(rec.Key)) // a batch or a program begins that without naming it

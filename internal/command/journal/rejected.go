@@ -22,7 +22,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file shows what was tried of operations that the journal has forgotten: nothing happened, and nothing is pending. They are no
+// This file shows the attempts of operations that the journal has forgotten: nothing happened, and nothing is pending. They are no
 // operations of the journal, so no record is made of them but for the columns of a table.
 
 // rejectedView is a forgotten operation in JSON. Its result is rejected or interrupted.
@@ -198,7 +198,7 @@ func (l *listFlags) listRejected(ses *session.Session, sel selection, c clock, s
 	return l.writeRejected(s.Out, c, all)
 }
 
-// stuckRejected is stuck --rejected. It gives what is found to the alert.
+// stuckRejected is stuck --rejected. It gives its findings to the alert.
 func (l *listFlags) stuckRejected(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
 	sel.query.States = nil // those of stuck
 	all, err := a.lookAtRejected(ctx, ses, sel, s.Err)
@@ -262,7 +262,7 @@ func showRejected(f *session.JournalFlags, ses *session.Session, text string, c 
 	return true, err
 }
 
-// older are forgotten operations from before a restore of the journal: what was done between the backup and the restore is not known.
+// older are forgotten operations from before a restore of the journal: their fate between the backup and the restore is not known.
 type older struct {
 	n      int
 	backup time.Time // the earliest

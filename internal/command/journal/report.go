@@ -109,7 +109,7 @@ type reportPage struct {
 	Journal string
 	Place   string // the journal as messages name it
 	Filter  string // the flags selecting the operations; "": none
-	// ListRejected is the command that lists what was rejected and forgotten.
+	// ListRejected is the command that lists the rejected and forgotten operations.
 	ListRejected string
 	Now          time.Time
 	Stats        *Stats
@@ -152,7 +152,7 @@ type historyBar struct {
 	Good           bool
 }
 
-// readPage reads the journal for the counts, and again for the rows shown, which alone it keeps in memory. What was rejected and forgotten has rows
+// readPage reads the journal for the counts, and again for the rows shown, which alone it keeps in memory. Rejected and forgotten operations have rows
 // of its own, beside the counted operations.
 func readPage(ctx context.Context, ses *session.Session, sel selection, sums *results.SumFlags, forgot []forgotten.Operation, now time.Time) (*reportPage, error) {
 	st, err := countRecords(ctx, ses, sel, sums, now, func(*persist.Record) {})
@@ -218,7 +218,7 @@ func (p *reportPage) add(r reportRow) {
 	}
 }
 
-// addCommands gives each row the commands for it. What settles an operation is bound to what the page shows of it.
+// addCommands gives each row the commands for it. A command that settles an operation is bound to its state on the page.
 func (p *reportPage) addCommands(journal, sealKey string) {
 	rest := " --journal " + words.ShellQuote(journal)
 	if sealKey != "" {

@@ -128,7 +128,7 @@ func restored(ctx context.Context, ses *session.Session, text string, s terminal
 	return nil
 }
 
-// sayNext prints the next steps after a restore. noted: the journal has a log of what was rejected.
+// sayNext prints the next steps after a restore. noted: the journal has a log of rejected operations.
 func sayNext(ses *session.Session, taken time.Time, noted bool, stderr io.Writer) {
 	terminal.Say(stderr, `What was begun or sent since is not in this journal. Before any batch is repeated, or a worker started, compare:
   oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s --where COLUMN=VALUE

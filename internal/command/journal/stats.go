@@ -23,7 +23,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// statsFlags are the flags of journal stats, and what they find.
+// statsFlags are the flags of journal stats, and its findings.
 type statsFlags struct {
 	selectFlags
 	sums     results.SumFlags
@@ -33,7 +33,7 @@ type statsFlags struct {
 	asJSON   bool
 }
 
-// run counts what is selected, and prints it.
+// run counts the selected operations, and prints the counts.
 func (f *statsFlags) run(ctx context.Context, ses *session.Session, sel selection, s terminal.Streams) error {
 	a := &f.alert
 	if f.sums.Amount == "" && f.promFile == "" {
@@ -138,7 +138,7 @@ type Stats struct {
 
 	totals results.Totals
 	older  older
-	counts persist.Counts // of the unfinished ones, and what is owed
+	counts persist.Counts // of the unfinished ones, and of owed results
 	read   time.Time
 }
 

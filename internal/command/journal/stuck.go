@@ -117,7 +117,7 @@ func (f *stuckFlags) run(ctx context.Context, keys []string, s terminal.Streams)
 	})
 }
 
-// listOpen lists what is pending or held, unless an alert that is quiet needs only their number.
+// listOpen lists the pending and held operations, unless an alert that is quiet needs only their number.
 func (f *stuckFlags) listOpen(ctx context.Context, ses *session.Session, sel selection, a *alert, c clock, s terminal.Streams) error {
 	if done, err := a.counted(ctx, ses, sel); done || err != nil {
 		return err
@@ -234,7 +234,7 @@ type clock struct {
 	leased   bool // the records are of a journal on a server, where whoever sends an operation has a lease of it
 }
 
-// next spells the time of a pending operation's next attempt. What is due waits for whoever goes on with it.
+// next spells the time of a pending operation's next attempt. A due one waits for any client that goes on with it.
 func (c clock) next(rec *persist.Record) string {
 	if !rec.NextAttempt.After(c.now) {
 		return "now"

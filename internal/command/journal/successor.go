@@ -36,7 +36,7 @@ func sayBrokenOff(ctx context.Context, ses *session.Session, q persist.Query, st
 }
 
 // successorOf returns the operation that a record names as standing in its place (persist.Record.ReplacedBy), at whatever place of its account:
-// beside operations of other accounts, named by a header, it may have another one. What stands there and is another operation is returned, too.
+// beside operations of other accounts, named by a header, it may have another one. Another operation there is returned, too.
 // persist.ErrNotFound: nothing of it stands. Other errors are the journal's.
 func successorOf(ctx context.Context, j persist.Journal, rec *persist.Record) (persist.Record, error) {
 	next, err := j.Get(ctx, persist.ID{Account: rec.Account, Key: rec.ReplacedBy})

@@ -53,7 +53,7 @@ Saying the same again is no error while it is held.`,
 	return cmd
 }
 
-// toldText says what callers were told of a settlement.
+// toldText describes the words that callers had of a settlement.
 func toldText(was *persist.Record) string {
 	word := "it had taken effect"
 	if was.Effect == persist.EffectAbsent {
