@@ -168,7 +168,7 @@ func (x *trial) inconclusive(format string, args ...any) {
 	x.give(VerdictInconclusive, format, args...)
 }
 
-// give adds a finding without a check. Its text becomes the result's reason if it is the
+// give adds a finding that compares no expected value with an actual one. Its text becomes the result's reason if it is the
 // first, or if v is worse than every verdict so far.
 func (x *trial) give(v Verdict, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)

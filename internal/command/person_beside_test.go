@@ -79,7 +79,7 @@ func enqueueAll(t *testing.T, journal, target string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ses, err := session.OpenSession(at, oncehttp.Config{}, true)
+	ses, err := session.CreateSession(at, oncehttp.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

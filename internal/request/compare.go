@@ -74,8 +74,9 @@ func (s *Snapshot) Unclear(standing *persist.Record) error {
 	return fmt.Errorf("by the Config of one of them these count, and not by that of the other: %s", strings.Join(names, ", "))
 }
 
-// by returns the record of the request under another recipe, the rules for the parts that make its fingerprint. known is false for a recipe of a
-// later version.
+// by returns the record of the request under another recipe, the rules for the parts that make its fingerprint. Another client may take a header for an
+// ordinary one that is a credential to this client, and is not in its record: so all headers are there. known is false for a recipe of a later version;
+// then the record is of no use.
 func (s *Snapshot) by(recipe string) (own persist.Record, known bool) {
 	own = s.Record
 	if recipe == own.Recipe {

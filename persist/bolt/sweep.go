@@ -17,9 +17,9 @@ const sweepMax = 256
 // sweepOutsideMax is the same for records with large bodies.
 const sweepOutsideMax = 8
 
-// Sweep implements [persist.Journal]. It goes through the final records in memory. It reads a few hundred
-// at a time without mu, decides, and commits its decisions. So a Begin coming in between waits for one
-// small commit.
+// Sweep implements [persist.Journal]. It goes through the index of final records, which is in memory. It reads the records of a few hundred at a
+// time from the file, without mu, decides about each, and commits the decisions; a record that has changed since then is left out. So a Begin that
+// comes in between waits for one small commit.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if err := j.startWrite(ctx); err != nil {
 		return 0, err
@@ -36,7 +36,7 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 		return 0, err
 	}
 	total := 0
-	// Tombstones kept for ever need not be looked at.
+	// Keys whose answer is gone (kept) change only by a Prune with a time for the key or its text; 0 keeps them for ever.
 	kinds := which{final: true, kept: l.Prune && (l.KeepKey != 0 || l.KeepText != 0)}
 	for after := uint64(0); total < left; {
 		if err := ctx.Err(); err != nil {

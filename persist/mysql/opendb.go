@@ -74,7 +74,8 @@ func (o Options) checkDB(ctx context.Context, db *sql.DB) error {
 	return o.check(ctx, db)
 }
 
-// lender is a driver.Connector. It borrows connections from the program's DB.
+// lender is a driver.Connector. It borrows connections from the program's DB, checks each, and changes settings of its session; they are set back when
+// the connection goes back.
 type lender struct {
 	db       *sql.DB
 	greeting greeting

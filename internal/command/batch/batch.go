@@ -193,7 +193,7 @@ func (f *batchFlags) place(file string, errs io.Writer) (at place.Place, err err
 func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg oncehttp.Config) error {
 	defer b.bar.finish()
 	b.observe(&cfg)
-	ses, err := session.OpenSession(at, cfg, true)
+	ses, err := session.CreateSession(at, cfg)
 	if err != nil {
 		return err
 	}
@@ -279,8 +279,9 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	return p, cfg, nil
 }
 
-// look returns the likely mistakes for the survey to look for. Two rows with different keys can have the amount as
-// their only difference if the amount is part of the key.
+// look returns the likely mistakes for the survey to look for. A column may be named as in --sum, with a leading slash. Without a currency column in
+// --sum, the usual one is looked at: amounts of several currencies would be added up. Two rows with different keys can have the amount as their only
+// difference if the amount is part of the key: they are probably one payment.
 func (f *batchFlags) look(keyFields []string) input.Look {
 	amount := cmp.Or(f.sums.column, "amount")
 	look := input.Look{Totals: true, Amount: strings.TrimPrefix(amount, "/")}

@@ -83,7 +83,7 @@ func EnqueueOne(t *testing.T, journal, target, key, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ses, err := session.OpenSession(at, oncehttp.Config{}, true)
+	ses, err := session.CreateSession(at, oncehttp.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func Enqueue(t *testing.T, journal, target string, n int, header ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ses, err := session.OpenSession(at, oncehttp.Config{Origins: []string{}, Authorize: func(*http.Request) error { return nil }}, true)
+	ses, err := session.CreateSession(at, oncehttp.Config{Origins: []string{}, Authorize: func(*http.Request) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

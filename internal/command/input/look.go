@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Look selects additional facts to find out about rows, for warnings.
+// Look selects additional facts to find out about rows, for warnings. The texts name a column or member of a row; "" leaves the fact out.
 type Look struct {
-	Totals   bool   // Row.Total is set
-	Apart    string // a column or member: Row.Rest is set, and leaves it out
-	Amount   string // a column or member: Row.Amount is set
-	Currency string // a column or member: Row.Currency is set
+	Totals   bool   // Row.Total: the cell that calls the row a sum of others
+	Apart    string // Row.Rest: a digest of the row without this column
+	Amount   string // Row.Amount: the text of this column
+	Currency string // Row.Currency: the text of this column
 }
 
 // totalWords returns the names of rows with sums of other rows.

@@ -47,7 +47,7 @@ held may still be on the disk: the space is free, and not overwritten.`,
 				return err
 			}
 			at.Adopt = true
-			ses, err := session.OpenSession(at, oncehttp.Config{}, false)
+			ses, err := session.OpenSession(at, oncehttp.Config{})
 			if err != nil {
 				return err
 			}

@@ -72,14 +72,14 @@ func interruptOne(t *testing.T, flags []string) {
 	s.Close()
 	waiting := make(chan struct{})
 	var once sync.Once
-	ses, err := session.OpenSession(at, oncehttp.Config{
+	ses, err := session.CreateSession(at, oncehttp.Config{
 		Origins: []string{s.URL}, Retry: oncehttp.Policy{MaxAttempts: 1000, MaxElapsed: time.Hour},
 		Observe: func(_ context.Context, e oncehttp.Event) {
 			if e.Kind == oncehttp.EventWaiting {
 				once.Do(func() { close(waiting) })
 			}
 		},
-	}, true)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestStuckNeedsAuthorize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ses, err := session.OpenSession(at, oncehttp.Config{}, false) // a file is held now
+		ses, err := session.OpenSession(at, oncehttp.Config{}) // a file is held now
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ changes nothing that is done.`,
 			if err != nil {
 				return err
 			}
-			ses, err := session.OpenSession(at, oncehttp.Config{}, false)
+			ses, err := session.OpenSession(at, oncehttp.Config{})
 			if err != nil {
 				return err
 			}

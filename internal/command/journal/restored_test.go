@@ -253,7 +253,7 @@ func TestRestoredRekey(t *testing.T) {
 // begin begins an operation that was created so long ago, and is changed before.
 func begin(t *testing.T, journal, target string, age time.Duration, change func(*persist.Record)) {
 	t.Helper()
-	ses, err := session.OpenSession(place.Place{Path: journal, Name: journal, Arg: journal}, oncehttp.Config{}, true)
+	ses, err := session.CreateSession(place.Place{Path: journal, Name: journal, Arg: journal}, oncehttp.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

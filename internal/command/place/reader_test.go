@@ -108,7 +108,7 @@ func beginInTransaction(t *testing.T, journal, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ses, err := session.OpenSession(at, oncehttp.Config{}, false)
+	ses, err := session.OpenSession(at, oncehttp.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (f *JournalFlags) Open(cfg oncehttp.Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return OpenSession(at, cfg, false)
+	return OpenSession(at, cfg)
 }
 
 // Place returns the place of the journal.

@@ -212,8 +212,13 @@ type Session struct {
 	ShowsUnread bool // unreadable records are listed by their clear parts
 }
 
-// OpenSession opens the journal and a client on it. It makes a file if create is set.
-func OpenSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, error) {
+// OpenSession opens an existing journal and a client on it.
+func OpenSession(at place.Place, cfg oncehttp.Config) (*Session, error) { return openSession(at, cfg, false) }
+
+// CreateSession is OpenSession that makes the journal's file if there is none.
+func CreateSession(at place.Place, cfg oncehttp.Config) (*Session, error) { return openSession(at, cfg, true) }
+
+func openSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, error) {
 	j, err := place.Open(at, create)
 	if err != nil {
 		return nil, err
@@ -264,7 +269,7 @@ func markingInterrupted(observe func(context.Context, oncehttp.Event), mark func
 // is shared anyway.
 func OpenVisiting(at place.Place, cfg oncehttp.Config) (*Session, error) {
 	if !at.IsFile() {
-		return OpenSession(at, cfg, false)
+		return OpenSession(at, cfg)
 	}
 	path := at.Path
 	if err := place.CheckJournalPath(path, true); err != nil {

@@ -51,7 +51,7 @@ func TestWorkHears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ses, err := session.OpenSession(at, oncehttp.Config{}, false)
+			ses, err := session.OpenSession(at, oncehttp.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -154,7 +154,7 @@ func (f *workFlags) run(ctx context.Context, s terminal.Streams) error {
 	if cfg.Origins == nil && !at.IsFile() {
 		return errors.New("say where it sends, with --origin ORIGIN, --auth ORIGIN=@FILE or --auth-command, for each server: others may write into a journal on a database")
 	}
-	ses, err := session.OpenSession(at, oncehttp.Config{}, false)
+	ses, err := session.OpenSession(at, oncehttp.Config{})
 	if err != nil {
 		return err
 	}

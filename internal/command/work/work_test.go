@@ -76,7 +76,7 @@ func TestWorkLinesOfAccounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ses, err := session.OpenSession(at, oncehttp.Config{Profile: profile.StripeV1()}, true)
+		ses, err := session.CreateSession(at, oncehttp.Config{Profile: profile.StripeV1()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,8 @@ import (
 // sweptUsed is the value of swept in the row of a used key.
 const sweptUsed = 2
 
-// isUsed reports whether the row is that of a used key.
+// isUsed reports whether the row is that of a used key: an operation that has ended, and whose request, answer and texts are gone. Digests of its key
+// stop a second effect.
 func (r *Row) isUsed() bool { return r.Swept == sweptUsed }
 
 // The flags of a packed used key.
