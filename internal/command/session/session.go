@@ -213,10 +213,14 @@ type Session struct {
 }
 
 // OpenSession opens an existing journal and a client on it.
-func OpenSession(at place.Place, cfg oncehttp.Config) (*Session, error) { return openSession(at, cfg, false) }
+func OpenSession(at place.Place, cfg oncehttp.Config) (*Session, error) {
+	return openSession(at, cfg, false)
+}
 
 // CreateSession is OpenSession that makes the journal's file if there is none.
-func CreateSession(at place.Place, cfg oncehttp.Config) (*Session, error) { return openSession(at, cfg, true) }
+func CreateSession(at place.Place, cfg oncehttp.Config) (*Session, error) {
+	return openSession(at, cfg, true)
+}
 
 func openSession(at place.Place, cfg oncehttp.Config, create bool) (*Session, error) {
 	j, err := place.Open(at, create)
