@@ -21,6 +21,12 @@ type inheritedKey struct{}
 // operation: 403 for an empty principal, 400 for two keys or a malformed one, each as
 // application/problem+json.
 //
+// Nothing but caller and key is bound: not the method, the path or the body. A caller that
+// uses one key for two requests gets one outbound operation for both where the derived
+// requests are the same, and ErrKeyReused where they differ. A handler whose outbound request
+// does not contain all that tells two inbound requests apart, such as the order in a path,
+// names it in Key.Derive.
+//
 // The inbound key never goes on the wire again. Another hop gets a key made from it (see
 // Key.Derive), so that the operation stays idempotent at every hop, and no caller can name
 // another's keys. The key is read from the header Idempotency-Key; [InheritKeyBy] reads it by

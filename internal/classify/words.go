@@ -12,20 +12,31 @@ import (
 // wordsMax bounds the part of a body that is searched for words.
 const wordsMax = 8 << 10
 
-// speaksOfKey reports whether a 400 or 422 speaks of idempotency without a meaning in the profile. The key may have been used before, with an effect: the
+// speaksOfKey reports whether a 400 or 422 speaks of idempotency, or of a used key, without a meaning in the profile. The key may have been used before, with an effect: the
 // journal of that program may be lost. It is false for a stored answer, and for one about a missing or malformed key: then nothing was looked up. A 409 claims
 // nothing in any case.
 func (r *reader) speaksOfKey(p *profile.Profile) bool {
-	text := lower(r.Body)
 	switch {
-	case r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity:
-		return false
-	case p.Carrier.Place == profile.Nowhere, !strings.Contains(text, "idempoten"):
+	case r.Status != http.StatusBadRequest && r.Status != http.StatusUnprocessableEntity, p.Carrier.Place == profile.Nowhere:
 		return false
 	case r.matchAny(p.Replay) == hit, r.matchAny(p.Stored.Client) == hit:
 		return false
 	}
+	text := spaced.Replace(lower(r.Body))
+	if !strings.Contains(text, "idempoten") {
+		return containsAny(text, keyPhrases)
+	}
 	return !containsAny(text, keyLacking) || containsAny(text, keyUsed)
+}
+
+// spaced makes the words of a code, such as KEY_REUSED, words of a text.
+var spaced = strings.NewReplacer("_", " ", "-", " ")
+
+// keyPhrases are words about a used key in an answer that does not speak of idempotency. A duplicate key value may be one of a table of requests: then, too,
+// the request was made before.
+var keyPhrases = []string{
+	"key used", "key already", "key was used", "key was already", "key is used", "key is already", "key has been", "key has already", "key in use", "key is in use", "key reuse", "reused key", "key re use",
+	"duplicate key value", "key conflict", "duplicate request",
 }
 
 // keyLacking are words of an answer to a request without a key, or with one of a wrong form. keyUsed are words of an answer about a known key;

@@ -71,6 +71,9 @@ func TestKeyUsedBeforeIsNoRefusal(t *testing.T) {
 		{Status: 422, Body: `{"error":"Idempotency key already used with a different request body"}`},
 		{Status: 400, Body: `{"error":{"type":"idempotency_error","message":"Keys for idempotent requests can only be used with the same parameters they were first used with."}}`},
 		{Status: 422, Body: `{"code":"IDEMPOTENCY_KEY_REUSE"}`},
+		{Status: 422, Header: "Content-Type: application/json", Body: `{"error":"key used with another request"}`},
+		{Status: 422, Header: "Content-Type: application/json", Body: `{"code":"KEY_REUSED"}`},
+		{Status: 400, Header: "Content-Type: application/json", Body: `{"detail":"Duplicate request"}`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{r}}, nil)
@@ -80,6 +83,20 @@ func TestKeyUsedBeforeIsNoRefusal(t *testing.T) {
 			}
 			if _, err := c.DoKey(clienttest.Post(t, `{"amount":4200,"currency":"EUR"}`), oncehttp.Key("order:1").Generation(2)); err == nil {
 				t.Errorf("%d %s: a next generation is sent", r.Status, r.Body)
+			}
+		})
+	}
+}
+
+// TestValidationIsARefusal: a 422 about the content of the request is a refusal, also where it has the word key.
+func TestValidationIsARefusal(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"error":"amount is too small"}`, `{"error":"unknown key: colour"}`, `{"error":"an unused key is not allowed"}`, `{"errors":{"api_key":["is required"]}}`, `{"error":"the key field must be set"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := clienttest.New(t, &wiretest.Wire{Replies: []wiretest.Reply{{Status: 422, Header: "Content-Type: application/json", Body: body}}}, nil)
+			resp, err := c.DoKey(clienttest.Post(t, `{"amount":4200,"currency":"EUR"}`), "order:1")
+			if err != nil || oncehttp.ResultOf(resp).Outcome != oncehttp.OutcomeRefused {
+				t.Errorf("%s: %v, want a refusal", body, err)
 			}
 		})
 	}
