@@ -45,7 +45,7 @@ func Main() {
 // Run runs the command without a process of its own, and returns the exit status. When ctx ends, running sends come to their end,
 // and nothing more is begun.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	cmd := Root(terminal.Streams{In: stdin, Out: stdout, Err: stderr})
+	cmd := Root(terminal.Streams{In: stdin, Out: stdout, Err: stderr, Done: ctx.Done()})
 	cmd.SetArgs(args)
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)

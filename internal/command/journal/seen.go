@@ -91,6 +91,9 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 			if asks {
 				err = s.Confirm(false, "It does not stand as @"+rec.seen+" says: "+knownText(&rec.Record))
 			}
+			if errors.Is(err, terminal.ErrUnanswered) {
+				return nil, nil, err
+			}
 			if !asks || err != nil {
 				moved, err = append(moved, otherThanSeen(rec)), nil
 				continue
