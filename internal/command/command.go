@@ -2,6 +2,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,18 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
+	var unknown error
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(of *cobra.Command, args []string) {
+		needs := of.HasSubCommands() && !strings.Contains(of.Use, " ") // it does nothing without one
+		if rest := of.Flags().Args(); needs && len(rest) > 0 {         // cobra shows its help, whatever the word
+			unknown = settings.NeedsCommand(of, rest)
+			return
+		}
+		help(of, args)
+	})
 	ran, err := cmd.ExecuteContextC(ctx)
+	err = cmp.Or(err, unknown)
 	if ReaderLeft(ran, err) {
 		return terminal.ExitOK
 	}

@@ -192,6 +192,8 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 				continue
 			}
 			switch {
+			case !a.denies && errors.Is(err, oncehttp.ErrFinal) && isSuccess(rec):
+				err = f.unreadText(ctx, ses, rec, err)
 			case a.denies && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
 				err = fmt.Errorf("%w; the API has accepted it with %s, and may still do it: send it under no other key unless the API says that it never will", err, statusText(rec))
 			case a.denies && isSuccess(rec):
