@@ -2,6 +2,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,12 +46,23 @@ func Main() {
 // Run runs the command without a process of its own, and returns the exit status. When ctx ends, running sends come to their end,
 // and nothing more is begun.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	cmd := Root(terminal.Streams{In: stdin, Out: stdout, Err: stderr})
+	cmd := Root(terminal.Streams{In: stdin, Out: stdout, Err: stderr, Done: ctx.Done()})
 	cmd.SetArgs(args)
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
+	var unknown error
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(of *cobra.Command, args []string) {
+		needs := of.HasSubCommands() && !strings.Contains(of.Use, " ") // it does nothing without one
+		if rest := of.Flags().Args(); needs && len(rest) > 0 {         // cobra shows its help, whatever the word
+			unknown = settings.NeedsCommand(of, rest)
+			return
+		}
+		help(of, args)
+	})
 	ran, err := cmd.ExecuteContextC(ctx)
+	err = cmp.Or(err, unknown)
 	if ReaderLeft(ran, err) {
 		return terminal.ExitOK
 	}

@@ -61,7 +61,7 @@ func TestNeighbourReaders(t *testing.T) {
 					}
 					before := commandtest.Run(t, "journal", "list", "--journal", journal, "--format", "json")
 					for _, args := range [][]string{
-						{"send", "POST", s.URL, "-d", "{}", "--key", "new"}, {"work", "--origin", "http://127.0.0.1:*"}, {"journal", "resume"}, {"journal", "abandon", "k"}, {"journal", "assign", "--all", "--account", "z"},
+						{"send", "POST", s.URL, "-d", "{}", "--key", "new"}, {"work", "--origin", "http://127.0.0.1:*"}, {"journal", "resume"}, {"journal", "abandon", "k", "--yes"}, {"journal", "assign", "--all", "--account", "z"},
 						{"journal", "restored", "--taken", "2026-01-31T02:00:00Z"}, {"journal", "prune", "--older", "1h", "--yes"},
 					} {
 						sends := s.Sends.Load()

@@ -207,7 +207,7 @@ func TestNeighbourTakesNoWrites(t *testing.T) {
 			seen := seenOf(t, as, "k")
 			refuse(true)
 			for _, args := range [][]string{
-				{"work", "--origin", "http://127.0.0.1:*"}, {"journal", "settle", seen, "--happened"}, {"journal", "settle", seen, "--absent"}, {"journal", "abandon", "k"}, {"journal", "resume"}, {"journal", "resume", "k"},
+				{"work", "--origin", "http://127.0.0.1:*"}, {"journal", "settle", seen, "--happened"}, {"journal", "settle", seen, "--absent"}, {"journal", "abandon", "k", "--yes"}, {"journal", "resume"}, {"journal", "resume", "k"},
 				{"journal", "assign", "k", "--account", "a"}, {"journal", "restored", "--taken", "2026-01-31T02:00:00Z"},
 				{"send", "POST", s.URL, "--key", "other", "-d", "{}"}, {"send", "POST", s.URL, "-d", "{}"}, {"batch", rows, "--url", s.URL, "--key", "o:{id}"},
 			} {

@@ -115,7 +115,7 @@ func TestQuestionOfWhatHasMoved(t *testing.T) {
 			if commandtest.SeenAs(t, j, "a") != now {
 				t.Fatal("it was changed")
 			}
-			status, out, shown = typed(t, nil, "", []string{"y"}, with(old)...)
+			status, out, shown = typed(t, nil, "", []string{"y", "y"}, with(old)...) // abandon asks of its own, too
 			if status != terminal.ExitOK || !strings.HasSuffix(out, ": a\n") || strings.Contains(out, "left alone") {
 				t.Errorf("yes: status %d, stdout %q, terminal %q", status, out, shown)
 			}
@@ -138,6 +138,86 @@ func TestQuestionOfACopy(t *testing.T) {
 		status, out, shown := typed(t, nil, "", []string{"n"}, args...)
 		if status != terminal.ExitUsage || out != "" || !strings.Contains(shown, "[y/N]") || s.Sends.Load() != 2 {
 			t.Errorf("%s: status %d, %d sends, stdout %q, terminal %q", name, status, s.Sends.Load(), out, shown)
+		}
+	}
+}
+
+// TestAbandonAsks: abandon is final, so it asks on a terminal, and elsewhere wants --yes. No changes nothing.
+func TestAbandonAsks(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	j := filepath.Join(t.TempDir(), "j.db")
+	for _, key := range []string{"a", "b"} {
+		commandtest.Run(t, commandtest.Fast("send", "POST", s.URL, "--key", key, "--journal", j, "--max-attempts", "1")...).Want(t, terminal.ExitUnknown)
+	}
+	a := commandtest.SeenAs(t, j, "a")
+	abandon := func(key string, flags ...string) []string {
+		return append([]string{"journal", "abandon", key, "--journal", j}, flags...)
+	}
+	for _, key := range []string{"a", a} {
+		commandtest.Run(t, abandon(key)...).Want(t, terminal.ExitUsage).WantErr(t, "; to go ahead all the same: --yes")
+		status, out, shown := typed(t, nil, "", []string{"n"}, abandon(key)...)
+		if status != terminal.ExitUsage || out != "" || !strings.Contains(shown, "nobody can settle, redrive or rekey it later. Go ahead? [y/N] ") {
+			t.Errorf("no: status %d, stdout %q, terminal %q", status, out, shown)
+		}
+	}
+	if commandtest.SeenAs(t, j, "a") != a {
+		t.Fatal("it was changed")
+	}
+	if status, out, shown := typed(t, nil, "", []string{"y"}, abandon("a")...); status != terminal.ExitOK || out != "abandoned: a\n" {
+		t.Errorf("yes: status %d, stdout %q, terminal %q", status, out, shown)
+	}
+	commandtest.Run(t, abandon("a")...).Want(t, terminal.ExitOK) // already
+	status, out, shown := typed(t, nil, "", nil, abandon("b", "--yes")...)
+	if status != terminal.ExitOK || out != "abandoned: b\n" || strings.Contains(shown, "[y/N]") {
+		t.Errorf("--yes: status %d, stdout %q, terminal %q", status, out, shown)
+	}
+}
+
+// TestSignalEndsAQuestion: Ctrl-C and SIGTERM end a question at once. Nothing is changed, and the file of the journal is free.
+func TestSignalEndsAQuestion(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	j := filepath.Join(t.TempDir(), "j.db")
+	send := commandtest.Fast("send", "POST", s.URL, "--key", "a", "--journal", j, "--max-attempts", "1")
+	commandtest.Run(t, send...).Want(t, terminal.ExitUnknown)
+	old := commandtest.SeenAs(t, j, "a")
+	commandtest.Run(t, send...).Want(t, terminal.ExitUnknown)
+	now := commandtest.SeenAs(t, j, "a")
+	for _, args := range [][]string{{"settle", now, "--absent"}, {"settle", old, "--happened"}, {"abandon", "a"}, {"assign", "--all", "--account", "shop"}} {
+		for _, signal := range []os.Signal{os.Interrupt, unix.SIGTERM} {
+			keyboard, screen := newTerminal(t)
+			cmd, _ := commandtest.Child(t, append(append([]string{"journal"}, args...), "--journal", j)...)
+			cmd.Stdin, cmd.Stderr = screen, screen
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			shown, buffer := "", make([]byte, 4096)
+			for !strings.HasSuffix(shown, "[y/N] ") {
+				n, err := keyboard.Read(buffer)
+				if shown += string(buffer[:n]); err != nil {
+					t.Fatalf("%v: %q, %v", args, shown, err)
+				}
+			}
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			if got := commandtest.Status(t, cmd); got != terminal.ExitUnknown {
+				t.Errorf("%v, %v: status %d", args, signal, got)
+			}
+			_, _ = screen.WriteString("the end of the command")
+			for shown = ""; !strings.HasSuffix(shown, "the end of the command"); {
+				n, err := keyboard.Read(buffer)
+				if shown += string(buffer[:n]); err != nil {
+					t.Fatalf("%v: %q, %v", args, shown, err)
+				}
+			}
+			if !strings.Contains(shown, "interrupted; nothing was changed") {
+				t.Errorf("%v, %v: the terminal showed %q", args, signal, shown)
+			}
+			if commandtest.SeenAs(t, j, "a") != now {
+				t.Fatalf("%v, %v: it was changed", args, signal)
+			}
 		}
 	}
 }

@@ -31,9 +31,27 @@ func (a *audit) ours(ctx context.Context, ses *session.Session) error {
 		return a.compare(rec)
 	})
 	if i := slices.Index(used, false); err == nil && i >= 0 {
-		err = fmt.Errorf("no operation of the journal has a key such as %q; each export needs --against before its name", words.Clip(a.flags.keys[i]))
+		err = a.noSuchKey(ctx, ses, a.flags.keys[i])
 	}
 	return err
+}
+
+// noSuchKey returns the error for a KEY that no operation has, with the only key that it may mean.
+func (a *audit) noSuchKey(ctx context.Context, ses *session.Session, text string) error {
+	meant, many := "", 0
+	err := session.EachRecord(ctx, ses, a.flags.Query(), func(rec *persist.Record) error {
+		if words.EndsKey(text, rec.Key) || words.MeansKey(text, rec.Key) {
+			meant, many = rec.Key, many+1
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case many == 1:
+		return fmt.Errorf("no operation of the journal has a key such as %q; there is %q", words.Clip(text), meant)
+	}
+	return fmt.Errorf("no operation of the journal has a key such as %q; each export needs --against before its name", words.Clip(text))
 }
 
 // generations reports an operation done here in two generations.
@@ -172,7 +190,7 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 	case here.unread && len(a.flags.where) == 0 && !a.flags.allRows:
 		return a.blind(x, unreadAnswer+mayHaveFailed)
 	case !here.done:
-		return a.conflict(x, rows)
+		return a.conflict(rec, x, rows)
 	case !a.spend(rows):
 		x.Finding, x.Why = "missing", "its row is that of another operation here"
 	case len(double(rows)) > 0:
@@ -185,9 +203,9 @@ func (a *audit) compareRows(rec *persist.Record, here stateHere, x Finding, rows
 
 // conflict reports an operation not done here with rows of something done. More than one row of a type is reported once for all operations of
 // the reference, such as the generations of a key.
-func (a *audit) conflict(x Finding, rows []indexedRow) error {
+func (a *audit) conflict(rec *persist.Record, x Finding, rows []indexedRow) error {
 	twice := double(rows)
-	x.Finding = "conflict"
+	x.Finding, x.Next = "conflict", a.afterConflict(rec)
 	if len(twice) > 0 {
 		x.There = a.doubleRows(twice)
 	}
@@ -195,7 +213,7 @@ func (a *audit) conflict(x Finding, rows []indexedRow) error {
 		return err
 	}
 	a.theirs.twice.add(twice[0].number)
-	x.Finding = "twice"
+	x.Finding, x.Next = "twice", ""
 	return a.found(x)
 }
 

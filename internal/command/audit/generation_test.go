@@ -39,7 +39,7 @@ func TestAuditOfGenerations(t *testing.T) {
 	all, _ := findings(t, terminal.ExitFindings, "--journal", again+".oncehttp.db", "--against", export, "--all-rows")
 	want := []audit.Finding{
 		{Finding: "settle", Key: "idemp:o:3", Reference: "3", Here: "unknown", There: export + " row 4", Why: "the row is that of another operation here"},
-		{Finding: "conflict", Key: "idemp:o:0", Reference: "0", Here: "invalid", There: export + " row 1"},
+		{Finding: "conflict", Key: "idemp:o:0", Reference: "0", Here: "invalid", There: export + " row 1", Next: "do not try it anew (batch --generation): it may take effect twice; ask the API what came of it"},
 	}
 	for i := range want {
 		if !slices.Contains(all, want[i]) {

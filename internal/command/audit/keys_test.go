@@ -39,5 +39,6 @@ func TestAuditOfKeys(t *testing.T) {
 	if got := run("feb.csv").Want(t, terminal.ExitUsage); got.Err != `oncehttp: no operation of the journal has a key such as "feb.csv"; each export needs --against before its name`+"\n" {
 		t.Errorf("stderr %q", got.Err)
 	}
+	run("1").Usage(t, `oncehttp: no operation of the journal has a key such as "1"; there is "idemp:o:1"`) // 10 to 12 do not end so
 	run("o:[").Usage(t, `oncehttp: "o:[" is no pattern of keys: *, ? and [a-z] stand for characters`)
 }

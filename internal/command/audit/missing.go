@@ -110,3 +110,18 @@ func theirWord(others []indexedRow) string {
 func (a *audit) maybeDeclined(rec *persist.Record) bool {
 	return len(a.declines) > 0 && rec.Swept && rec.State == persist.StateConfirmed && rec.Status < http.StatusBadRequest
 }
+
+// afterConflict returns the next step for an operation that the exports have as done, and that counts as without effect here.
+func (a *audit) afterConflict(rec *persist.Record) string {
+	const no = "do not try it anew (batch --generation): it may take effect twice; "
+	here, journal := a.declines.ResultOfRecord(rec), " --journal "+words.ShellQuote(a.arg)
+	switch {
+	case here == results.Declined && results.Declines(nil).ResultOfRecord(rec) != results.Declined && len(a.flags.declined) > 0:
+		return no + "--declined counts it as declined: where that is a mistake, leave that value out here, and take it back in the journal if it keeps it: oncehttp journal declined --forget VALUE" + journal
+	case here == results.Declined && results.Declines(nil).ResultOfRecord(rec) != results.Declined:
+		return no + "--declined counts it as declined: where that is a mistake, oncehttp journal declined --forget VALUE" + journal + " takes the value back"
+	case here == results.Rejected && rec.State == persist.StateSettled:
+		return no + "ask the API; where it took effect: oncehttp journal unsettle " + words.ShellQuote(rec.Key) + " --reason WHY" + journal + ", and settle it as happened"
+	}
+	return no + "ask the API what came of it"
+}

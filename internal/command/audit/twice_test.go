@@ -30,7 +30,10 @@ func TestAuditOfDeclinedTwice(t *testing.T) {
 		export := commandtest.WriteFile(t, "export.csv", "order,amount,kind\n"+rows)
 		all, _ := findings(t, terminal.ExitFindings, append(args, "--journal", file+".oncehttp.db", "--against", export)...)
 		for i := range all {
-			all[i].There = strings.ReplaceAll(all[i].There, export, "E")
+			if next := all[i].Next; (next != "") != (all[i].Finding == "conflict") {
+				t.Errorf("%s: next %q", all[i].Finding, next)
+			}
+			all[i].Next, all[i].There = "", strings.ReplaceAll(all[i].There, export, "E")
 		}
 		return all
 	}

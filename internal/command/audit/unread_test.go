@@ -101,3 +101,46 @@ func TestAuditOfMissingAccepted(t *testing.T) {
 		}
 	}
 }
+
+// TestConflictHasANextStep: what counts as without effect here, and is done there, is not tried anew; who is asked depends on the cause.
+func TestConflictHasANextStep(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch b, _ := io.ReadAll(r.Body); {
+		case strings.Contains(string(b), `"402"`):
+			w.WriteHeader(http.StatusPaymentRequired)
+		case strings.Contains(string(b), `"absent"`):
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(http.StatusFound)
+		}
+		_, _ = io.WriteString(w, `{"status":"failed"}`)
+	})
+	file := commandtest.WriteFile(t, "in.csv", "order\nword\n402\nabsent\n")
+	j := file + ".oncehttp.db"
+	commandtest.Run(t, commandtest.Fast("batch", file, "--url", s.URL, "--key", "o:{order}", "--declined", "/status=failed")...).Want(t, terminal.ExitUnknown)
+	commandtest.Run(t, "journal", "declined", "--forget", "/status=failed", "--journal", j).Want(t, terminal.ExitOK)
+	commandtest.Run(t, commandtest.Fast("send", "POST", s.URL, "-d", `{"order":"other"}`, "--key", "other", "--journal", j, "--declined", "/status=failed")...).Want(t, terminal.ExitRefused)
+	commandtest.Run(t, "journal", "settle", commandtest.SeenAs(t, j, "idemp:o:absent"), "--absent", "--yes", "--journal", j).Want(t, terminal.ExitOK)
+	export := commandtest.WriteFile(t, "export.csv", "order\nword\n402\nabsent\nother\n")
+	const no = "do not try it anew (batch --generation): it may take effect twice; "
+	for name, c := range map[string]struct{ args, want []string }{
+		"by the journal": {nil, []string{"--declined counts it as declined: where that is a mistake, oncehttp journal declined --forget VALUE --journal " + j + " takes the value back"}},
+		"by the audit": {[]string{"--declined", "/status=failed"}, []string{"--declined counts it as declined: where that is a mistake, leave that value out here, and take it back in the journal if it keeps it: " +
+			"oncehttp journal declined --forget VALUE --journal " + j}},
+	} {
+		all, _ := findings(t, terminal.ExitFindings, append([]string{"--journal", j, "--against", export, "--all-rows"}, c.args...)...)
+		want := map[string]string{
+			"idemp:o:word": no + c.want[0], "other": no + c.want[0], "idemp:o:402": no + "ask the API what came of it",
+			"idemp:o:absent": no + "ask the API; where it took effect: oncehttp journal unsettle idemp:o:absent --reason WHY --journal " + j + ", and settle it as happened",
+		}
+		for _, f := range all {
+			if f.Finding != "conflict" || f.Next != want[f.Key] {
+				t.Errorf("%s: %s %s: next %q, want %q", name, f.Finding, f.Key, f.Next, want[f.Key])
+			}
+		}
+		if len(all) != len(want) {
+			t.Errorf("%s: %d findings, want %d", name, len(all), len(want))
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -32,7 +33,8 @@ effect, and the keys stay spent; where you know what happened, settle it. It is
 final: what is abandoned cannot be settled, unsettled, redriven or rekeyed later, and
 its row stays unknown to batch (status 3). "-" reads KEY@SEEN from stdin, one a line.
 Saying it again is no error. What has moved since it was listed as KEY@SEEN is left
-alone (status 3).
+alone (status 3). It asks first, and where nobody can be asked on a terminal it wants
+--yes.
 
 With --undo the API is asked to undo what the key may have done, where the
 profile says how (cancel, in oncehttp profile show). Even a success proves no
@@ -40,7 +42,7 @@ absence, since APIs say so where they find nothing, too. Until it has succeeded
 the operation is held, for undo: nothing is sent and nobody else settles it until
 you say the same again, abandon it without --undo, or settle it. Credentials are never in a journal:
 give them with -H, for the operations of one server at a time.`,
-		Example: `  oncehttp journal abandon idemp:order:u1:o7 --journal payments.db --reason 'order cancelled'
+		Example: `  oncehttp journal abandon idemp:order:u1:o7 --journal payments.db --reason 'order cancelled' --yes
   oncehttp journal abandon idemp:order:u1:o7 --undo -H @auth.txt --journal payments.db`,
 		Args: settings.WantArgs(1, 1<<20, "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error { return u.run(cmd.Context(), a, args, s) },
@@ -81,9 +83,22 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s termi
 		end: func(c *oncehttp.Client, rec *persist.Record) error {
 			return c.Abandon(ctx, oncehttp.Key(rec.Key), options(rec)...)
 		},
-		config: config,
-		said:   "abandoned",
-		kind:   kind,
-		denies: true,
+		warning: finalText,
+		config:  config,
+		said:    "abandoned",
+		kind:    kind,
+		denies:  true,
 	}, s)
+}
+
+// finalText warns that no act follows journal abandon. It is empty for an operation that has ended: the act says how.
+func finalText(rec *persist.Record) string {
+	if rec.State.Final() {
+		return ""
+	}
+	sent := "was not sent"
+	if rec.MaybeSent {
+		sent = mayHaveBeenSent(rec)
+	}
+	return words.Clip(rec.Key) + " " + sent + ": what is abandoned is never sent, and nobody can settle, redrive or rekey it later"
 }

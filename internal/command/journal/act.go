@@ -192,6 +192,8 @@ func (f *actFlags) endAll(ctx context.Context, ses *session.Session, records []p
 				continue
 			}
 			switch {
+			case !a.denies && errors.Is(err, oncehttp.ErrFinal) && isSuccess(rec):
+				err = f.unreadText(ctx, ses, rec, err)
 			case a.denies && oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
 				err = fmt.Errorf("%w; the API has accepted it with %s, and may still do it: send it under no other key unless the API says that it never will", err, statusText(rec))
 			case a.denies && isSuccess(rec):
@@ -289,9 +291,14 @@ func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), 
 
 // maybeSentText warns that the server may have acted on an operation.
 func maybeSentText(rec *persist.Record) string {
-	text := fmt.Sprintf("%s may have been sent, first at %s", words.Clip(rec.Key), rec.FirstSent.UTC().Format(time.RFC3339))
+	return words.Clip(rec.Key) + " " + mayHaveBeenSent(rec) + ": if it took effect, a new try would be a second one"
+}
+
+// mayHaveBeenSent tells since when an operation may have been sent, and of its last answer.
+func mayHaveBeenSent(rec *persist.Record) string {
+	text := "may have been sent, first at " + rec.FirstSent.UTC().Format(time.RFC3339)
 	if status := statusText(rec); status != "-" {
 		text += ", last answered " + status
 	}
-	return text + ": if it took effect, a new try would be a second one"
+	return text
 }

@@ -63,7 +63,9 @@ func TestJournalUndo(t *testing.T) {
 		body := `{"idempotency_key":"` + key + `"}`
 		commandtest.Run(t, commandtest.Fast("send", "POST", m.URL()+path, "-d", body, "-H", "Authorization: Bearer hidden", "--profile", "square", "--journal", j, "--key", key, "--max-attempts", "1")...).Want(t, terminal.ExitUnknown)
 	}
-	abandon := func(args ...string) []string { return append([]string{"journal", "abandon", "--journal", j}, args...) }
+	abandon := func(args ...string) []string {
+		return append([]string{"journal", "abandon", "--yes", "--journal", j}, args...)
+	}
 	commandtest.Run(t, abandon("k", "--undo")...).Want(t, terminal.ExitUsage).WantErr(t, "credentials that no journal keeps")
 	commandtest.Run(t, abandon("k", "-H", "A: b")...).Want(t, terminal.ExitUsage).WantErr(t, "-H is for --undo")
 	commandtest.Run(t, abandon("r", "--undo", "-H", "Authorization: Bearer hidden")...).Want(t, terminal.ExitUsage).WantErr(t, "does not say how to undo")
@@ -153,7 +155,7 @@ func TestJournalSettle(t *testing.T) {
 	if got := commandtest.Run(t, "journal", "settle", "idemp:o:a", "--absent", "--journal", j).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, "settled") {
 		t.Errorf("stderr %q", got.Err)
 	}
-	commandtest.Run(t, "journal", "abandon", "idemp:o:b", "--journal", j).Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "abandon", "idemp:o:b", "--yes", "--journal", j).Want(t, terminal.ExitOK)
 	commandtest.Run(t, "journal", "abandon", "idemp:o:c", "--journal", j).Want(t, terminal.ExitUsage)
 	commandtest.Run(t, "journal", "abandon", "nobody", "--journal", j).Usage(t, "oncehttp: journal "+j+`: no operation has the key "nobody"`)
 
@@ -254,7 +256,7 @@ func TestShowReason(t *testing.T) {
 	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	j := filepath.Join(t.TempDir(), "j.db")
 	commandtest.Run(t, commandtest.Fast("send", "POST", s.URL, "--key", "a", "--journal", j, "--max-attempts", "1")...).Want(t, terminal.ExitUnknown)
-	commandtest.Run(t, "journal", "abandon", "a", "--reason", "a\nb \x1b[31mr\u00e9d\u202e \u009b1m", "--journal", j).Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "abandon", "a", "--yes", "--reason", "a\nb \x1b[31mr\u00e9d\u202e \u009b1m", "--journal", j).Want(t, terminal.ExitOK)
 	got := commandtest.Run(t, "journal", "show", "a", "--journal", j).Want(t, terminal.ExitOK)
 	if !strings.Contains(got.Out, `a b \x1b[31mréd\u202e \u009b1m`) || strings.ContainsAny(got.Out, "\x1b\u009b\u202e") {
 		t.Errorf("%q", got.Out)

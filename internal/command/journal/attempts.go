@@ -1,8 +1,12 @@
 package journal
 
 import (
+	"context"
 	"fmt"
+	"sync"
 
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -35,4 +39,37 @@ func (c clock) uncounted(rec *persist.Record) bool {
 		return true
 	}
 	return !c.leased && (rec.Attempts == 0 || rec.Drives > 1)
+}
+
+// madeAttempts counts the attempts that this resume makes, by key. Those on record are of earlier runs, too.
+type madeAttempts struct {
+	mu   sync.Mutex
+	many map[string]int
+}
+
+// counting returns an oncehttp.Config.Observe that counts, and calls next if it is not nil.
+func (m *madeAttempts) counting(next func(context.Context, oncehttp.Event)) func(context.Context, oncehttp.Event) {
+	return func(ctx context.Context, e oncehttp.Event) {
+		if e.Kind == oncehttp.EventAttempt {
+			m.mu.Lock()
+			if m.many == nil {
+				m.many = map[string]int{}
+			}
+			m.many[string(e.Key)]++
+			m.mu.Unlock()
+		}
+		if next != nil {
+			next(ctx, e)
+		}
+	}
+}
+
+// of returns a line with the attempts that this resume made of its operation, for a tally.
+func (m *madeAttempts) of(l *results.Line) *results.Line {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own := *l
+	own.Attempts = m.many[l.Key]
+	delete(m.many, l.Key)
+	return &own
 }

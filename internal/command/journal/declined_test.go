@@ -147,3 +147,28 @@ func readFile(t *testing.T, name string) string {
 	}
 	return string(text)
 }
+
+// TestSettleOfAnUnreadAnswer: --declined makes a success unknown whose answer was too long to be kept. It cannot be settled; the refusal names the way to count it as
+// done, and that command does it.
+func TestSettleOfAnUnreadAnswer(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"padding":"`+strings.Repeat("x", 1<<20)+`"}`)
+	})
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\na\n")
+	j := file + ".oncehttp.db"
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--quiet"}
+	commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+	settle := []string{"journal", "settle", "o:a", "--happened", "--journal", j}
+	if got := commandtest.Run(t, settle...); strings.Contains(got.Err, "--forget") {
+		t.Errorf("of a done one: %q", got.Err)
+	}
+	commandtest.Run(t, append(batch, "--declined", "/errors/0/message=no money")...).Want(t, terminal.ExitUnknown)
+	commandtest.Run(t, batch...).Want(t, terminal.ExitUnknown)
+	way := " --forget '/errors/0/message=no money' --journal " + j
+	got := commandtest.Run(t, settle...).Want(t, terminal.ExitUsage)
+	got.WantErr(t, "oncehttp journal declined"+way)
+	commandtest.Run(t, "journal", "declined", "--forget", "/errors/0/message=no money", "--journal", j).Want(t, terminal.ExitOK)
+	commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+}

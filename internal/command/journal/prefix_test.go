@@ -32,7 +32,7 @@ func TestActsWithoutPrefix(t *testing.T) {
 	if got := commandtest.Run(t, "journal", "erase", "o:1", "--yes", "--journal", j); !strings.Contains(got.Err, `erase "idemp:o:1": the API may know the key "idemp:o:1", or its answer is kept, until `) {
 		t.Errorf("erase: %s", got.Err)
 	}
-	commandtest.Run(t, "journal", "settle", "1", "--happened", "--journal", j).Usage(t, `oncehttp: journal `+j+`: no operation has the key "1"`)
+	commandtest.Run(t, "journal", "settle", "1", "--happened", "--journal", j).Usage(t, `oncehttp: journal `+j+`: no operation has the key "1"; there is "idemp:o:1"`)
 	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	for _, key := range []string{"k", "idemp:k"} {
 		commandtest.Run(t, commandtest.Fast("send", "POST", s.URL, "-d", "{}", "--key", key, "--journal", j, "--max-attempts", "1")...).Want(t, terminal.ExitUnknown)

@@ -37,11 +37,11 @@ func (st *Stats) prometheus(journal string) string {
 	for _, s := range AllStates() {
 		add(`state="`+s.String()+`"`, fmt.Sprint(st.States[s.String()]))
 	}
-	add = gauge("results", "Operations by result.")
+	add = gauge("results", "Operations by result. Rejected are those settled as absent.")
 	for _, r := range results.All() {
 		add(`result="`+string(r)+`"`, fmt.Sprint(st.Results[r]))
 	}
-	gauge("rejected", "Operations that were rejected, forgotten, and not done since.")("", fmt.Sprint(st.Rejected))
+	gauge("rejected", "Operations that were rejected, so that the journal forgot them, and not done since. They are among no results.")("", fmt.Sprint(st.Rejected))
 	if st.FileBytes > 0 {
 		gauge("file_bytes", "Size of the journal's file.")("", fmt.Sprint(st.FileBytes))
 	}

@@ -274,3 +274,38 @@ func TestUnsettle(t *testing.T) {
 	commandtest.Run(t, "journal", "redrive", "idemp:o:3", "--told", "--reason", "again", "--journal", at).Want(t, terminal.ExitOK)
 	unsettle("idemp:o:3", "--reason", "r").WantErr(t, `it is replaced by "idemp:o:3:gen=2"`)
 }
+
+// TestRedriveNamesTheForgotten: a row that was rejected with the status, and that needs a run again and no redrive, is named.
+func TestRedriveNamesTheForgotten(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(map[string]int{"/a": 404, "/b": 404, "/c": 403}[r.URL.Path])
+		_, _ = io.WriteString(w, "<html>no</html>")
+	})
+	j := filepath.Join(t.TempDir(), "j.db")
+	for _, key := range []string{"a", "b", "c"} {
+		commandtest.Run(t, commandtest.Fast("send", "POST", s.URL+"/"+key, "-d", "{}", "--key", key, "--journal", j, "--max-attempts", "1")...)
+	}
+	redrive := func(args ...string) string {
+		return commandtest.Run(t, append([]string{"journal", "redrive", "--status", "404", "--reason", "r", "--yes", "--journal", j}, args...)...).Want(t, terminal.ExitOK).Out
+	}
+	const before, after = "nothing to redrive\nno redrive is needed for ", " that the journal has forgotten: run the batch or the send again: "
+	lists := "; oncehttp journal stuck --rejected --journal " + j + " lists them\n"
+	for _, args := range [][]string{nil, {"--dry-run"}, {"--since", "1h"}} {
+		if got, want := redrive(args...), before+"2 rejected operations"+after+"a, b"+lists; got != want {
+			t.Errorf("%v: %q, want %q", args, got, want)
+		}
+	}
+	if got, want := redrive("b"), before+"1 rejected operation"+after+"b"+lists; got != want {
+		t.Errorf("b: %q, want %q", got, want)
+	}
+	if got := redrive("--origin", "https://api.example.com:443"); got != "nothing to redrive\n" {
+		t.Errorf("another server: %q", got)
+	}
+	s2 := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) {})
+	commandtest.Run(t, "send", "POST", s2.URL, "-d", "{}", "--key", "shop:AU-29", "--journal", j).Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "redrive", "AU-29", "--reason", "r", "--journal", j).Usage(t, "oncehttp: journal "+j+`: no operation has the key "AU-29"; there is "shop:AU-29"`)
+	commandtest.Run(t, "send", "POST", s2.URL, "-d", "{}", "--key", "mall:AU-29", "--journal", j).Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "redrive", "AU-29", "--reason", "r", "--journal", j).Usage(t, "oncehttp: journal "+j+`: no operation has the key "AU-29"`)
+}

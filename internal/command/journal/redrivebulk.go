@@ -166,12 +166,16 @@ func (r *redriving) count(ctx context.Context) (taken int, text []string, err er
 	if fates[fateTaken] == 0 {
 		text = append(text, "nothing to redrive")
 	}
+	forgot, err := r.forgotten(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
 	for _, what := range []fate{fateBegun, fateReplaced, fateStands, fateTold, fateNoBytes} {
 		if n := fates[what]; n > 0 {
 			text = append(text, fmt.Sprintf("left alone: %s %s", words.Count(n, "operation"), what))
 		}
 	}
-	return fates[fateTaken], text, nil
+	return fates[fateTaken], append(text, forgot...), nil
 }
 
 // each calls do for each selected operation that ended in the time of the run.

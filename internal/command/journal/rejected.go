@@ -93,14 +93,27 @@ func stillRejected(ctx context.Context, ses *session.Session, all []forgotten.Op
 		if last[id] != i {
 			continue
 		}
-		switch _, err := ses.Journal.Get(ctx, id); {
-		case errors.Is(err, persist.ErrNotFound):
+		stands, err := standsNow(ctx, ses, &all[i])
+		if err != nil {
+			return nil, err
+		}
+		if !stands {
 			left = append(left, all[i])
-		case err != nil && !persist.OfOneRecord(err):
-			return nil, place.JournalError(ses.Place.Name, err)
 		}
 	}
 	return left, nil
+}
+
+// standsNow reports whether the key of a forgotten operation stands in the journal.
+func standsNow(ctx context.Context, ses *session.Session, o *forgotten.Operation) (bool, error) {
+	_, err := ses.Journal.Get(ctx, persist.ID{Account: o.Account, Key: o.Key})
+	switch {
+	case errors.Is(err, persist.ErrNotFound):
+		return false, nil
+	case err != nil && !persist.OfOneRecord(err):
+		return false, place.JournalError(ses.Place.Name, err)
+	}
+	return true, nil
 }
 
 // rejectedColumns returns the columns of forgotten operations; now returns the one that is written.
@@ -231,7 +244,7 @@ func (a *alert) lookAtRejected(ctx context.Context, ses *session.Session, sel se
 }
 
 // showRejected prints the forgotten operations of a key, and reports whether there are any.
-func showRejected(f *session.JournalFlags, ses *session.Session, text string, c clock, asJSON bool, s terminal.Streams) (bool, error) {
+func showRejected(ctx context.Context, f *session.JournalFlags, ses *session.Session, text string, c clock, asJSON bool, s terminal.Streams) (bool, error) {
 	all, err := rejected(ses, selection{query: f.Query(), globs: []string{text}}, c.now, s.Err)
 	if err != nil || len(all) == 0 {
 		return false, err
@@ -247,6 +260,13 @@ func showRejected(f *session.JournalFlags, ses *session.Session, text string, c 
 			fmt.Fprintf(&b, "  %-9s %s\n", "account", rec.ScopedAccount())
 		}
 		what := "nothing happened, and the journal forgot it; its key is free"
+		stands, err := standsNow(ctx, ses, o)
+		if err != nil {
+			return true, err
+		}
+		if stands {
+			what = "nothing happened, and the journal forgot it; its key was free then, and stands in the journal again now"
+		}
 		if o.Interrupted {
 			what = "its client was stopped before anything was sent; " + what
 		}

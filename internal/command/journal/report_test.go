@@ -1,9 +1,11 @@
 package journal_test
 
 import (
+	"html"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,5 +44,23 @@ func TestReportOfRejected(t *testing.T) {
 	}
 	if n := strings.Count(string(text), "<details class="); n != 2 {
 		t.Errorf("%d rows", n)
+	}
+}
+
+// TestSettleCommandsOfThePage: the commands that settle an operation on the page can be pasted as they are.
+func TestSettleCommandsOfThePage(t *testing.T) {
+	t.Parallel()
+	for i, want := range []string{"settled as happened: idemp:o:3\n", "settled as absent: idemp:o:3\n"} {
+		j := commandtest.DoubtJournal(t)
+		page := filepath.Join(t.TempDir(), "page.html")
+		commandtest.Run(t, "journal", "report", "--journal", j, "--out", page).Want(t, terminal.ExitOK)
+		lines := regexp.MustCompile(`<code>oncehttp (journal settle .*?)</code>`).FindAllStringSubmatch(readFile(t, page), -1)
+		if len(lines) != 2 {
+			t.Fatalf("%d commands", len(lines))
+		}
+		args := strings.Fields(html.UnescapeString(lines[i][1]))
+		if got := commandtest.Run(t, append(args, "--yes")...).Want(t, terminal.ExitOK).Out; got != want { // nobody can be asked here
+			t.Errorf("%q: %q, want %q", args, got, want)
+		}
 	}
 }

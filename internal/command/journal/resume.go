@@ -33,6 +33,7 @@ type resumeFlags struct {
 	dry     bool
 	// restored: send the operations held by journal restored, too.
 	restored bool
+	made     madeAttempts
 }
 
 func resumeCommand(f *session.JournalFlags, s terminal.Streams) *cobra.Command {
@@ -126,7 +127,7 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session.Session, cfg once
 	if err := f.client.KeepDeclines(ctx, ses, func(text string) { terminal.Say(s.Err, "%s", text) }); err != nil {
 		return err
 	}
-	cfg.Journal, cfg.ResumeWorkers = ses.Journal, f.workers
+	cfg.Journal, cfg.ResumeWorkers, cfg.Observe = ses.Journal, f.workers, f.made.counting(cfg.Observe)
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return terminal.Plain(err)
@@ -191,7 +192,7 @@ func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<-
 		} else if err != nil {
 			return t, place.JournalError(f.Path, err)
 		}
-		t.Add(&l)
+		t.Add(f.made.of(&l))
 		lines <- results.Placed{Seq: t.Rows - 1, Text: l.Marshal()}
 	}
 	return t, nil
@@ -249,6 +250,9 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session.Session, accoun
 		return err
 	}
 	terminal.Say(stderr, "%s; %s", t.Summary(f.Path), left)
+	if t.Rows == 0 && left.many[persist.StatePending] == 0 && len(f.origins) > 0 {
+		terminal.Say(stderr, "nothing is pending, so nothing was sent to %s", strings.Join(f.origins, ", "))
+	}
 	if wait := time.Until(left.due); !left.due.IsZero() && wait > 0 {
 		terminal.Say(stderr, "the next is due in %v", wait.Round(time.Millisecond))
 	}
@@ -381,12 +385,12 @@ func (f *resumeFlags) leadTo(ctx context.Context, ses *session.Session, account,
 	}
 	origins := slices.Sorted(maps.Keys(found))
 	for _, origin := range f.origins {
-		if !found[origin] {
+		if !found[origin] && len(found) > 0 {
 			return nil, fmt.Errorf("--origin %s: no pending operation leads there; those that are lead to %s", words.Clip(origin), strings.Join(origins, ", "))
 		}
 	}
 	switch {
-	case len(f.origins) > 0:
+	case len(f.origins) > 0 && len(found) > 0:
 		return f.origins, nil
 	case len(origins) > 1:
 		return nil, fmt.Errorf("the pending operations lead to %s; say with --origin %s", strings.Join(origins, ", "), asked)

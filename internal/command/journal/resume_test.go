@@ -101,3 +101,43 @@ func TestResumeSomeKeys(t *testing.T) {
 		t.Errorf("%d sends, want 1", n-before)
 	}
 }
+
+// TestResumeCountsItsOwnAttempts: the summary has the attempts of this run. Those on record are of earlier ones, too.
+func TestResumeCountsItsOwnAttempts(t *testing.T) {
+	t.Parallel()
+	var well atomic.Bool
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if !well.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	j := t.TempDir() + "/j.db"
+	for _, key := range []string{"a", "b"} {
+		commandtest.Run(t, commandtest.Fast("send", "POST", s.URL, "-d", "{}", "--key", key, "--journal", j, "--max-attempts", "3")...).Want(t, terminal.ExitUnknown)
+	}
+	well.Store(true)
+	got := commandtest.Run(t, commandtest.Fast("journal", "resume", "--journal", j)...).Want(t, terminal.ExitOK)
+	if !strings.Contains(got.Err, "2 rows: 2 done (201); 2 attempts; left: 0 pending, 0 held\n") {
+		t.Errorf("stderr %q", got.Err)
+	}
+	for _, l := range got.Lines(t) {
+		if l.Attempts != 4 {
+			t.Errorf("%s: %d attempts, want all of the operation's life", l.Key, l.Attempts)
+		}
+	}
+}
+
+// TestResumeOfNothing: where nothing is pending, --origin is no mistake, and stderr says that nothing is.
+func TestResumeOfNothing(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) {})
+	j := t.TempDir() + "/j.db"
+	commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--key", "a", "--journal", j).Want(t, terminal.ExitOK)
+	for _, args := range [][]string{nil, {"-H", "Authorization: Bearer hidden"}, {"--dry-run"}} {
+		got := commandtest.Run(t, append([]string{"journal", "resume", "--journal", j, "--origin", s.URL}, args...)...).Want(t, terminal.ExitOK)
+		if said := strings.HasSuffix(got.Err, "nothing is pending, so nothing was sent to "+s.URL+"\n"); args == nil && !said || strings.Contains(got.Err, "lead to") {
+			t.Errorf("%v: stderr %q", args, got.Err)
+		}
+	}
+}

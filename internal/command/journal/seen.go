@@ -47,13 +47,19 @@ func (f *actFlags) notFound(ctx context.Context, ses *session.Session, text stri
 	if rec, ok := f.badSeen(ctx, ses, text); ok {
 		return fmt.Errorf("%q: what follows the @ is no SEEN, which is %d digits of 0-9 and a-f; the operation is %s", words.Clip(text), operation.SeenLength, session.SeenKey(&rec))
 	}
-	meant := ""
+	meant, ends, many := "", "", 0
 	err := session.EachRecord(ctx, ses, f.Query(), func(rec *persist.Record) error {
 		if meant == "" && (words.MeansKey(text, rec.Key) || words.MeansKey(key, rec.Key)) {
 			meant = rec.Key
 		}
+		if words.EndsKey(text, rec.Key) || words.EndsKey(key, rec.Key) {
+			ends, many = rec.Key, many+1
+		}
 		return nil
 	})
+	if meant == "" && many == 1 { // of several ends none is more likely
+		meant = ends
+	}
 	if err != nil || meant == "" {
 		return f.NotFound(text)
 	}
@@ -90,6 +96,9 @@ func unmoved(all []seenRecord, a act, listed, yes bool, s terminal.Streams) (rec
 		case rec.seen != "" && operation.MovedSince(rec.seen, &rec.Record, a.kind):
 			if asks {
 				err = s.Confirm(false, "It does not stand as @"+rec.seen+" says: "+knownText(&rec.Record))
+			}
+			if errors.Is(err, terminal.ErrUnanswered) {
+				return nil, nil, err
 			}
 			if !asks || err != nil {
 				moved, err = append(moved, otherThanSeen(rec)), nil

@@ -1,14 +1,18 @@
 package journal
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/internal/command/words"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -68,4 +72,24 @@ provider did not do it, journal resume --restored sends it.`,
 	cmd.Flags().BoolVar(&happened, "happened", false, "it took effect")
 	cmd.Flags().BoolVar(&absent, "absent", false, "it did not take effect and never will")
 	return cmd
+}
+
+// unreadText adds the way out to the refusal to settle an operation as happened that the API has confirmed, and whose answer may hide a
+// decline: --declined alone makes it unknown. Any other error it returns unchanged.
+func (f *actFlags) unreadText(ctx context.Context, ses *session.Session, rec *persist.Record, refusal error) error {
+	_, texts, err := session.KnownDeclines(ctx, ses)
+	if err != nil {
+		return refusal
+	}
+	forget := ""
+	for _, text := range texts {
+		if list, err := results.ParseDeclines([]string{text}); err == nil && list.ResultOfRecord(rec) == results.Unknown {
+			forget += " --forget " + words.ShellQuote(text)
+		}
+	}
+	if forget == "" {
+		return refusal
+	}
+	return fmt.Errorf("%w; it counts as unknown since its answer was not kept whole, so that --declined was not looked for in it. To count it as done, and all else that --declined alone made unknown or declined: oncehttp journal declined%s --journal %s",
+		refusal, forget, words.ShellQuote(ses.Place.Arg))
 }

@@ -67,7 +67,7 @@ was rejected, so that nothing happened and the journal forgot it, is shown, too:
 				if err != nil && !errors.Is(err, errNoSuchKey) {
 					return err
 				}
-				found, rerr := showRejected(f, ses, key, c, asJSON, s)
+				found, rerr := showRejected(cmd.Context(), f, ses, key, c, asJSON, s)
 				if err != nil && !found {
 					err = f.NotFound(key)
 				} else {

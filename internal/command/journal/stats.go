@@ -87,7 +87,8 @@ For cron and monitoring: with --fail-over, --fail-held, --fail-pending and
 stderr; --quiet prints nothing else, and without a selection reads no record where the
 journal has the numbers. Rejected is what the server refused as it is, by a 429 or a
 401, or what was not sent: the journal has forgotten it, and nobody goes on with it
-until it is run again (journal stuck --rejected). What Ctrl-C met before anything was sent
+until it is run again (journal stuck --rejected). Among the results, rejected is what was
+settled as absent, which the journal keeps. What Ctrl-C met before anything was sent
 is interrupted, which no --fail-… counts. It is known for 30 days, to the user
 and machine that tried it if the journal lies on a server; --since leaves out older ones.
 --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
@@ -336,7 +337,7 @@ func (st *Stats) print(w io.Writer, at place.Place) error {
 	b.WriteString("results\n")
 	for _, r := range results.All() {
 		if n := st.Results[r]; n > 0 {
-			fmt.Fprintf(&b, "  %-11s %d\n", r, n)
+			fmt.Fprintf(&b, "  %-11s %d%s\n", r, n, map[bool]string{true: ", settled as absent"}[r == results.Rejected])
 		}
 	}
 	if len(st.Declined) > 0 {
@@ -359,7 +360,7 @@ func (st *Stats) print(w io.Writer, at place.Place) error {
 		fmt.Fprintf(&b, "owed          %s for OnResult\n", words.Count(st.Owed, "result"))
 	}
 	if st.Rejected > 0 {
-		fmt.Fprintf(&b, "rejected      %s without effect, forgotten, and not done since%s: %s\n", words.Count(st.Rejected, "operation"), st.older.after(), listRejectedCommand(at))
+		fmt.Fprintf(&b, "forgotten     %s rejected without effect, in no number above, and not done since%s: %s\n", words.Count(st.Rejected, "operation"), st.older.after(), listRejectedCommand(at))
 	}
 	if st.Interrupted > 0 {
 		fmt.Fprintf(&b, "interrupted   %s before anything was sent, forgotten, and not done since: %s\n", words.Count(st.Interrupted, "operation"), listRejectedCommand(at))

@@ -2,7 +2,9 @@ package journal_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,5 +77,30 @@ func wantSize(t *testing.T, at string, atOnce bool, args ...string) {
 	part := commandtest.Run(t, append(args, "journal", "stats", "--journal", at, "--state", "confirmed")...).Want(t, terminal.ExitOK).Out
 	if strings.Contains(part, "on average") {
 		t.Errorf("an average of a part:\n%s", part)
+	}
+}
+
+// TestRejectedMeansTwoThings: stats tells what was settled as absent from what the journal forgot.
+func TestRejectedMeansTwoThings(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error":"bad token"}`)
+	})
+	j := filepath.Join(t.TempDir(), "j.db")
+	for _, key := range []string{"held", "free"} {
+		commandtest.Run(t, "send", "POST", s.URL+"/"+key, "-d", "{}", "--key", key, "--journal", j)
+	}
+	commandtest.Run(t, "journal", "settle", commandtest.SeenAs(t, j, "held"), "--absent", "--yes", "--journal", j).Want(t, terminal.ExitOK)
+	got := commandtest.Run(t, "journal", "stats", "--journal", j).Want(t, terminal.ExitOK).Out
+	for _, want := range []string{"  rejected    1, settled as absent\n", "\nforgotten     1 operation rejected without effect, in no number above, and not done since: oncehttp journal stuck --rejected --journal " + j + "\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 }

@@ -27,11 +27,12 @@ the server said last, what a client must have to go on with it (an authorization
 others send with one, see journal origins; a region, a profile, a key of the seal, a newer
 version), and when the next attempt may be. What is pending goes on
 with batch, send --key or journal resume; what is held waits for somebody who
-looks at the server and says what happened: journal settle. Attempts such as 6+ are 6
-or more: a process that died, or one that is sending now, may have made some that are not
-recorded. A journal in a file does not tell who died: there the plus also stands once
-somebody has gone on with an operation after its first run. A profile under NEEDS is no
-fault: whoever goes on says the --profile that the operation was begun with.
+looks at the server and says what happened: journal settle, with the KEY@SEEN that
+stands under KEY here. Attempts such as 6+ are 6 or more: a process that died, or one
+that is sending now, may have made some that are not recorded. A journal in a file does
+not tell who died: there the plus also stands once somebody has gone on with an
+operation after its first run. A profile under NEEDS is no fault: whoever goes on says
+the --profile that the operation was begun with.
 
 --rejected lists, instead, what batch and send have tried without effect, so that the
 journal forgot it, and what no operation of its key has done since: run them again.

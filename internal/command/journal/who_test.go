@@ -32,7 +32,7 @@ func TestSettleSaysWho(t *testing.T) {
 		t.Errorf("settled:\n%s", got)
 	}
 	t.Setenv("SUDO_USER", "ann")
-	commandtest.Run(t, "journal", "abandon", "idemp:o:b", "--journal", j).Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "abandon", "idemp:o:b", "--yes", "--journal", j).Want(t, terminal.ExitOK)
 	if got := show("idemp:o:b"); !strings.Contains(got, "note      by ann@"+host+"\n") {
 		t.Errorf("abandoned:\n%s", got)
 	}

@@ -126,7 +126,7 @@ func TestServerLockedRow(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "SELECT id FROM "+table+" FOR UPDATE"); err != nil {
 			t.Fatal(err)
 		}
-		together(t, terminal.ExitUnknown, journal, []string{"journal", "settle", "--happened", "idemp:o:a"}, []string{"journal", "abandon", "idemp:o:a"},
+		together(t, terminal.ExitUnknown, journal, []string{"journal", "settle", "--happened", "idemp:o:a"}, []string{"journal", "abandon", "idemp:o:a", "--yes"},
 			[]string{"journal", "settle", "--happened", "idemp:o:a", "idemp:o:b"})
 	})
 }

@@ -54,7 +54,7 @@ func TestReaders(t *testing.T) {
 					t.Errorf("%s: %s ends with %d: %s\n%s\nand its owner's with %d: %s\n%s", name, view, got.Status, got.Err, got.Out, want.Status, want.Err, want.Out)
 				}
 			}
-			got := commandtest.Run(t, "journal", "abandon", "idemp:o:b", "--journal", as)
+			got := commandtest.Run(t, "journal", "abandon", "idemp:o:b", "--yes", "--journal", as)
 			if got.Status == terminal.ExitOK || strings.Count(got.Err, "\n") != 1 {
 				t.Errorf("%s: abandon ends with %d: %q, want a line", name, got.Status, got.Err)
 			}
@@ -79,7 +79,7 @@ func TestReadersRedis(t *testing.T) {
 			t.Errorf("%s ends with %d: %s\n%s\nand its owner's with %d: %s\n%s", view, got.Status, got.Err, got.Out, want.Status, want.Err, want.Out)
 		}
 	}
-	if got := commandtest.Run(t, "journal", "abandon", "idemp:o:b", "--journal", as); got.Status == terminal.ExitOK || strings.Count(got.Err, "\n") != 1 {
+	if got := commandtest.Run(t, "journal", "abandon", "idemp:o:b", "--yes", "--journal", as); got.Status == terminal.ExitOK || strings.Count(got.Err, "\n") != 1 {
 		t.Errorf("abandon ends with %d: %q, want a line", got.Status, got.Err)
 	}
 }

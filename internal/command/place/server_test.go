@@ -33,7 +33,7 @@ func TestServerJournal(t *testing.T) {
 			t.Errorf("list\n%s", out)
 		}
 		look(terminal.ExitOK, "journal", "settle", "idemp:o:a", "--happened")
-		look(terminal.ExitOK, "journal", "abandon", "idemp:o:b")
+		look(terminal.ExitOK, "journal", "abandon", "idemp:o:b", "--yes")
 		if out := look(terminal.ExitOK, "journal", "resume").Out; strings.Count(out, "\n") != 1 || !strings.Contains(out, "idemp:o:c") {
 			t.Errorf("resume\n%s", out)
 		}

@@ -55,8 +55,12 @@ func settleStep(ctx context.Context, ses *session.Session, key string) string {
 		if err != nil {
 			break
 		}
-		return "look at the server, and say what happened: oncehttp journal settle " + words.ShellQuote(session.SeenKey(&rec)) +
-			" --happened, or --absent, --journal " + words.ShellQuote(ses.Place.Arg)
+		journal := " --journal " + words.ShellQuote(ses.Place.Arg)
+		if account := words.AccountName(rec.Account); account != "" {
+			journal = " --account " + words.ShellQuote(account) + journal
+		}
+		settle := "oncehttp journal settle " + words.ShellQuote(session.SeenKey(&rec))
+		return "look at the server, and say what happened: " + settle + " --happened" + journal + "; or, if it took no effect: " + settle + " --absent" + journal
 	}
 	return ""
 }

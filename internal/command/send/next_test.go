@@ -63,3 +63,25 @@ func TestNextStep(t *testing.T) {
 		})
 	}
 }
+
+// TestSettleStepIsWhole: both commands of the step for a held operation can be pasted as they are, also with an account.
+func TestSettleStepIsWhole(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })
+	for i, want := range []string{"settled as happened: k\n", "settled as absent: k\n"} {
+		j := filepath.Join(t.TempDir(), "j.db")
+		got := commandtest.Run(t, "send", "POST", s.URL, "-d", "{}", "--journal", j, "--key", "k", "--account", "shop").Want(t, terminal.ExitUnknown)
+		_, step, _ := strings.Cut(strings.TrimSpace(got.Err), "say what happened: ")
+		lines := strings.Split(step, "; or, if it took no effect: ")
+		if len(lines) != 2 {
+			t.Fatalf("stderr %q", got.Err)
+		}
+		words := strings.Fields(lines[i])
+		if words[0] != "oncehttp" {
+			t.Fatalf("no command: %q", lines[i])
+		}
+		if out := commandtest.Run(t, append(words[1:], "--yes")...).Want(t, terminal.ExitOK).Out; out != want { // nobody can be asked here
+			t.Errorf("%q: %q, want %q", lines[i], out, want)
+		}
+	}
+}

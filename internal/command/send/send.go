@@ -61,9 +61,10 @@ happen twice: they are sent once, and not journaled.
 
 Nothing is printed on stdout but this request's own final answer.
 
-Exit status: 0 the server did it; 1 it finally refused; 2 the call is wrong and
-nothing was sent; 3 the outcome is unknown, or nothing was sent: the same
-command again, with the same key, goes on.`,
+Exit status: 0 the server did it, or took it on with a 202 and may still fail,
+which a line on stderr says; 1 it finally refused; 2 the call is wrong and nothing
+was sent; 3 the outcome is unknown, or nothing was sent: the same command again,
+with the same key, goes on.`,
 		Example: `  oncehttp send POST https://api.example.com/payments -d '{"amount":100}' -H @auth.txt
   oncehttp send POST https://api.example.com/payments -d @payment.json \
       --key idemp:order:u1:o7 --journal payments.db -i`,
@@ -302,6 +303,9 @@ func (f *sendFlags) send(ctx context.Context, ses *session.Session, req *http.Re
 	}
 	if err = errors.Join(err, closeOut()); err != nil {
 		return &terminal.ExitError{Status: terminal.ExitUnknown, Err: fmt.Errorf("the answer could not be printed whole: %w", words.Pathless(err))}
+	}
+	if l.Result == results.Accepted && l.Key != "" {
+		f.note(s, "accepted (%d): the server took it on, and it may still fail: ask it what came of it; nothing more is sent for it", l.Status)
 	}
 	if doubt := l.DoubtText(); doubt != "" {
 		f.note(s, "%s", doubt)

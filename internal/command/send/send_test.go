@@ -300,3 +300,28 @@ func TestVerboseSaysWhy(t *testing.T) {
 		t.Errorf("stderr %q", got.Err)
 	}
 }
+
+// TestSendOfA202: a server that has taken an operation on may still fail, and stderr says so.
+func TestSendOfA202(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, `{"id":7}`)
+	})
+	send := func(method string, args ...string) commandtest.Ran {
+		return commandtest.Run(t, append([]string{"send", method, s.URL, "--journal", t.TempDir() + "/j.db"}, args...)...).Want(t, terminal.ExitOK)
+	}
+	const said = "accepted (202): the server took it on, and it may still fail: ask it what came of it; nothing more is sent for it\n"
+	for _, args := range [][]string{{"--key", "k"}, {"--key", "k", "--json"}} {
+		if got := send("POST", args...); got.Err != said || !strings.Contains(got.Out, `{"id":7}`) {
+			t.Errorf("%v: stdout %q, stderr %q", args, got.Out, got.Err)
+		}
+	}
+	if got := send("POST", "--key", "k", "--silent"); got.Err != "" {
+		t.Errorf("--silent: stderr %q", got.Err)
+	}
+	if got := send("GET"); got.Err != "" { // no operation
+		t.Errorf("GET: stderr %q", got.Err)
+	}
+}

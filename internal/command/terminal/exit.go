@@ -41,6 +41,9 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // Interrupted returns the end of a command after a signal, with nothing more to say.
 func Interrupted() error { return &ExitError{Status: ExitUnknown, Err: errors.New("interrupted")} }
 
+// ErrUnanswered is the end of a question by a signal.
+var ErrUnanswered = errors.New("interrupted; nothing was changed")
+
 // ExitWith returns nil for ExitOK, else an error without a text.
 func ExitWith(status int) error {
 	if status == ExitOK {

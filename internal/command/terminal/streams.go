@@ -15,6 +15,7 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	Done     <-chan struct{} // closed once the command is interrupted, which ends a question; nil: never
 }
 
 // Say prints one line for the person at the terminal. If even this fails, nothing can be done.
@@ -75,9 +76,29 @@ func (s Streams) ConfirmBy(flag string, yes bool, warning string) error {
 		return fmt.Errorf("%s; to go ahead all the same: %s", warning, flag)
 	}
 	_, _ = fmt.Fprintf(s.Err, "%s. Go ahead? [y/N] ", warning)
-	answer, _ := bufio.NewReader(s.In).ReadString('\n')
+	answer, err := s.answer()
+	if err != nil {
+		return err
+	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
 		return nil
 	}
 	return errors.New("not confirmed; nothing was changed")
+}
+
+// answer reads a line, or returns ErrUnanswered once the command is interrupted. A read of a terminal cannot be ended: it goes on until the
+// process ends, which an interrupted command does at once.
+func (s Streams) answer() (string, error) {
+	typed := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(s.In).ReadString('\n')
+		typed <- line
+	}()
+	select {
+	case line := <-typed:
+		return line, nil
+	case <-s.Done:
+		Say(s.Err, "")
+		return "", &ExitError{Status: ExitUnknown, Err: ErrUnanswered}
+	}
 }

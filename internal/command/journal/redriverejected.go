@@ -1,0 +1,42 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/command/words"
+)
+
+// forgottenNamed bounds the keys of forgotten operations in a line.
+const forgottenNamed = 10
+
+// forgotten returns the line about operations of the selection that the journal has forgotten since they were rejected with a status of --status, and that nobody has
+// done since: they need no redrive. --where selects none of them, since their requests are not kept.
+func (r *redriving) forgotten(ctx context.Context) ([]string, error) {
+	if len(r.where) > 0 {
+		return nil, nil
+	}
+	sel := r.sel
+	sel.query.States = nil
+	all, err := notDoneSince(ctx, r.ses, sel, r.end, r.s.Err)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for i := range all {
+		if o := &all[i]; !o.Interrupted && slices.Contains(r.statuses, o.Status) && !o.Forgotten.Before(r.since) {
+			keys = append(keys, o.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	named := strings.Join(keys[:min(len(keys), forgottenNamed)], ", ")
+	if more := len(keys) - forgottenNamed; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return []string{fmt.Sprintf("no redrive is needed for %s that the journal has forgotten: run the batch or the send again: %s; %s lists them",
+		words.Count(len(keys), "rejected operation"), named, listRejectedCommand(r.ses.Place))}, nil
+}
