@@ -40,12 +40,17 @@ Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending within the time
 for which the API knows the keys, sends nothing that is confirmed, and prints the
 recorded answers; one over 1 MiB is not kept. On a journal that lies
-on a server several batches share the rows of a file. A file whose first rows stand in
-another journal beside it, such as a renamed copy or one with a column more, asks
-before it gets a journal of its own: their requests, byte for byte, or their keys. So
-does one whose first rows were begun before under other keys, in this journal or in
-one beside it: under these keys they are sent once more. Where nobody can be asked,
-such files are refused; --new-journal takes them as meant.
+on a server several batches share the rows of a file. A file with rows that stand in
+another journal beside it, such as a renamed copy, one with new rows on top, or one
+with a column more, asks before it gets a journal of its own: their requests, byte for
+byte, or their keys. All rows of a file up to 4,096 are looked at, and of a larger one
+that many or half of it, evenly spread; in each folder 1,000 journals, the newest
+first, for ten seconds in all. If some were not looked at, it asks, too; one that
+cannot be read is warned about. A file asks also if half of its rows were begun before
+under other keys, in this journal or one beside it: under these they are sent once
+more. That is searched in up to 65,536 rows, in the newest records of the 20 newest
+journals, and for five seconds in others. Where nobody can be asked, such files are
+refused; --new-journal takes them as meant.
 
 Rows that may be a mistake are warned about, with their lines, before anything is
 sent: one that may be the total of others, an amount (of --sum, or "amount") that is

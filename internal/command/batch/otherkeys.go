@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
@@ -23,8 +25,19 @@ const (
 	recordsMost  = 1_000_000
 )
 
-// sample holds rows of the input, evenly spread over it. The zero value is empty.
+// ownRows is the number of the first rows that are looked for under their own keys.
+const ownRows = 8
+
+// The journals beside the file are searched for this time, and the newest of them in any case.
+const (
+	otherJournals = 20
+	otherTime     = 5 * time.Second
+)
+
+// sample holds rows of the input, evenly spread over it.
 type sample struct {
+	most  int // rows
+	named bool
 	rows  []sampled
 	every int // the distance between two of them; 0: none was added
 }
@@ -33,7 +46,8 @@ type sample struct {
 type sampled struct {
 	key     [16]byte // a hash
 	request [16]byte // half of the fingerprint
-	name    string   // the key itself, of the first rows alone
+	name    string   // the key itself, if the sample is named, or of the first rows alone
+	number  int      // in messages
 }
 
 // add takes a row in its turn.
@@ -42,11 +56,11 @@ func (s *sample) add(r *readRow) {
 	if r.at%s.every != 0 {
 		return
 	}
-	row := sampled{key: r.entry.key, request: r.mark.request}
-	if len(s.rows) < copyRows && s.every == 1 {
+	row := sampled{key: r.entry.key, request: r.mark.request, number: r.Number}
+	if s.named || len(s.rows) < ownRows && s.every == 1 {
 		row.name = string(r.key)
 	}
-	if s.rows = append(s.rows, row); len(s.rows) <= sampledMost {
+	if s.rows = append(s.rows, row); len(s.rows) <= s.most {
 		return
 	}
 	s.every *= 2
@@ -70,7 +84,13 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 	if f.newJournal || b.refused || f.generation > 1 || b.survey.rows == 0 {
 		return nil
 	}
-	for _, text := range append([]string{f.Journal}, f.journalsBeside(b, at)...) {
+	beside, skipped := f.journalsBeside(b, at)
+	began := time.Now()
+	for i, text := range append([]string{f.Journal}, beside...) {
+		if i > otherJournals && time.Since(began) > otherTime {
+			skipped += len(beside) + 1 - i
+			break
+		}
 		found := f.otherKeysIn(ctx, b, text)
 		if found.rows == 0 {
 			continue
@@ -84,6 +104,9 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 			return f.askNew(b, warning)
 		}
 		terminal.Say(b.streams.Err, "warning: %s", warning)
+	}
+	if skipped > 0 {
+		terminal.Say(b.streams.Err, "warning: %s: %d of the files that may be journals beside it %s not searched for its requests under other keys", b.in.Name, skipped, results.WasWere(skipped))
 	}
 	return nil
 }
@@ -109,7 +132,7 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string) (fo
 	}
 	defer ses.Close() // only read from
 	sv := b.survey
-	for _, row := range sv.sample.rows[:min(copyRows, len(sv.sample.rows))] {
+	for _, row := range sv.sample.rows[:min(ownRows, len(sv.sample.rows))] {
 		if row.name == "" {
 			break
 		}
