@@ -51,7 +51,7 @@ func TestBatchStopsWhatCannotSucceed(t *testing.T) {
 		if sends := s.Sends.Load() - before; sends != c.sends || strings.Contains(got.Err, "stopped") != (c.says != "") || !strings.Contains(got.Err, c.says) {
 			t.Errorf("%s: %d sends, want %d; stderr %q", name, sends, c.sends, got.Err)
 		}
-		if c.says != "" && (got.Status != terminal.ExitUnknown || !strings.Contains(got.Err, "not tried: run the same command again")) {
+		if c.says != "" && (got.Status != terminal.ExitUnknown || !strings.Contains(got.Err, "not looked at, and an earlier run may have ended them: run the same command again")) {
 			t.Errorf("%s: exit %d, stderr %q", name, got.Status, got.Err)
 		}
 	}

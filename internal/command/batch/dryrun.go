@@ -51,6 +51,7 @@ type dryRun struct {
 	until   time.Time
 	notes   []string
 	unnamed int // rows beyond dryRunNotes
+	wasDone int // declined rows that were told as done before
 	shown   int // rows a run would send
 }
 
@@ -148,8 +149,8 @@ func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) erro
 func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, sends bool, err error) {
 	if d.session == nil {
 		if d.plan.generation > 1 {
-			d.note(r, "generation 1 was never sent")
-			return results.ClassUnsent, false, nil
+			d.note(r, neverSent)
+			return results.Class(results.Rejected), false, nil
 		}
 		return results.ClassNew, true, nil
 	}
@@ -186,6 +187,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		if d.later++; d.until.IsZero() || rec.NextAttempt.Before(d.until) {
 			d.until = rec.NextAttempt
 		}
+	}
+	if d.flags.WasDone(&rec) {
+		d.wasDone++
 	}
 	if c = d.flags.Declines.ClassOfRecord(&rec); c == results.ClassUnknown && rec.State.Final() {
 		d.ended++
@@ -257,8 +261,11 @@ func (d *dryRun) conclude() {
 	d.advise()
 }
 
-// advise prints what has left the file, and the commands that list what is held or unknown.
+// advise prints what has left the file, what was done before it was declined, and the commands that list what is held or unknown.
 func (d *dryRun) advise() {
+	if d.wasDone > 0 {
+		terminal.Say(d.streams.Err, "%d of the declined were done before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", d.wasDone, d.plan.generation+1)
+	}
 	if d.left.gone > 0 {
 		terminal.Say(d.streams.Err, "%s", d.left.text(words.ShellQuote(d.session.Place.Arg), false))
 	}

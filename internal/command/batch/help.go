@@ -31,8 +31,8 @@ not let begin.
 --sum adds up a column, exactly, by the currencies of --currency. The total stands
 in --dry-run and in the summary, where each row is in one class and the classes add
 up: done, accepted, duplicate, declined, invalid, rejected, mismatch, held, pending
-(the same command goes on), unknown (nothing goes on) and untried (this run did not
-come to it; an earlier one may have ended it). --expect-rows and --expect-sum refuse
+(the same command goes on), unknown (nothing goes on) and not looked at (this run did
+not come to it; an earlier one may have ended it). --expect-rows and --expect-sum refuse
 another file before anything is sent. A file with a header and no rows is refused,
 too, unless --expect-rows 0 says that it is right.
 
@@ -54,10 +54,11 @@ refused; --new-journal takes them as meant.
 
 Rows that may be a mistake are warned about, with their lines, before anything is
 sent: one that may be the total of others, an amount (of --sum, or "amount") that is
-negative, zero or written as 1e3, a key with blanks at its edges or with characters
-that nobody sees, or with letters of two alphabets, keys that differ only in capitals,
-blanks, dashes or characters that Unicode takes for one, and rows that differ only in
-the amount, where that is part of the key. So is a --sum over several currencies
+negative, zero or written as 1e3, or has more decimals than its currency (of --currency,
+or "currency"), a key with blanks at its edges or with characters that nobody sees, or
+with letters of two alphabets, keys that differ only in capitals, blanks, dashes or
+characters that Unicode takes for one, and rows that differ only in the amount, where
+that is part of the key. So is a --sum over several currencies
 without --currency, and so are new rows of a file that operations of its own journal
 have left, as after an edit of a key column. --strict refuses such files.
 
@@ -65,7 +66,9 @@ A line of JSON is printed for each row once its answer is durable: in the order
 of the rows, except that rows which take long come later. Its "result" says what
 came of the row for the business (oncehttp help results); a declined card is
 "declined" there, whatever its status. The body is shown up to 1 MiB; a longer one, in
-which --declined was not looked for, leaves the row unknown. The first
+which --declined was not looked for, leaves the row unknown. Where a --declined makes declines
+of rows that an earlier run told as done, the summary says so, and --generation sends
+these only with --yes: a wrong one, true of each success, would pay them twice. The first
 Ctrl-C ends after the attempts on the wire, the second kills (which loses
 nothing either).
 
