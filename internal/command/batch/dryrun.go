@@ -166,6 +166,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	rec, err := d.lookup(ctx, d.plan.keyOf(r, d.plan.generation))
 	switch {
 	case errors.Is(err, persist.ErrNotFound):
+		if c = d.replacedEarlier(ctx, r); c != "" {
+			return c, false, nil
+		}
 		return results.ClassNew, true, nil
 	case err != nil && !persist.OfOneRecord(err):
 		return "", false, place.JournalError(d.session.Place.Name, err)
@@ -178,6 +181,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	} else if which != "" {
 		d.note(r, fmt.Sprintf("the key %q is %s with other content: %s", rec.Key, view.StateText(&rec), which))
 		return results.ClassChanged, false, nil
+	}
+	if c = d.replaced(ctx, r, &rec); c != "" {
+		return c, false, nil
 	}
 	if why := unsentText(&rec, time.Now()); why != "" {
 		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
