@@ -85,13 +85,13 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 		return nil
 	}
 	beside, skipped := f.journalsBeside(b, at)
-	began := time.Now()
+	rows, began := newFinder(b.survey.sample.rows), time.Now()
 	for i, text := range append([]string{f.Journal}, beside...) {
 		if i > otherJournals && time.Since(began) > otherTime {
 			skipped += len(beside) + 1 - i
 			break
 		}
-		found := f.otherKeysIn(ctx, b, text)
+		found := f.otherKeysIn(ctx, b, text, &rows)
 		if found.rows == 0 {
 			continue
 		}
@@ -121,7 +121,7 @@ func (s *sample) saying(rows int) string {
 
 // otherKeysIn searches a journal. It finds nothing if one of the first rows stands there under its own key, since the file was run under these keys then,
 // or if the journal cannot be read.
-func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string) (found otherKeys) {
+func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, rows *finder) (found otherKeys) {
 	at, err := place.ParseSealed(place.FromFlag, text, f.SealKey)
 	if err != nil {
 		return otherKeys{}
@@ -141,7 +141,8 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string) (fo
 		}
 	}
 	found.text = text
-	rows, other := newFinder(sv.sample.rows), map[int]string{}
+	other := map[int]string{}
+	rows.standing = map[int]bool{}
 	err = eachOfNewest(ctx, ses, sv.account, min(recordsLeast+2*sv.rows, recordsMost), func(rec *persist.Record) {
 		if i, own := rows.byKey[short([]byte(rec.Key))]; own {
 			rows.stands(i)
@@ -166,11 +167,11 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string) (fo
 // finder finds rows of the sample by their keys and by their requests.
 type finder struct {
 	byKey, byRequest map[[16]byte]int
-	standing         map[int]bool // those with records under their own keys
+	standing         map[int]bool // those with records under their own keys in the journal at hand
 }
 
 func newFinder(rows []sampled) finder {
-	f := finder{make(map[[16]byte]int, len(rows)), make(map[[16]byte]int, len(rows)), map[int]bool{}}
+	f := finder{make(map[[16]byte]int, len(rows)), make(map[[16]byte]int, len(rows)), nil}
 	for i := range rows {
 		f.byKey[rows[i].key], f.byRequest[rows[i].request] = i, i
 	}
