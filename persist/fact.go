@@ -25,12 +25,17 @@ const FactOrigins = "origins"
 // each. No client reads it.
 const FactDeclined = "declined"
 
+// FactDeclinedSince is the name of the fact about the times from which the values of FactDeclined hold, a line each. The command writes it, and no client reads it.
+const FactDeclinedSince = "declined-since"
+
 // FactRestored is the name of the fact about the latest restore of a journal from a backup: the time of the restore, a space, and that of the backup, both in
 // the form of RFC 3339. The command writes it, and no client reads it.
 const FactRestored = "restored"
 
 // FactNames returns the names of the facts written by oncehttp, for a copy of a journal.
-func FactNames() []string { return []string{FactSeal, FactOrigins, FactDeclined, FactRestored} }
+func FactNames() []string {
+	return []string{FactSeal, FactOrigins, FactDeclined, FactDeclinedSince, FactRestored}
+}
 
 // CheckFact checks the arguments of Journal.Fact. It returns ErrInvalid for a name that is not made of 1 to FactNameMax lower-case letters and
 // hyphens, and for a value that is empty or longer than FactMax bytes. A nil value, for reading alone, is valid.

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,6 +55,7 @@ type batchFlags struct {
 	strict     bool
 	newJournal bool
 	ownJournal bool // the default one, beside the file
+	yes        bool // rows that were done before they were declined are meant
 }
 
 // spareHeap is the size of a block of memory never touched, and so never taken from the system. The garbage
@@ -97,6 +99,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.IntVar(&f.workers, "workers", 8, "requests at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
 	fs.IntVar(&f.generation, "generation", 1, "which try of the rows this is: 2 sends, under new keys, those whose first try was refused for certain (a final 4xx, settled as absent, or an answer that --declined names), and no other; 3 those whose second was")
+	fs.BoolVar(&f.yes, "yes", false, "with --generation: send rows, too, that an earlier run told as done before a --declined made a decline of their answer")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
 	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
@@ -105,8 +108,8 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	session.BindDropRequest(fs, &f.drop)
 	f.sums.bind(fs)
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing; status 1 if rows have changed, 2 where a run would be refused, as for a copy")
-	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, a key with blanks at its edges, characters that nobody sees or letters of two alphabets, keys that differ only in capitals, blanks, dashes or characters that Unicode takes for one, rows that differ only in the amount, new rows where others have left the file")
-	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows or keys stand in another one beside it, nor before rows begun under other keys are sent under these")
+	fs.BoolVar(&f.strict, "strict", false, "refuse a file that is warned about: a row that may be a total, an amount that is negative, zero or written as 1e3, or has more decimals than its currency, a key with blanks at its edges, characters that nobody sees or letters of two alphabets, keys that differ only in capitals, blanks, dashes or characters that Unicode takes for one, rows that differ only in the amount, new rows where others have left the file, a journal beside it that cannot be read")
+	fs.BoolVar(&f.newJournal, "new-journal", false, "do not ask before a file gets a journal of its own whose rows or keys stand in another one beside it, nor where not all of these were looked at, nor before rows begun under other keys are sent under these")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
 	f.outs.bind(fs)
@@ -153,11 +156,13 @@ func (f *batchFlags) run(ctx context.Context, file string, s terminal.Streams) e
 		return err
 	}
 	defer sv.close()
+	f.sums.sayUnread(&p.needs, sv.suspects.local, f.quiet, errs)
 	if err := cmp.Or(f.sums.check(in.Name, sv), sv.suspects.tell(in.Name, f.strict, s.Err)); err != nil {
 		bar.finish()
 		return err
 	}
 	b := &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar, tally: results.Tally{Parted: true}}
+	b.rejected = sync.OnceValue(b.readRejected)
 	for _, check := range []func(context.Context, *batch, place.Place) error{f.checkCopy, f.checkOtherKeys, f.checkLeft} {
 		if err := check(ctx, b, at); err != nil {
 			bar.finish()
@@ -273,7 +278,6 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err := f.sums.set(p, &needs); err != nil {
 		return fail(err)
 	}
-	f.sums.sayUnread(&needs, f.quiet, stderr)
 	needs.CSVFault = f.sums.checkDecimal(&needs)
 	p.needs, p.look = needs, f.look(t.fields)
 	return p, cfg, nil

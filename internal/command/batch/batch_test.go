@@ -241,7 +241,7 @@ func TestBatchInterrupted(t *testing.T) {
 	status := command.Run(ctx, args, strings.NewReader(""), &out, &errs)
 	first := commandtest.Ran{Status: status, Out: out.String(), Err: errs.String()}.Want(t, terminal.ExitUnknown)
 	sent := int(s.Sends.Load())
-	if sent >= 500 || !strings.Contains(first.Err, "not tried") || !strings.Contains(first.Err, "interrupted") {
+	if sent >= 500 || !strings.Contains(first.Err, "not looked at") || !strings.Contains(first.Err, "interrupted") {
 		t.Errorf("%d sends after the interrupt; stderr %q", sent, first.Err)
 	}
 	for _, l := range first.Lines(t) {

@@ -50,14 +50,14 @@ func (e *stuckError) Unwrap() error { return e.err }
 
 // said returns the error in a line, with the number of a batch's rows not tried because of it.
 func (e *stuckError) said(journal string, notTried int) error {
-	return fmt.Errorf("stopped: %s one after the other could not be begun, and %s not tried; the same command goes on later: %w",
+	return fmt.Errorf("stopped: %s one after the other could not be begun, and %s not looked at; the same command goes on later: %w",
 		words.Count(e.rows, "row"), words.Was(notTried), place.JournalError(journal, e.err))
 }
 
 // stoppedError stops a batch that cannot succeed.
 type stoppedError struct{ text, flag string }
 
-func (e *stoppedError) Error() string { return e.text + "; the rest was not tried" + e.flag }
+func (e *stoppedError) Error() string { return e.text + "; the rest was not looked at" + e.flag }
 
 // said returns the error for a batch with so many rows not tried.
 func (e *stoppedError) said(notTried int) error {

@@ -37,7 +37,7 @@ func TestBatchStopsWhatCannotSucceed(t *testing.T) {
 		sends  int64
 		says   string
 	}{
-		"wrong token":       {401, nil, 20, "stopped: 20 rows one after the other ended alike: rejected (401 refused); the rest was not tried (--max-errors)"},
+		"wrong token":       {401, nil, 20, "stopped: 20 rows one after the other ended alike: rejected (401 refused); the rest was not looked at (--max-errors)"},
 		"fail fast":         {401, []string{"--fail-fast"}, 1, "stopped: 1 rows"},
 		"declined":          {402, nil, 100, ""},
 		"no limit":          {401, []string{"--max-errors", "0"}, 100, ""},
@@ -51,7 +51,7 @@ func TestBatchStopsWhatCannotSucceed(t *testing.T) {
 		if sends := s.Sends.Load() - before; sends != c.sends || strings.Contains(got.Err, "stopped") != (c.says != "") || !strings.Contains(got.Err, c.says) {
 			t.Errorf("%s: %d sends, want %d; stderr %q", name, sends, c.sends, got.Err)
 		}
-		if c.says != "" && (got.Status != terminal.ExitUnknown || !strings.Contains(got.Err, "not tried: run the same command again")) {
+		if c.says != "" && (got.Status != terminal.ExitUnknown || !strings.Contains(got.Err, "not looked at, and an earlier run may have ended them: run the same command again")) {
 			t.Errorf("%s: exit %d, stderr %q", name, got.Status, got.Err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestBatchStoppedAtItsEnd(t *testing.T) {
 		for rows, rest := range map[int]bool{1: false, 30: true} {
 			file := commandtest.WriteFile(t, "in.csv", commandtest.Orders(rows))
 			got := commandtest.Run(t, commandtest.Fast("batch", file, "--url", url, "--key", commandtest.OrderKey, "--workers", "1", "--max-errors", "1")...).Want(t, terminal.ExitUnknown)
-			if strings.Contains(got.Err, "the rest was not tried") != rest || !rest && !strings.Contains(got.Err, want) {
+			if strings.Contains(got.Err, "the rest was not looked at") != rest || !rest && !strings.Contains(got.Err, want) {
 				t.Errorf("%s: of %d rows it says %q", url, rows, got.Err)
 			}
 		}
@@ -151,7 +151,7 @@ func TestBatchStopsWithoutJournal(t *testing.T) {
 			return append([]string{"batch", file, "--url", url, "--key", commandtest.OrderKey, "--workers", "1", "--journal", journal}, more...)
 		}
 		got := commandtest.Run(t, args(commandtest.Refusing(t).URL, reader.String())...).Want(t, terminal.ExitUnknown)
-		if says := "stopped: 10 rows one after the other could not be begun, and 30 were not tried; the same command goes on later: journal "; len(got.Lines(t)) != 10 || strings.Count(got.Err, says) != 1 {
+		if says := "stopped: 10 rows one after the other could not be begun, and 30 were not looked at; the same command goes on later: journal "; len(got.Lines(t)) != 10 || strings.Count(got.Err, says) != 1 {
 			t.Errorf("%d lines, stderr %q", len(got.Lines(t)), got.Err)
 		}
 		if got := commandtest.Run(t, args(commandtest.Refusing(t).URL, reader.String(), "--fail-fast")...).Want(t, terminal.ExitUnknown); len(got.Lines(t)) != 1 || !strings.Contains(got.Err, "stopped: 1 row one") {

@@ -9,39 +9,59 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // A file renamed after a run has another default journal. The new journal is empty: all the file's rows would be
-// sent again. Before such a journal is made, the journals beside the file are asked for its first rows, and for their keys.
+// sent again. Before such a journal is made, the journals beside the file are asked for rows of it, and for their keys.
 
 const (
 	journalSuffix = ".oncehttp.db"
-	copyJournals  = 20 // asked at most, the newest first
-	copyRows      = 8
+	copyJournals  = 1000             // of each folder, the newest first
+	copyTime      = 10 * time.Second // for all journals
+	copyRows      = 1 << 12          // all rows; of more rows every second, fourth, or eighth one, and so on
 )
 
-// checkCopy asks before a new journal is made, if the file's rows are in another one beside it or beside the file. A dry run only
-// prints the warning.
+// checkCopy asks before a new journal is made, if rows of the file are in another one beside it or beside the file, or if not all of these could be looked at.
+// A dry run only prints the warning.
 func (f *batchFlags) checkCopy(ctx context.Context, b *batch, at place.Place) error {
-	if f.newJournal || !at.IsFile() || !isNew(at) {
+	if f.newJournal || !at.IsFile() || !isNew(at) || b.survey.rows == 0 {
 		return nil
 	}
-	rows, err := firstRows(b)
-	if err != nil {
-		return err
-	}
-	for _, path := range f.journalsBeside(b, at) {
-		why := f.standsIn(ctx, b, path, rows)
-		if why == "" {
-			continue
+	paths, skipped := f.journalsBeside(b, at)
+	unread, began := 0, time.Now()
+	for i, path := range paths {
+		if time.Since(began) > copyTime {
+			skipped += len(paths) - i
+			break
 		}
-		return f.askNew(b, fmt.Sprintf("%s: %s (--journal %s goes on there, and sends nothing twice)", b.in.Name, why, words.ShellQuote(path)))
+		why, err := f.standsIn(ctx, b, path)
+		switch {
+		case ctx.Err() != nil:
+			return terminal.Interrupted()
+		case err != nil && strings.HasSuffix(path, journalSuffix):
+			unread++
+		case why != "":
+			return f.askNew(b, fmt.Sprintf("%s: %s (--journal %s goes on there, and sends nothing twice)", b.in.Name, why, words.ShellQuote(path)))
+		}
+	}
+	if unread > 0 {
+		text := fmt.Sprintf("%s: %s beside it cannot be read: rows of the file may have been sent there", b.in.Name, words.Count(unread, "journal"))
+		if f.strict {
+			return fmt.Errorf("%s; nothing was sent, because of --strict", text)
+		}
+		terminal.Say(b.streams.Err, "warning: %s", text)
+	}
+	if skipped > 0 {
+		return f.askNew(b, fmt.Sprintf("%s: %d of the files that may be journals beside it %s not looked at: rows of the file may have been sent there", b.in.Name, skipped, results.WasWere(skipped)))
 	}
 	return nil
 }
@@ -57,23 +77,6 @@ func (f *batchFlags) askNew(b *batch, warning string) error {
 	return b.streams.ConfirmBy("--new-journal", false, warning)
 }
 
-// firstRows returns the first rows of the input, at most copyRows.
-func firstRows(b *batch) ([]input.Row, error) {
-	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
-	if err != nil {
-		return nil, err
-	}
-	var first []input.Row
-	for len(first) < min(copyRows, b.survey.rows) {
-		r, err := rows.Next()
-		if err != nil {
-			return nil, err
-		}
-		first = append(first, r)
-	}
-	return first, nil
-}
-
 // isNew reports whether a journal's file does not exist.
 func isNew(at place.Place) bool {
 	_, err := os.Lstat(at.Path)
@@ -81,85 +84,165 @@ func isNew(at place.Place) bool {
 }
 
 // journalsBeside returns the other journals in the folder of the batch's journal, and in that of the input: default ones, and files that end in .db, the
-// newest of each folder first. A journal named by --journal that exists has none: it is the one that is meant.
-func (f *batchFlags) journalsBeside(b *batch, at place.Place) []string {
+// newest of each folder first. skipped counts those beyond copyJournals. A journal named by --journal that exists has none: it is the one that is meant.
+func (f *batchFlags) journalsBeside(b *batch, at place.Place) (paths []string, skipped int) {
 	if !at.IsFile() || !f.ownJournal && !isNew(at) {
-		return nil
+		return nil, 0
 	}
-	found := journalsIn(filepath.Dir(at.Path))
+	paths, skipped = journalsIn(filepath.Dir(at.Path))
 	if in := b.in.Folder(); in != "" && !terminal.SamePath(in, filepath.Dir(at.Path)) {
-		found = append(found, journalsIn(in)...)
+		more, left := journalsIn(in)
+		paths, skipped = append(paths, more...), skipped+left
 	}
-	return found
+	return paths, skipped
 }
 
-// journalsIn returns the journals in a folder, by their names, the newest first.
-func journalsIn(folder string) []string {
+// journalsIn returns the journals in a folder, by their names, the newest first, and the number of those beyond copyJournals.
+func journalsIn(folder string) (paths []string, skipped int) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil // the journal itself cannot be made there; its own error comes then
+		return nil, 0 // the journal itself cannot be made there; its own error comes then
 	}
 	var found []fs.FileInfo
 	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && strings.HasSuffix(e.Name(), ".db") {
+		if !strings.HasSuffix(e.Name(), ".db") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			found = append(found, info)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	var paths []string
 	for _, info := range found[:min(len(found), copyJournals)] {
 		paths = append(paths, filepath.Join(folder, info.Name()))
 	}
-	return paths
+	return paths, len(found) - len(paths)
 }
 
-// standsIn returns words about the rows that stand in the journal at path: the number of the first one with the same request. If there is none, the words
-// count the rows whose key was begun there for another request to the same API, as that of a row with one more column. It returns "" if no row stands
-// there, or if the journal cannot be read.
-func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string, rows []input.Row) string {
+// standsIn returns words about the rows that stand in the journal at path: the number of those with the same request, and the first one. If there is none, the
+// words count the rows whose key was begun there for another request to the same API, as that of a row with one more column. It returns "" if no row stands
+// there. Errors: the journal cannot be read.
+func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (string, error) {
 	at, err := place.ParseSealed(place.FromFlag, path, f.SealKey)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	ses, err := session.OpenReader(at)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer ses.Close() // only read from
-	other := &batch{flags: f, plan: b.plan, survey: b.survey, in: b.in, session: ses}
-	known, differing := 0, ""
-	for i := range rows {
-		rec, err := other.lookup(ctx, b.plan.keyOf(&rows[i], b.plan.generation))
-		if err != nil {
-			continue
+	known, err := b.survey.standing(ctx, ses.Journal)
+	if err != nil {
+		return "", err
+	}
+	if known.first == 0 && known.others > 0 {
+		other := &batch{flags: f, plan: b.plan, survey: b.survey, in: b.in, session: ses}
+		if known.differing, err = other.differsAt(ctx, known.other); err != nil {
+			return "", nil // the record was there a moment ago: its journal is at work
 		}
-		which, err := other.differs(ctx, &rows[i], b.plan.generation, &rec)
-		switch {
-		case err != nil:
-		case which == "" && strings.HasSuffix(path, journalSuffix):
-			return fmt.Sprintf("row %d was run already under another name of the file", rows[i].Number)
-		case which == "":
-			return fmt.Sprintf("row %d was run already with another journal", rows[i].Number)
-		case rec.Origin == b.survey.origin:
-			if known++; known == 1 {
-				differing = which
-			}
+		if known.differing == "" { // the same request by another recipe
+			known.first, known.same = known.other, known.others
 		}
 	}
-	if known == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the %s stand in %s, begun with other content (what differs: %s)", keysOf(known, len(rows), b.survey.rows), words.ShellQuote(path), differing)
+	return known.text(path, &b.survey.named, b.survey.rows), nil
 }
 
-// keysOf names the keys of so many rows, of those that were looked at, of all.
-func keysOf(known, looked, all int) string {
+// copied are the looked-at rows of a file that stand in a journal.
+type copied struct {
+	same, first   int // those with the same request, and the number of the first one
+	others, other int // those with another request to the same API, and the number of the first one
+	differing     string
+}
+
+// standing finds the rows of the sample in a journal.
+func (s *survey) standing(ctx context.Context, journal persist.Journal) (found copied, err error) {
+	rows := s.named.rows
+	ids := make([]persist.ID, len(rows))
+	for i := range rows {
+		ids[i] = persist.ID{Account: s.account, Key: rows[i].name}
+	}
+	first := func(standing, number int) int {
+		if standing == 0 {
+			return number
+		}
+		return min(standing, number)
+	}
+	err = eachOf(ctx, journal, ids, func(i int, rec *persist.Record) {
+		switch {
+		case rec.Recipe == s.recipe && half(rec.Fingerprint) == rows[i].request:
+			found.same, found.first = found.same+1, first(found.first, rows[i].number)
+		case rec.Origin == s.origin:
+			found.others, found.other = found.others+1, first(found.other, rows[i].number)
+		}
+	})
+	return found, err
+}
+
+// eachOf calls see for the records of ids that a journal has. Those that cannot be read are left out.
+func eachOf(ctx context.Context, journal persist.Journal, ids []persist.ID, see func(i int, rec *persist.Record)) error {
+	if each, found := persist.As[eachReader](journal); found {
+		return each.GetEach(ctx, ids, func(i int, rec persist.Record) bool {
+			see(i, &rec)
+			return true
+		})
+	}
+	for i, id := range ids {
+		rec, err := journal.Get(ctx, id)
+		switch {
+		case err == nil:
+			see(i, &rec)
+		case !errors.Is(err, persist.ErrNotFound) && !persist.OfOneRecord(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// differsAt names the differences between the row of this number and its record. It reads the input up to the row.
+func (b *batch) differsAt(ctx context.Context, number int) (string, error) {
+	rows, err := input.NewRows(b.in.Name, b.in.Reader(), b.plan.needs)
+	for err == nil {
+		var r input.Row
+		if r, err = rows.Next(); err == nil && r.Number == number {
+			rec, err := b.lookup(ctx, b.plan.keyOf(&r, b.plan.generation))
+			if err != nil {
+				return "", err
+			}
+			return b.differs(ctx, &r, b.plan.generation, &rec)
+		}
+	}
+	return "", err
+}
+
+// text says which rows stand in the journal at path; "" if none does.
+func (c *copied) text(path string, looked *sample, rows int) string {
+	switch {
+	case c.first > 0 && strings.HasSuffix(path, journalSuffix):
+		return fmt.Sprintf("%s already under another name of the file, row %d first", c.ran(looked, rows), c.first)
+	case c.first > 0:
+		return fmt.Sprintf("%s already with another journal, row %d first", c.ran(looked, rows), c.first)
+	case c.others > 0:
+		return fmt.Sprintf("the %s stand in %s, begun with other content (what differs: %s)", looked.keys(c.others, rows), words.ShellQuote(path), c.differing)
+	}
+	return ""
+}
+
+// ran says that so many rows were run.
+func (c *copied) ran(looked *sample, rows int) string {
+	if len(looked.rows) == rows {
+		return fmt.Sprintf("%d of its %s %s run", c.same, words.Count(rows, "row"), results.WasWere(c.same))
+	}
+	return fmt.Sprintf("%d of %d rows looked at %s run", c.same, len(looked.rows), results.WasWere(c.same))
+}
+
+// keys names the keys of so many rows of the sample, of all.
+func (s *sample) keys(known, all int) string {
 	switch {
 	case known == all:
 		return "keys of all rows"
-	case known == looked:
-		return fmt.Sprintf("keys of the first %s, and perhaps of others,", words.Count(looked, "row"))
+	case len(s.rows) == all:
+		return fmt.Sprintf("keys of %d of %s", known, words.Count(all, "row"))
 	}
-	return fmt.Sprintf("keys of %d of the first %s", known, words.Count(looked, "row"))
+	return fmt.Sprintf("keys of %d of %d rows looked at", known, len(s.rows))
 }

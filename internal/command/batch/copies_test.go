@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,7 @@ func TestBatchCopyAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	journal := file + ".oncehttp.db"
-	told := renamed + ": row 1 was run already under another name of the file" +
+	told := renamed + ": 2 of its 2 rows were run already under another name of the file, row 1 first" +
 		" (--journal " + journal + " goes on there, and sends nothing twice)"
 	commandtest.Run(t, args(renamed)...).Usage(t, "oncehttp: "+told+"; to go ahead all the same: --new-journal")
 	if _, err := os.Stat(renamed + ".oncehttp.db"); err == nil {
@@ -110,7 +111,7 @@ func TestBatchKnownKeysAsk(t *testing.T) {
 			first := commandtest.WriteFile(t, filepath.Join(dir, "p1.csv"), "id,amount\na,1\nb,2\n")
 			commandtest.Run(t, args(s.URL, first, "--journal", journal)...).Want(t, terminal.ExitOK)
 			file := commandtest.WriteFile(t, filepath.Join(dir, "p3.csv"), "id,amount,memo\na,1,x\nb,2,y\nc,4,z\n")
-			told := file + ": the keys of 2 of the first 3 rows stand in " + journal + ", begun with other content (what differs: memo)" +
+			told := file + ": the keys of 2 of 3 rows stand in " + journal + ", begun with other content (what differs: memo)" +
 				" (--journal " + journal + " goes on there, and sends nothing twice)"
 			commandtest.Run(t, args(s.URL, file)...).Usage(t, "oncehttp: "+told+"; to go ahead all the same: --new-journal")
 			if got := commandtest.Run(t, args(s.URL, file, "--dry-run")...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, told+"\n") {
@@ -123,3 +124,60 @@ func TestBatchKnownKeysAsk(t *testing.T) {
 		})
 	}
 }
+
+// A copy is found behind any number of newer journals, and by any of its rows: the copied ones stand below new ones. A journal that cannot be read is told, and
+// --strict refuses then.
+func TestBatchCopyBehindOthers(t *testing.T) {
+	t.Parallel()
+	s := receiving(t)
+	dir := t.TempDir()
+	args := func(file string, more ...string) []string {
+		return append([]string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--profile", "none"}, more...)
+	}
+	first := commandtest.WriteFile(t, filepath.Join(dir, "in.csv"), "id,amount\na,1\nb,2\n")
+	commandtest.Run(t, args(first)...).Want(t, terminal.ExitOK)
+	for i := range 22 {
+		later := commandtest.WriteFile(t, filepath.Join(dir, fmt.Sprintf("later%d.csv", i)), fmt.Sprintf("id,amount\nx%d,1\n", i))
+		commandtest.Run(t, args(later)...).Want(t, terminal.ExitOK)
+	}
+	rows := "id,amount\n"
+	for i := range 9 {
+		rows += fmt.Sprintf("new%d,3\n", i)
+	}
+	file := commandtest.WriteFile(t, filepath.Join(dir, "copy.csv"), rows+"a,1\nb,2\n")
+	told := file + ": 2 of its 11 rows were run already under another name of the file, row 10 first (--journal " + first + journalEnd
+	for _, more := range [][]string{{}, {"--strict"}, {"--dry-run"}} {
+		if got := commandtest.Run(t, args(file, more...)...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, told) {
+			t.Errorf("%q: stderr %q, want %q", more, got.Err, told)
+		}
+	}
+	if n := s.Sends.Load(); n != 24 {
+		t.Errorf("%d sends, want 24", n)
+	}
+
+	commandtest.WriteFile(t, filepath.Join(dir, "z.csv"+journalEnd), "no journal")
+	other := commandtest.WriteFile(t, filepath.Join(dir, "other.csv"), rows)
+	told = other + ": 1 journal beside it cannot be read"
+	if got := commandtest.Run(t, args(other, "--strict")...).Want(t, terminal.ExitUsage); !strings.Contains(got.Err, told) {
+		t.Errorf("--strict: %q, want %q", got.Err, told)
+	}
+	if got := commandtest.Run(t, args(other)...).Want(t, terminal.ExitOK); !strings.Contains(got.Err, "warning: "+told) {
+		t.Errorf("%q, want %q", got.Err, told)
+	}
+}
+
+// A folder with more journals than are looked at is told, and refused where nobody can be asked.
+func TestBatchTooManyJournalsAsk(t *testing.T) {
+	t.Parallel()
+	s := receiving(t)
+	dir := t.TempDir()
+	for i := range 1001 {
+		commandtest.WriteFile(t, filepath.Join(dir, fmt.Sprintf("%d.db", i)), "")
+	}
+	file := commandtest.WriteFile(t, filepath.Join(dir, "in.csv"), "id\na\n")
+	args := []string{"batch", file, "--url", s.URL, "--key", "o:{id}"}
+	commandtest.Run(t, args...).Usage(t, "oncehttp: "+file+": 1 of the files that may be journals beside it was not looked at: rows of the file may have been sent there; to go ahead all the same: --new-journal")
+	commandtest.Run(t, append(args, "--new-journal")...).Want(t, terminal.ExitOK)
+}
+
+const journalEnd = ".oncehttp.db"

@@ -108,6 +108,7 @@ func (b *batch) recall(r *readRow, rec *persist.Record) {
 	}
 	l := b.flags.Declines.Confirmed(rec)
 	b.flags.JudgeEarlier(rec, &l)
+	b.judgeDeclined(rec, &l)
 	l.Row = r.Number
 	r.recorded, r.text, r.standing = &l, l.Marshal(), half(rec.Fingerprint)
 }

@@ -37,6 +37,15 @@ func TestBatchNamesDoubts(t *testing.T) {
 		"replayed":   {"replayed", `{"id":"another's"}`, "the answer has the mark of a replay at the first send, so it may be of another request under the same key"},
 		"207":        {"207", `{"items":[{"code":422}]}`, "the answer has several outcomes (207)"},
 		"good text":  {"text/plain", `errorless`, ""},
+		"code":       {"application/json", `{"id":1,"code":"E_LIMIT"}`, "the answer has /code=E_LIMIT; if that is no success, say so: --declined /code=E_LIMIT with the same command"},
+		"number":     {"application/json", `{"code":422,"message":"x"}`, "--declined /code=422"},
+		"error code": {"application/json", `{"data":{"errorCode":17}}`, "--declined /data/errorCode=17"},
+		"no code":    {"application/json", `{"code":"EUR","errorCode":0,"error_code":"000","errCode":"SUCCESS"}`, ""},
+		"ids":        {"application/json", `{"code":"3f-7e9-e","error_code":null,"data":{"code":404}}`, ""},
+		"fine":       {"application/json", `{"code":200,"error_code":"no error"}`, ""},
+		"xml":        {"text/xml", `<?xml version="1.0"?><r xmlns:a="x"><a:id>1</a:id><a:status>FAILED</a:status></r>`, "the answer has <status>FAILED</status>; look whether these took effect"},
+		"xml code":   {"text/xml", `<r><errorCode>5</errorCode></r>`, "the answer has <errorCode>5</errorCode>; look"},
+		"good xml":   {"text/xml", `<r><status>OK</status><errorCode>0</errorCode><note>not failed</note></r>`, ""},
 		"good":       {"application/json", `{"id":"p1","status":"succeeded","errors":[]}`, ""},
 		"other word": {"application/json", `{"note":"not pending any more","status":"paid"}`, ""},
 		"silent":     {"text/plain", ``, "1 of the done: the answer has no content: only its status says that these took effect; look whether they did; --done /POINTER=TEXT counts only an answer with that text as done, of what is begun from then on"},
@@ -182,8 +191,10 @@ func TestDeclinesAddUp(t *testing.T) {
 			t.Errorf("%v: status %d, stderr %q", more, got.Status, got.Err)
 		}
 	}
-	if got := commandtest.Run(t, append(batch, "--generation", "2", "--dry-run")...); !strings.Contains(got.Err, "2 would be sent") {
-		t.Errorf("generation 2: %q", got.Err)
+	for want, more := range map[string][]string{"1 would be sent": nil, "2 would be sent": {"--yes"}} { // one was told as done before
+		if got := commandtest.Run(t, append(append(batch, "--generation", "2", "--dry-run"), more...)...); !strings.Contains(got.Err, want) {
+			t.Errorf("generation 2: %q, want %q", got.Err, want)
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ type dryRun struct {
 	until   time.Time
 	notes   []string
 	unnamed int // rows beyond dryRunNotes
+	wasDone int // declined rows that were told as done before
 	shown   int // rows a run would send
 }
 
@@ -148,8 +149,8 @@ func (d *dryRun) show(ctx context.Context, r *input.Row, enc *json.Encoder) erro
 func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, sends bool, err error) {
 	if d.session == nil {
 		if d.plan.generation > 1 {
-			d.note(r, "generation 1 was never sent")
-			return results.ClassUnsent, false, nil
+			d.note(r, neverSent)
+			return results.Class(results.Rejected), false, nil
 		}
 		return results.ClassNew, true, nil
 	}
@@ -165,6 +166,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 	rec, err := d.lookup(ctx, d.plan.keyOf(r, d.plan.generation))
 	switch {
 	case errors.Is(err, persist.ErrNotFound):
+		if c = d.replacedEarlier(ctx, r); c != "" {
+			return c, false, nil
+		}
 		return results.ClassNew, true, nil
 	case err != nil && !persist.OfOneRecord(err):
 		return "", false, place.JournalError(d.session.Place.Name, err)
@@ -178,6 +182,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		d.note(r, fmt.Sprintf("the key %q is %s with other content: %s", rec.Key, view.StateText(&rec), which))
 		return results.ClassChanged, false, nil
 	}
+	if c = d.replaced(ctx, r, &rec); c != "" {
+		return c, false, nil
+	}
 	if why := unsentText(&rec, time.Now()); why != "" {
 		d.note(r, fmt.Sprintf("the key %q is not sent again: %s", rec.Key, why))
 		return d.flags.Declines.ClassOfRecord(&rec), false, nil
@@ -186,6 +193,9 @@ func (d *dryRun) foresee(ctx context.Context, r *input.Row) (c results.Class, se
 		if d.later++; d.until.IsZero() || rec.NextAttempt.Before(d.until) {
 			d.until = rec.NextAttempt
 		}
+	}
+	if d.flags.WasDone(&rec) {
+		d.wasDone++
 	}
 	if c = d.flags.Declines.ClassOfRecord(&rec); c == results.ClassUnknown && rec.State.Final() {
 		d.ended++
@@ -257,8 +267,11 @@ func (d *dryRun) conclude() {
 	d.advise()
 }
 
-// advise prints what has left the file, and the commands that list what is held or unknown.
+// advise prints what has left the file, what was done before it was declined, and the commands that list what is held or unknown.
 func (d *dryRun) advise() {
+	if d.wasDone > 0 {
+		terminal.Say(d.streams.Err, "%d of the declined were done before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", d.wasDone, d.plan.generation+1)
+	}
 	if d.left.gone > 0 {
 		terminal.Say(d.streams.Err, "%s", d.left.text(words.ShellQuote(d.session.Place.Arg), false))
 	}

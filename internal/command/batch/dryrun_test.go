@@ -105,7 +105,7 @@ func TestDryRunOfAGeneration(t *testing.T) {
 	none := commandtest.WriteFile(t, "none.csv", "id,amount\n1,1\n")
 	args[1] = none
 	got = commandtest.Run(t, append(args, "--dry-run", "--generation", "2")...).Want(t, terminal.ExitOK)
-	if !strings.Contains(got.Err, none+": row 1 (line 2): generation 1 was never sent\n") || !strings.Contains(got.Err, "1 unsent; 0 would be sent") {
+	if !strings.Contains(got.Err, none+": row 1 (line 2): generation 1 was never sent\n") || !strings.Contains(got.Err, "1 rejected; 0 would be sent") {
 		t.Errorf("stderr %q", got.Err)
 	}
 	if _, err := os.Stat(none + ".oncehttp.db"); err == nil {

@@ -35,7 +35,7 @@ func TestBatchNamesNextGeneration(t *testing.T) {
 	commandtest.Run(t, batch("/right", "--generation", "2")...).Want(t, terminal.ExitOK)
 	for _, path := range []string{"/wrong", "/right"} {
 		again := commandtest.Run(t, batch(path)...).Want(t, terminal.ExitRefused)
-		if !strings.Contains(again.Err, "generation 2 of them is done: go on with --generation 2") || strings.Contains(again.Err, "tries anew") {
+		if !strings.Contains(again.Err, "generation 2 of them is done: nothing more is to be sent for them") || strings.Contains(again.Err, "tries anew") {
 			t.Errorf("%s: it says %q", path, again.Err)
 		}
 		for _, l := range again.Lines(t) {
@@ -45,7 +45,7 @@ func TestBatchNamesNextGeneration(t *testing.T) {
 		}
 	}
 	commandtest.Run(t, "journal", "prune", "--keep-answer", "-1s", "--journal", file+".oncehttp.db", "--yes").Want(t, terminal.ExitOK)
-	if pruned := commandtest.Run(t, batch("/wrong")...).Want(t, terminal.ExitRefused); !strings.Contains(pruned.Err, "generation 2 of them is done: go on with --generation 2") {
+	if pruned := commandtest.Run(t, batch("/wrong")...).Want(t, terminal.ExitRefused); !strings.Contains(pruned.Err, "generation 2 of them is done: nothing more is to be sent for them") {
 		t.Errorf("with its answers pruned it says %q", pruned.Err)
 	}
 	if s.Sends.Load() != 4 {

@@ -44,7 +44,7 @@ func TestStoppedBeforeASend(t *testing.T) {
 			t.Errorf("stderr %q, want %q", errs.String(), text)
 		}
 	}
-	if strings.Contains(errs.String(), "rejected") || strings.Contains(errs.String(), "; 0 attempts") || strings.Contains(errs.String(), "3 not tried") {
+	if strings.Contains(errs.String(), "rejected") || strings.Contains(errs.String(), "; 0 attempts") || strings.Contains(errs.String(), "3 not looked at") {
 		t.Errorf("stderr %q", errs.String())
 	}
 	if got := commandtest.Run(t, "journal", "stats", "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK); !strings.Contains(got.Out, "interrupted   1 operation before anything was sent") || strings.Contains(got.Out, "\nrejected") {

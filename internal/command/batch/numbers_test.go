@@ -115,6 +115,21 @@ func TestBatchNumbersAdvice(t *testing.T) {
 	}
 }
 
+// TestBatchNamesNoOtherCell: the line about cells that are sent as they stand names one of the file, or none.
+func TestBatchNamesNoOtherCell(t *testing.T) {
+	t.Parallel()
+	for rows, want := range map[string]string{
+		"a,1234.50\nb,7\n":      "its cells are sent as they stand; --number amount sends them as numbers\n",
+		"a,7\nb,\"1,234.50\"\n": "its cells are sent as they stand, such as 1,234.50; --number amount",
+	} {
+		file := commandtest.WriteFile(t, "in.csv", "id,amount\n"+rows)
+		got := commandtest.Run(t, "batch", file, "--url", "http://127.0.0.1:1/", "--key", "o:{id}", "--sum", "amount", "--decimal", ".", "--dry-run").Want(t, terminal.ExitOK)
+		if !strings.Contains(got.Err, want) {
+			t.Errorf("stderr %q, want %q", got.Err, want)
+		}
+	}
+}
+
 // TestBatchSaysCellsAsTheyStand: cells that --decimal reads for --sum alone are sent as they stand, and that is said in one line.
 func TestBatchSaysCellsAsTheyStand(t *testing.T) {
 	t.Parallel()

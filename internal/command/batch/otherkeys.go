@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 	"github.com/oncehttp/oncehttp/internal/command/words"
@@ -23,8 +25,19 @@ const (
 	recordsMost  = 1_000_000
 )
 
-// sample holds rows of the input, evenly spread over it. The zero value is empty.
+// ownRows is the number of the first rows that are looked for under their own keys.
+const ownRows = 8
+
+// The journals beside the file are searched for this time, and the newest of them in any case.
+const (
+	otherJournals = 20
+	otherTime     = 5 * time.Second
+)
+
+// sample holds rows of the input, evenly spread over it.
 type sample struct {
+	most  int // rows
+	named bool
 	rows  []sampled
 	every int // the distance between two of them; 0: none was added
 }
@@ -33,7 +46,8 @@ type sample struct {
 type sampled struct {
 	key     [16]byte // a hash
 	request [16]byte // half of the fingerprint
-	name    string   // the key itself, of the first rows alone
+	name    string   // the key itself, if the sample is named, or of the first rows alone
+	number  int      // in messages
 }
 
 // add takes a row in its turn.
@@ -42,11 +56,11 @@ func (s *sample) add(r *readRow) {
 	if r.at%s.every != 0 {
 		return
 	}
-	row := sampled{key: r.entry.key, request: r.mark.request}
-	if len(s.rows) < copyRows && s.every == 1 {
+	row := sampled{key: r.entry.key, request: r.mark.request, number: r.Number}
+	if s.named || len(s.rows) < ownRows && s.every == 1 {
 		row.name = string(r.key)
 	}
-	if s.rows = append(s.rows, row); len(s.rows) <= sampledMost {
+	if s.rows = append(s.rows, row); len(s.rows) <= s.most {
 		return
 	}
 	s.every *= 2
@@ -70,8 +84,14 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 	if f.newJournal || b.refused || f.generation > 1 || b.survey.rows == 0 {
 		return nil
 	}
-	for _, text := range append([]string{f.Journal}, f.journalsBeside(b, at)...) {
-		found := f.otherKeysIn(ctx, b, text)
+	beside, skipped := f.journalsBeside(b, at)
+	rows, began := newFinder(b.survey.sample.rows), time.Now()
+	for i, text := range append([]string{f.Journal}, beside...) {
+		if i > otherJournals && time.Since(began) > otherTime {
+			skipped += len(beside) + 1 - i
+			break
+		}
+		found := f.otherKeysIn(ctx, b, text, &rows)
 		if found.rows == 0 {
 			continue
 		}
@@ -84,6 +104,9 @@ func (f *batchFlags) checkOtherKeys(ctx context.Context, b *batch, at place.Plac
 			return f.askNew(b, warning)
 		}
 		terminal.Say(b.streams.Err, "warning: %s", warning)
+	}
+	if skipped > 0 {
+		terminal.Say(b.streams.Err, "warning: %s: %d of the files that may be journals beside it %s not searched for its requests under other keys", b.in.Name, skipped, results.WasWere(skipped))
 	}
 	return nil
 }
@@ -98,7 +121,7 @@ func (s *sample) saying(rows int) string {
 
 // otherKeysIn searches a journal. It finds nothing if one of the first rows stands there under its own key, since the file was run under these keys then,
 // or if the journal cannot be read.
-func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string) (found otherKeys) {
+func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string, rows *finder) (found otherKeys) {
 	at, err := place.ParseSealed(place.FromFlag, text, f.SealKey)
 	if err != nil {
 		return otherKeys{}
@@ -109,7 +132,7 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string) (fo
 	}
 	defer ses.Close() // only read from
 	sv := b.survey
-	for _, row := range sv.sample.rows[:min(copyRows, len(sv.sample.rows))] {
+	for _, row := range sv.sample.rows[:min(ownRows, len(sv.sample.rows))] {
 		if row.name == "" {
 			break
 		}
@@ -118,7 +141,8 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string) (fo
 		}
 	}
 	found.text = text
-	rows, other := newFinder(sv.sample.rows), map[int]string{}
+	other := map[int]string{}
+	rows.standing = map[int]bool{}
 	err = eachOfNewest(ctx, ses, sv.account, min(recordsLeast+2*sv.rows, recordsMost), func(rec *persist.Record) {
 		if i, own := rows.byKey[short([]byte(rec.Key))]; own {
 			rows.stands(i)
@@ -143,11 +167,11 @@ func (f *batchFlags) otherKeysIn(ctx context.Context, b *batch, text string) (fo
 // finder finds rows of the sample by their keys and by their requests.
 type finder struct {
 	byKey, byRequest map[[16]byte]int
-	standing         map[int]bool // those with records under their own keys
+	standing         map[int]bool // those with records under their own keys in the journal at hand
 }
 
 func newFinder(rows []sampled) finder {
-	f := finder{make(map[[16]byte]int, len(rows)), make(map[[16]byte]int, len(rows)), map[int]bool{}}
+	f := finder{make(map[[16]byte]int, len(rows)), make(map[[16]byte]int, len(rows)), nil}
 	for i := range rows {
 		f.byKey[rows[i].key], f.byRequest[rows[i].request] = i, i
 	}

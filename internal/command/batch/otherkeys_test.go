@@ -81,7 +81,7 @@ func TestNewJournalBesideAsks(t *testing.T) {
 	}
 	commandtest.Run(t, args("o:{id}", "--journal", filepath.Join(dir, "pay.db"))...).Want(t, terminal.ExitOK)
 	for _, journal := range []string{filepath.Join(dir, "pya.db"), filepath.Join(other, "pay.db")} {
-		for key, told := range map[string]string{"o:{id}": "row 1 was run already with another journal", "x:{id}": "the requests of 3 rows were begun before under other keys"} {
+		for key, told := range map[string]string{"o:{id}": "3 of its 3 rows were run already with another journal, row 1 first", "x:{id}": "the requests of 3 rows were begun before under other keys"} {
 			got := commandtest.Run(t, args(key, "--journal", journal)...).Want(t, terminal.ExitUsage)
 			if !strings.Contains(got.Err, told) || !strings.Contains(got.Err, "pay.db") {
 				t.Errorf("%s, %s: %q", journal, key, got.Err)

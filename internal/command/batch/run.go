@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/forgotten"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
@@ -37,6 +38,7 @@ type batch struct {
 	unfinished bool
 	refused    bool // a run would be refused: the file is a copy
 	left       left
+	rejected   func() map[persist.ID]forgotten.Operation // of [batch.readRejected], read once
 
 	mu     sync.Mutex
 	later  []job // rows being sent by another process

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/command/forgotten"
 	"github.com/oncehttp/oncehttp/internal/command/input"
 	"github.com/oncehttp/oncehttp/internal/command/results"
 	"github.com/oncehttp/oncehttp/internal/command/session"
@@ -25,12 +27,29 @@ func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, e
 
 // judgeEarlier notes in a line of the journal what the --done of this run, by which it was not judged, says of it.
 func (b *batch) judgeEarlier(ctx context.Context, l *results.Line) {
-	if !b.flags.AsksDone() || l.Source != results.SourceName(oncehttp.SourceJournal) {
+	if !b.flags.AsksDone() && l.Result != results.Declined || l.Source != results.SourceName(oncehttp.SourceJournal) || l.Was != "" {
 		return
 	}
 	if rec, err := b.lookup(ctx, oncehttp.Key(l.Key)); err == nil {
 		b.flags.JudgeEarlier(&rec, l)
+		b.judgeDeclined(&rec, l)
 	}
+}
+
+// judgeDeclined notes in a line of the journal that its operation was told as done before a --declined made a decline of it: nobody may take it for refused
+// without a look at its answer.
+func (b *batch) judgeDeclined(rec *persist.Record, l *results.Line) {
+	if l.Result == results.Declined && b.flags.WasDone(rec) {
+		l.Was = fmt.Sprintf("they were done (%d) before this --declined: look at their answers; --generation %d sends them once more, and only with --yes", l.Status, b.plan.generation+1)
+	}
+}
+
+// keptBack returns the line of a row whose earlier generation was told as done before a --declined made a decline of it.
+func (b *batch) keptBack(rec *persist.Record, generation int) results.Line {
+	l := b.flags.Declines.Confirmed(rec)
+	l.Error = &results.LineError{Code: "generation", Message: fmt.Sprintf("generation %d was done (%d) before a --declined made a decline of it: look at its answer; --yes sends the row once more", generation, l.Status)}
+	l.Was = fmt.Sprintf("generation %d of them was done (%d) before a --declined made a decline of it: look at their answers; --yes sends them once more", generation, l.Status)
+	return l
 }
 
 // nameNext adds the result of the next generation to the line of a row that was refused or meant another request, if that generation was begun. It
@@ -106,6 +125,8 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 			continue
 		case err != nil:
 			return results.Failed(key, err), true
+		case g == last-1 && !b.flags.yes && b.flags.WasDone(&rec):
+			return b.keptBack(&rec, g), true
 		case g == last, g == last-1 && b.flags.Declines.FinallyRefused(&rec):
 			return results.Line{}, false
 		}
@@ -123,10 +144,35 @@ func (b *batch) standing(ctx context.Context, r *input.Row) (results.Line, bool)
 		}
 		return l, true
 	}
-	return results.Line{
-		Key: string(b.plan.keyOf(r, last)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
-		Error: &results.LineError{Code: "generation", Message: "generation 1 was never sent"},
-	}, true
+	return b.neverBegun(r), true
+}
+
+// neverBegun returns the line of a row of which the journal has no generation: it was never sent, or was rejected each time, so that the journal has forgotten it.
+func (b *batch) neverBegun(r *input.Row) results.Line {
+	l := results.Line{
+		Key: string(b.plan.keyOf(r, b.plan.generation)), Result: results.Rejected, Outcome: oncehttp.OutcomeNotSent.String(), Exit: terminal.ExitUnknown, First: 1,
+		Error: &results.LineError{Code: "generation", Message: neverSent},
+	}
+	if o, found := b.rejected()[persist.ID{Account: b.survey.account, Key: string(b.plan.keyOf(r, 1))}]; found && o.Sends > 0 {
+		l.Outcome, l.Source, l.Attempts, l.Sends = string(persist.EffectAbsent), results.SourceName(oncehttp.SourceJournal), o.Attempts, o.Sends
+		l.Error.Message = fmt.Sprintf("generation 1 was rejected after %s: run the command without --generation %d", words.Count(o.Sends, "send"), b.plan.generation)
+	}
+	return l
+}
+
+const neverSent = "generation 1 was never sent"
+
+// readRejected reads the operations that the journal has forgotten, the latest of each key. Where they cannot be read, none is known.
+func (b *batch) readRejected() map[persist.ID]forgotten.Operation {
+	all, _, err := forgotten.Read(b.session.Place, time.Now())
+	if err != nil {
+		return nil
+	}
+	last := map[persist.ID]forgotten.Operation{}
+	for _, o := range all {
+		last[persist.ID{Account: o.Account, Key: o.Key}] = o
+	}
+	return last
 }
 
 // prepared returns the record of a generation of a row, as a run would begin it.

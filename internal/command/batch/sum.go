@@ -86,8 +86,8 @@ func (f *batchSums) checkDecimal(needs *input.RowNeeds) error {
 	return errors.New("--decimal says how numbers are written, and no column is one: name it with --number or --sum, or as {column:number} in --body")
 }
 
-// sayUnread warns of a --sum whose cells --decimal reads for the total alone: they are sent as they stand.
-func (f *batchSums) sayUnread(needs *input.RowNeeds, quiet bool, stderr io.Writer) {
+// sayUnread warns of a --sum whose cells --decimal reads for the total alone: they are sent as they stand. such is one that is no plain number; "": there is none.
+func (f *batchSums) sayUnread(needs *input.RowNeeds, such string, quiet bool, stderr io.Writer) {
 	if f.decimal == "" || f.column == "" || quiet || slices.Contains(needs.Numbers, f.column) || needs.Body != nil && needs.Body.ReadsNumber(f.column) {
 		return
 	}
@@ -95,7 +95,10 @@ func (f *batchSums) sayUnread(needs *input.RowNeeds, quiet bool, stderr io.Write
 	if needs.Body != nil {
 		how = "{" + words.Clip(f.column) + ":number} in --body"
 	}
-	terminal.Say(stderr, "warning: --decimal reads the column %q for --sum alone: its cells are sent as they stand, such as 1.234,50; %s sends them as numbers", words.Clip(f.column), how)
+	if such != "" {
+		such = ", such as " + words.Clip(such)
+	}
+	terminal.Say(stderr, "warning: --decimal reads the column %q for --sum alone: its cells are sent as they stand%s; %s sends them as numbers", words.Clip(f.column), such, how)
 }
 
 // keeps is the pointer to the amount in a row's request, by which the journal knows it when the request is pruned; "" where

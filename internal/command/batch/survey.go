@@ -36,7 +36,8 @@ type survey struct {
 	keys     sorter
 	present  *sorter // every key once, for [survey.left]; nil: nobody asks
 	suspects suspects
-	sample   sample
+	sample   sample // for [batchFlags.checkOtherKeys]
+	named    sample // for [batchFlags.checkCopy]
 }
 
 // entry keeps the hashes and the numbers of a row for the search for duplicates.
@@ -98,7 +99,8 @@ func surveyRows(ctx context.Context, in *input.File, p *plan, cfg oncehttp.Confi
 // newSurvey keeps its files in dir, and sorts so many rows at once.
 func newSurvey(dir string, most int) *survey {
 	keys := sorter{dir: dir, most: most}
-	return &survey{dir: dir, marks: &input.Spool{Dir: dir, Limit: marksMemory}, keys: keys, suspects: suspects{alike: keys, rests: keys}}
+	return &survey{dir: dir, marks: &input.Spool{Dir: dir, Limit: marksMemory}, keys: keys, suspects: suspects{alike: keys, rests: keys},
+		sample: sample{most: sampledMost}, named: sample{most: copyRows, named: true}}
 }
 
 // newProbe returns a client for preparing requests; it sends none. The client checks requests and keys, and needs
@@ -191,6 +193,7 @@ func (r *readRow) identify(key oncehttp.Key) {
 func (s *survey) remember(r *readRow, marks io.Writer) error {
 	s.rows++
 	s.sample.add(r)
+	s.named.add(r)
 	if _, err := marks.Write(append(r.mark.says[:], r.mark.request[:]...)); err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type suspects struct {
 
 	currencies []string // of a --sum without --currency: the first two
 
+	local string // the first cell of --sum that is not spelled as JSON spells numbers; "": there is none
+
 	decimals string // the first amount with decimals, of those that are sent as they are written; "": there is none
 }
 
@@ -106,6 +108,9 @@ func (s *suspects) amount(r *readRow, p *plan) {
 	text, d := r.Amount, r.amount
 	if p.sum >= 0 {
 		text = r.Fields[p.sum]
+		if s.local == "" && r.Cells && strings.TrimSpace(text) != d.String() {
+			s.local = strings.Clone(strings.TrimSpace(text))
+		}
 		if n := len(s.currencies); p.currency < 0 && r.Row.Currency != "" && n < 2 && (n == 0 || s.currencies[0] != r.Row.Currency) {
 			s.currencies = append(s.currencies, r.Row.Currency)
 		}
@@ -122,6 +127,7 @@ func (s *suspects) amount(r *readRow, p *plan) {
 	if s.decimals == "" && r.Cells && d.Scale > 0 && (p.needs.Body == nil || !p.needs.Body.ReadsMinor(p.look.Amount)) {
 		s.decimals = strings.Clone(strings.TrimSpace(text))
 	}
+	s.fraction(r, &d, text)
 	switch {
 	case strings.ContainsAny(text, "eE"):
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %q, which is %s: a spreadsheet writes so, and may have lost digits", words.Clip(text), d.String())})
@@ -129,6 +135,14 @@ func (s *suspects) amount(r *readRow, p *plan) {
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %s, which is negative, and would be sent as it is", words.Clip(text))})
 	case d.Sign() == 0:
 		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %s, which is zero, and would be sent as it is", words.Clip(text))})
+	}
+}
+
+// fraction looks for an amount with more decimals than its currency has.
+func (s *suspects) fraction(r *readRow, d *results.Decimal, text string) {
+	currency := cmp.Or(r.currency, strings.ToUpper(strings.TrimSpace(r.Row.Currency)))
+	if digits, known := results.MinorDigits(currency); known && !d.IsWhole(digits) {
+		s.add(suspect{r.Number, r.Line, fmt.Sprintf("has the amount %s, with more decimals than %s, which has %d: it would be sent as it is", words.Clip(strings.TrimSpace(text)), currency, digits)})
 	}
 }
 

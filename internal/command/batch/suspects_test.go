@@ -38,6 +38,13 @@ func TestSuspects(t *testing.T) {
 			"{\"id\":1,\"amount\":-5}\n{\"id\":2,\"amount\":1e3}\n{\"id\":3,\"amount\":{\"value\":0}}\n", ofID, "",
 			[]string{"row 1: has the amount -5", `row 2: has the amount "1e3"`},
 		},
+		"more decimals than the currency has": {
+			"id,amount,currency\n1,1.2345,EUR\n2,10.5,jpy\n3,10.00,JPY\n4,1.2340,KWD\n5,1.2345,BTC\n", ofID, "",
+			[]string{"row 1 (line 2): has the amount 1.2345, with more decimals than EUR, which has 2", "row 2 (line 3): has the amount 10.5, with more decimals than JPY, which has 0"},
+		},
+		"more decimals than the currency of --sum has": {
+			"id,amount,unit\n1,1.2345,EUR\n2,1.25,EUR\n", ofID, "amount of unit", []string{"row 1 (line 2): has the amount 1.2345, with more decimals than EUR, which has 2"},
+		},
 		"another column is no amount":               {"id,balance\n1,-10\n2,0\n", ofID, "", nil},
 		"the last amount is the sum, without --sum": {"id,amount\n1,10.00\n2,20.5\n3,30.50\n", ofID, "", []string{`row 3 (line 4): is the last, and its amount is the sum of all rows above`}},
 		"a word in a text is no total":              {"id,note,amount\n1,the total of it,10.00\n2,Totally,20.00\n", ofID, "", nil},

@@ -105,7 +105,7 @@ func TestInterruptedBesideTheWire(t *testing.T) {
 	}
 	untried, stopped := 0, 0
 	_, rest, _ := strings.Cut(first.Err, "60 rows: 16 done (201), ")
-	_, _ = fmt.Sscanf(rest, "%d not tried, %d stopped before a send; ", &untried, &stopped)
+	_, _ = fmt.Sscanf(rest, "%d not looked at, %d stopped before a send; ", &untried, &stopped)
 	if len(lines) != workers || int(server.Sends.Load()) != workers || untried+stopped != rows-workers || stopped > workers {
 		t.Errorf("%d rows are done after %d sends, want %d\n%s", len(lines), server.Sends.Load(), workers, first.Err)
 	}

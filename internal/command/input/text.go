@@ -63,7 +63,7 @@ func formOf(r io.Reader) textForm {
 	first := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	f.json = len(first) > 0 && first[0] == '{'
 	end := lineEnd(first, f.json)
-	f.cr = end < len(first) && first[end] == '\r' && end+1 < len(first) && first[end+1] != '\n'
+	f.cr = end+1 < len(first) && first[end] == '\r' && first[end+1] != '\n' && first[end+1] != 0 // no NUL stands behind it, as in UTF-16 without a byte order mark
 	f.comma = DelimiterOf(first[:end])
 	return f
 }

@@ -92,6 +92,20 @@ func TestNDJSONOfOtherEditors(t *testing.T) {
 	}
 }
 
+// UTF-16 without a byte order mark is not called a text with CR at the ends of lines, nor is one with it.
+func TestUTF16HasNoLoneCR(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(http.ResponseWriter, *http.Request) {})
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		for _, text := range []string{"order,name\r\n1,two\r\n", "\ufefforder,name\r\n1,two\r\n"} {
+			file := commandtest.WriteFile(t, "in.csv", asUTF16(order, text))
+			if got := commandtest.Run(t, "batch", file, "--url", s.URL, "--key", "o:{order}"); strings.Contains(got.Err, "CR alone") || !strings.Contains(got.Err, "UTF-16") {
+				t.Errorf("%v, %q: %q", order, text, got.Err)
+			}
+		}
+	}
+}
+
 // What is no text says why: a NUL is not another encoding.
 func TestNoText(t *testing.T) {
 	t.Parallel()

@@ -141,10 +141,13 @@ func isSilent(status int, h http.Header, body []byte) bool {
 	return status == http.StatusOK && len(bytes.TrimSpace(body)) == 0 && h.Get("Location") == ""
 }
 
-// doubtOfText is doubtOf for a body that is no JSON: a text that begins with a word against a success, or a fault of SOAP.
+// doubtOfText is doubtOf for a body that is no JSON: a text that begins with a word against a success, a fault of SOAP, or another element of XML.
 func doubtOfText(body []byte) string {
-	if bytes.Contains(body, []byte("Fault>")) && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
+	switch isXML := bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")); {
+	case isXML && bytes.Contains(body, []byte("Fault>")):
 		return "a fault of SOAP"
+	case isXML:
+		return doubtOfXML(body)
 	}
 	if first := wordsOf(string(body[:min(len(body), 64)])); len(first) > 0 && slices.Contains(doubtWords, first[0]) {
 		return fmt.Sprintf("a text that begins with %q", first[0])
@@ -172,6 +175,12 @@ func doubtWithin(before string, object map[string]any, levels int) string {
 func mayDoubt(body []byte) bool {
 	low := bytes.ToLower(body)
 	has := func(text string) bool { return bytes.Contains(low, []byte(text)) }
+	if has(`"code"`) || slices.ContainsFunc(codeNames, func(name string) bool { return has(`"` + name + `"`) }) {
+		return true
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(low), []byte("<")) && (slices.ContainsFunc(doubtWords, has) || slices.ContainsFunc(codeNames, has)) {
+		return true
+	}
 	return has(`error"`) || has(`errors"`) || has("fault>") || slices.ContainsFunc(doubtWords, func(word string) bool { return bytes.HasPrefix(bytes.TrimSpace(low), []byte(word)) }) || slices.ContainsFunc(doubtNames, func(name string) bool { return has(name + `"`) }) && slices.ContainsFunc(doubtWords, has)
 }
 
@@ -196,7 +205,7 @@ func doubtIn(before string, object map[string]any) string {
 			}
 		}
 	}
-	return ""
+	return doubtOfCode(before, object)
 }
 
 // isPlain reports whether a name or a value can stand in a line of a summary.

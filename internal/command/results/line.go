@@ -63,6 +63,7 @@ type Line struct {
 	Against  string    `json:"-"` // what the --done of this run has against it
 	Due      time.Time `json:"-"` // of an operation that waits: when its next attempt may be made
 	Next     Result    `json:"-"` // of the operation's next generation; empty: there is none
+	Was      string    `json:"-"` // the next step of an operation that was told as done before a --declined made a decline of it; "": it was not
 	First    int       `json:"-"` // the generation of it that must be run before the one of this run; 0: none
 	Bare     bool      `json:"-"` // it was rejected by a page or an empty answer, as something in front of the API gives
 	NotBegun error     `json:"-"` // the journal's error that kept the operation from being tried; nil: another reason, or tried

@@ -42,10 +42,10 @@ func TestTakenBack(t *testing.T) {
 	ta.TakeBack(&results.Line{Attempts: 3})
 	ta.TakeBack(&results.Line{})
 	ta.NotTried = 5
-	if got, want := ta.Summary("in.csv"), "in.csv: 5 rows: 4 not tried, 1 stopped before a send; 3 attempts"; got != want {
+	if got, want := ta.Summary("in.csv"), "in.csv: 5 rows: 4 not looked at, 1 stopped before a send; 3 attempts"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	want := []string{"4 not tried: run the same command again", "1 stopped before a send, and nothing happened: run the same command again"}
+	want := []string{"4 not looked at, and an earlier run may have ended them: run the same command again", "1 stopped before a send, and nothing happened: run the same command again"}
 	if got := ta.NextSteps("j.db", 1); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

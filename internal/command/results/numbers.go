@@ -61,12 +61,20 @@ func (n Numbers) Minor(cell, currency string) (string, error) {
 	if !known {
 		return "", fmt.Errorf("has an amount in %q, whose smallest unit ISO 4217 does not list", currency)
 	}
-	d.Scale -= digits
-	if d.Scale < 0 {
-		d.rescale(0)
-	}
-	if part := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.Scale)), nil); new(big.Int).Rem(&d.units, part).Sign() == 0 {
-		return new(big.Int).Quo(&d.units, part).String(), nil
+	if d.IsWhole(digits) {
+		d.Scale -= digits
+		if d.Scale < 0 {
+			d.rescale(0)
+		}
+		return new(big.Int).Quo(&d.units, tenTo(d.Scale)).String(), nil
 	}
 	return "", fmt.Errorf("%q has more decimals than %s, which has %d", words.Clip(cell), currency, digits)
 }
+
+// IsWhole reports whether a number has no more than so many decimals, zeros at its end left out.
+func (d *Decimal) IsWhole(digits int) bool {
+	return d.Scale <= digits || new(big.Int).Rem(&d.units, tenTo(d.Scale-digits)).Sign() == 0
+}
+
+// tenTo returns ten to the power of n, which is not negative.
+func tenTo(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +45,7 @@ type Group struct {
 	Code   string // of the error if there is no answer of the server's
 	next   Result // of the next generation
 	first  int    // the generation to be run first
+	was    string // the next step of those that were told as done before they were declined
 	bare   bool   // it was refused by a page or an empty answer
 	goesOn bool   // it is pending
 	unread bool   // the row's message says how to teach the command the answer's meaning
@@ -102,7 +102,7 @@ func (t *Tally) Untried() int { return t.NotTried - t.stopped }
 // groupOf returns the group of an operation.
 func groupOf(l *Line) Group {
 	g := Group{
-		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First,
+		Result: l.Result, Status: l.Status, goesOn: l.Class() == ClassPending, unread: l.Unread, bare: l.Bare, next: l.Next, first: l.First, was: l.Was,
 		later: (l.Result == Rejected || l.GoesOn) && !l.Due.IsZero(), ofKey: l.Result == Invalid && bytes.Contains(bytes.ToLower(l.Body), []byte("idempoten")),
 	}
 	switch l.Result {
@@ -196,7 +196,7 @@ func (t *Tally) Summary(name string) string {
 		}
 	}
 	if n := t.Untried(); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d not tried", n))
+		parts = append(parts, fmt.Sprintf("%d not looked at", n))
 	}
 	if t.stopped > 0 {
 		parts = append(parts, fmt.Sprintf("%d stopped before a send", t.stopped))
@@ -294,104 +294,10 @@ func (t *Tally) NextSteps(journal string, generation int) []string {
 		steps = append(steps, doubtText(t.doubts[of], of))
 	}
 	if n := t.Untried(); n > 0 {
-		steps = append(steps, fmt.Sprintf("%d not tried: %s", n, runAgain))
+		steps = append(steps, fmt.Sprintf("%d not looked at, and an earlier run may have ended them: %s", n, runAgain))
 	}
 	if t.stopped > 0 {
 		steps = append(steps, fmt.Sprintf("%d stopped before a send, and nothing happened: %s", t.stopped, runAgain))
 	}
 	return steps
-}
-
-// afterWait returns the next step where the API asks for a wait, or a pause after failures lasts.
-func (g Group) afterWait(due time.Time) string {
-	fewer := ""
-	if g.Status == http.StatusTooManyRequests {
-		fewer = "the server wants fewer at a time (--rate); "
-	}
-	return fewer + "the first is due at " + due.UTC().Format(time.RFC3339) + ", as the API or the pause after failures has it: run the same command again then, or with a longer --max-retry-after, which waits"
-}
-
-// doubtsMax bounds the different doubts named by a summary, but for one line for the rest.
-const doubtsMax = 5
-
-const runAgain = "run the same command again"
-
-func (g Group) nextStep(journal string, generation int) string {
-	if g.next != "" {
-		return fmt.Sprintf("generation %d of them is %s: go on with --generation %d", generation+1, g.next, generation+1)
-	}
-	switch {
-	case g.first == 1:
-		return fmt.Sprintf("run the command without --generation %d first", generation)
-	case g.first > 1:
-		return fmt.Sprintf("run the command with --generation %d first", g.first)
-	}
-	anew := ""
-	if generation > 0 {
-		anew = fmt.Sprintf("--generation %d tries anew", generation+1)
-	}
-	switch g.Result {
-	case Duplicate:
-		if g.Code == "held" {
-			return "find out whose they are, and settle them; oncehttp journal stuck --journal " + journal
-		}
-	case Held:
-		return "oncehttp journal stuck --journal " + journal
-	case Declined:
-		return anew
-	case Accepted:
-		return "the server took them on, and they may still fail: ask it what came of them; nothing more is sent for them"
-	case Invalid:
-		switch {
-		case g.ofKey:
-			return "the answers speak of the key: another request under it may have taken effect; find that out before any is sent under another key, and say what such an answer means in a profile file (mismatch: oncehttp profile new)"
-		case anew == "":
-		case g.Status == 404 || g.Status == 405:
-			return "check --url; then, with the right one or corrected rows, " + anew
-		default:
-			return "correct the rows; then " + anew
-		}
-	case Mismatch:
-		return "the key stands for other content; oncehttp journal show KEY --journal " + journal
-	case Rejected:
-		return g.afterRejected(anew)
-	case Unknown:
-		if g.Code == "abandoned" {
-			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
-		}
-		if g.Code == "answer_unread" {
-			return "nothing more is sent; ask the API what came of them (oncehttp journal show KEY --journal " + journal + ")"
-		}
-		if g.Code == "bad_request" { // another call began it
-			return "see the rows' messages; oncehttp journal resume --journal " + journal
-		}
-		return runAgain + g.afterSame(journal)
-	}
-	return ""
-}
-
-// afterSame is the next step if another run gets an answer again that settles nothing; "" if the rows' messages do not speak of it.
-func (g Group) afterSame(journal string) string {
-	if !g.unread {
-		return ""
-	}
-	return "; where the same answer comes again, say what it means, as the rows' messages say, or ask the API what came of them, and settle each: oncehttp journal settle KEY --absent, or --happened, --journal " +
-		journal
-}
-
-// afterRejected is the next step after nothing happened.
-func (g Group) afterRejected(anew string) string {
-	switch {
-	case g.Code == "settled":
-		return anew
-	case g.Code == "key_invalid", g.Code == "bad_request", g.Code == "body_too_large":
-		return "correct the rows"
-	case g.Status == http.StatusTooManyRequests:
-		return "the server wants fewer at a time (--rate); " + runAgain
-	case g.bare:
-		return "a page or nothing was answered, as something in front of the API may; mend that, then " + runAgain
-	case g.Status == 401, g.Status == 403, g.Status == 407:
-		return "check the credentials (-H), " + runAgain
-	}
-	return runAgain
 }

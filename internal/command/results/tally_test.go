@@ -20,7 +20,7 @@ func TestTallySummaryAndNextSteps(t *testing.T) {
 	}
 	ta.NotTried = 3
 	want := "in.csv: 12 rows: 2 done (201), 1 duplicate (201), 1 declined (402), 1 rejected (401), 2 held (stored error), " +
-		"2 unknown (abandoned ×1, no answer ×1), 3 not tried; 1 from the journal; 3 attempts"
+		"2 unknown (abandoned ×1, no answer ×1), 3 not looked at; 1 from the journal; 3 attempts"
 	if got := ta.Summary("in.csv"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -30,7 +30,7 @@ func TestTallySummaryAndNextSteps(t *testing.T) {
 		"2 held (stored error): oncehttp journal stuck --journal j.db",
 		"1 unknown (abandoned): nothing more is sent; oncehttp journal show KEY --journal j.db",
 		"1 unknown (no answer): run the same command again",
-		"3 not tried: run the same command again",
+		"3 not looked at, and an earlier run may have ended them: run the same command again",
 	}
 	if got := ta.NextSteps("j.db", 1); !slices.Equal(got, steps) {
 		t.Errorf("got %q, want %q", got, steps)

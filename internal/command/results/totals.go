@@ -27,8 +27,8 @@ const (
 	ClassHeld    Class = Class(Held)
 	ClassPending Class = "pending" // intended or in doubt, and the same command goes on
 	ClassUnknown Class = Class(Unknown)
-	ClassUnsent  Class = "unsent"  // never sent
-	ClassUntried Class = "untried" // not looked at by this run; an earlier one may have ended them
+	ClassUnsent  Class = "unsent"        // never sent
+	ClassUntried Class = "not looked at" // by this run; an earlier one may have ended them
 )
 
 func AllClasses() []Class {

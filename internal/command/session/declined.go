@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/command/place"
 	"github.com/oncehttp/oncehttp/internal/command/results"
@@ -30,7 +31,9 @@ func (f *ClientFlags) KeepDeclines(ctx context.Context, ses *Session, warn func(
 			warn(fmt.Sprintf("the journal keeps at most %d bytes of --declined: say it again to journal stats, list, report and show", persist.FactMax))
 			return nil
 		}
-		standing, err = ses.Journal.Fact(ctx, persist.FactDeclined, standing, []byte(next))
+		if err = f.declinedSince.keep(ctx, ses); err == nil {
+			standing, err = ses.Journal.Fact(ctx, persist.FactDeclined, standing, []byte(next))
+		}
 	}
 	if errors.Is(err, persist.ErrDenied) {
 		warn("this role may not keep --declined in the journal: say it again to journal stats, list, report and show")
@@ -49,7 +52,10 @@ func (f *ClientFlags) TakeDeclines(ctx context.Context, ses *Session, warn func(
 	if len(earlier) > 0 {
 		warn(DeclinedBy(earlier))
 	}
-	f.Declines, err = results.ParseDeclines(withTexts(f.declinedTexts, earlier))
+	texts := withTexts(f.declinedTexts, earlier)
+	if f.Declines, err = results.ParseDeclines(texts); err == nil {
+		f.declinedSince, err = sinceOf(ctx, ses, texts, known, time.Now())
+	}
 	return err
 }
 

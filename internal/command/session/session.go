@@ -52,6 +52,7 @@ type ClientFlags struct {
 	asked         results.Asked // by outcome
 	declinedTexts []string
 	Declines      results.Declines
+	declinedSince declinedSince
 
 	signing string
 	caFile  string

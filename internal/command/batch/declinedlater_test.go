@@ -1,0 +1,85 @@
+package batch_test
+
+import (
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/command/commandtest"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/internal/command/terminal"
+)
+
+// TestDeclinedLater: a --declined that makes declines of rows told as done says so, and no generation sends these without --yes, whichever run gave it. Rows that
+// were declined from the start are sent.
+func TestDeclinedLater(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"status":"ok"}`)
+	})
+	batch := func(file string, more ...string) []string {
+		return append([]string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--new-journal"}, more...)
+	}
+	wants := func(got commandtest.Ran, sends int64, want ...string) {
+		t.Helper()
+		for _, text := range want {
+			if !strings.Contains(got.Err, text) {
+				t.Errorf("it says %q, want %q", got.Err, text)
+			}
+		}
+		if n := s.Sends.Load(); n != sends {
+			t.Errorf("%d sends, want %d", n, sends)
+		}
+	}
+	const of = "declined"
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n2\n")
+	commandtest.Run(t, batch(file)...).Want(t, terminal.ExitOK)
+	const was = "done (201) before this --declined: look at their answers; --generation 2 sends them once more, and only with --yes"
+	wants(commandtest.Run(t, batch(file, "--declined", "/status=ok", "--dry-run")...).Want(t, terminal.ExitOK), 2, "2 of the declined were done before this --declined: look at their answers; --generation 2 sends")
+	for _, more := range [][]string{{"--declined", "/status=ok"}, nil} {
+		wants(commandtest.Run(t, batch(file, more...)...).Want(t, terminal.ExitRefused), 2, "2 "+of+" (201): they were "+was)
+	}
+	wants(commandtest.Run(t, batch(file, "--generation", "2", "--dry-run")...).Want(t, terminal.ExitOK), 2, "2 "+of+"; 0 would be sent", "generation 1 was done (201) before a --declined made a decline of it")
+	got := commandtest.Run(t, batch(file, "--generation", "2")...).Want(t, terminal.ExitRefused)
+	wants(got, 2, "2 "+of+" (201): generation 1 of them was done (201) before a --declined made a decline of it: look at their answers; --yes sends them once more")
+	for _, l := range got.Lines(t) {
+		if l.Result != results.Declined || !strings.Contains(l.Why(), "--yes sends the row once more") {
+			t.Errorf("line %+v", l)
+		}
+	}
+	wants(commandtest.Run(t, batch(file, "--generation", "2", "--yes")...), 4)
+
+	file = commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n2\n")
+	wants(commandtest.Run(t, batch(file, "--declined", "/status=ok")...), 6, "2 "+of+" (201): --generation 2 tries anew")
+	wants(commandtest.Run(t, batch(file, "--generation", "2")...), 8)
+}
+
+// TestGenerationOfRejected: a row whose first generation was sent, rejected and forgotten is not called unsent.
+func TestGenerationOfRejected(t *testing.T) {
+	t.Parallel()
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"error":"slow down"}`)
+	})
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
+	batch := func(more ...string) commandtest.Ran {
+		return commandtest.Run(t, commandtest.Fast(append([]string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--max-attempts", "6"}, more...)...)...)
+	}
+	batch()
+	const want = "generation 1 was rejected after 6 sends: run the command without --generation 2"
+	got := batch("--generation", "2").Want(t, terminal.ExitUnknown)
+	if l := got.Only(t); l.Why() != want || l.Outcome != "absent" || l.Sends != 6 || l.Result != results.Rejected {
+		t.Errorf("line %+v", l)
+	}
+	if dry := batch("--generation", "2", "--dry-run"); !strings.Contains(dry.Err, want) || !strings.Contains(dry.Err, "1 row: 1 rejected; 0 would be sent") {
+		t.Errorf("--dry-run: %q", dry.Err)
+	}
+	if n := s.Sends.Load(); n != 6 {
+		t.Errorf("%d sends, want 6", n)
+	}
+}

@@ -1,0 +1,95 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/command/place"
+	"github.com/oncehttp/oncehttp/internal/command/results"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// An operation that ended before a value of --declined was given was told as done. That value, perhaps a wrong one, makes a decline of it, which a next generation
+// would send once more. So the journal keeps the time at which each value was first given.
+
+// declinedSince are the values of --declined of this run and of earlier ones, with the times from which they hold.
+type declinedSince []declinedFrom
+
+type declinedFrom struct {
+	text string
+	from time.Time // zero: the journal does not say, and it always held
+}
+
+// sinceOf returns the times of these texts. Those that are not among the known ones hold from now on.
+func sinceOf(ctx context.Context, ses *Session, texts, known []string, now time.Time) (declinedSince, error) {
+	fact, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
+	if err != nil && !errors.Is(err, persist.ErrDenied) {
+		return nil, place.JournalError(ses.Place.Name, err)
+	}
+	kept := map[string]time.Time{}
+	for line := range strings.Lines(string(fact)) {
+		digest, at, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if ms, err := strconv.ParseInt(at, 10, 64); err == nil {
+			kept[digest] = time.UnixMilli(ms)
+		}
+	}
+	var all declinedSince
+	for _, text := range texts {
+		from := kept[digestOf(text)]
+		if !slices.Contains(known, text) {
+			from = now
+		}
+		all = append(all, declinedFrom{text, from})
+	}
+	return all, nil
+}
+
+// digestOf is the name of a text in persist.FactDeclinedSince, whose size is bounded.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
+}
+
+// keep writes the times to the journal. If there are too many of them, the first ones are left out.
+func (all declinedSince) keep(ctx context.Context, ses *Session) error {
+	value := ""
+	for _, d := range all {
+		if line := fmt.Sprintf("%s %d\n", digestOf(d.text), d.from.UnixMilli()); !d.from.IsZero() && len(value)+len(line) <= persist.FactMax {
+			value += line
+		}
+	}
+	standing, err := ses.Journal.Fact(ctx, persist.FactDeclinedSince, nil, nil)
+	for err == nil && value != "" && string(standing) != value {
+		standing, err = ses.Journal.Fact(ctx, persist.FactDeclinedSince, standing, []byte(value))
+	}
+	return err
+}
+
+// WasDone reports whether an operation ended as done, and was told so, before a value of --declined made a decline of it.
+func (f *ClientFlags) WasDone(rec *persist.Record) bool {
+	if rec.State != persist.StateConfirmed || rec.Finished.IsZero() || f.Declines.ResultOfRecord(rec) != results.Declined {
+		return false
+	}
+	var then []string
+	for _, d := range f.declinedSince {
+		if !d.from.After(rec.Finished) {
+			then = append(then, d.text)
+		}
+	}
+	list, err := results.ParseDeclines(then)
+	if err != nil {
+		return false // they were parsed before
+	}
+	switch list.ResultOfRecord(rec) {
+	case results.Done, results.Accepted, results.Duplicate:
+		return true
+	}
+	return false
+}
