@@ -24,6 +24,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/session"
 	"github.com/oncehttp/oncehttp/internal/command/settings"
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // batchFlags are the flags of batch, as given.
@@ -99,7 +100,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.IntVar(&f.workers, "workers", 8, "requests at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
 	fs.IntVar(&f.generation, "generation", 1, "which try of the rows this is: 2 sends, under new keys, those whose first try was refused for certain (a final 4xx, settled as absent, or an answer that --declined names), and no other; 3 those whose second was")
-	fs.BoolVar(&f.yes, "yes", false, "with --generation: send rows, too, that an earlier run told as done before a --declined made a decline of their answer")
+	fs.BoolVar(&f.yes, "yes", false, "with --generation: send rows, too, that an earlier run told as done before a --declined made a decline of their answer; with an API without keys: send what is new to a restored journal")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
 	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
@@ -211,6 +212,9 @@ func (f *batchFlags) send(ctx context.Context, at place.Place, b *batch, cfg onc
 	}
 	if err := b.sayRestored(ctx); err != nil {
 		return errors.Join(err, ses.Close())
+	}
+	if b.tally.Restored && b.plan.profile.Carrier.Place == profile.Nowhere && !f.yes {
+		return errors.Join(errRestoredUnprotected, ses.Close())
 	}
 	out, closeOut, err := f.openLines(b.streams.Out)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,5 +214,24 @@ func TestBatchOfARestoredJournal(t *testing.T) {
 		if got := commandtest.Run(t, args...).Err; !strings.Contains(got, "the journal was restored at 20") || strings.Contains(got, "--generation 2") {
 			t.Errorf("%v: %q", args, got)
 		}
+	}
+}
+
+// TestBatchOfARestoredJournalWithoutKeys: where the API has no keys, the same key protects nothing. A run on a restored journal wants --yes before it sends.
+func TestBatchOfARestoredJournalWithoutKeys(t *testing.T) {
+	t.Parallel()
+	var sends atomic.Int64
+	s := commandtest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { sends.Add(1); w.WriteHeader(http.StatusOK) })
+	file := commandtest.WriteFile(t, filepath.Join(t.TempDir(), "in.csv"), "id\n1\n")
+	batch := []string{"batch", file, "--url", s.URL, "--key", "o:{id}", "--new-journal", "--profile", "none"}
+	commandtest.Run(t, batch...).Want(t, terminal.ExitOK)
+	commandtest.Run(t, "journal", "restored", "--taken", time.Now().UTC().Format(time.RFC3339Nano), "--journal", file+".oncehttp.db").Want(t, terminal.ExitOK)
+	commandtest.WriteFile(t, file, "id\n1\n2\n")
+	got := commandtest.Run(t, batch...).Want(t, terminal.ExitUsage)
+	if !strings.Contains(got.Err, "nothing was sent") || !strings.Contains(got.Err, "--yes") || sends.Load() != 1 {
+		t.Errorf("%d sends, %q", sends.Load(), got.Err)
+	}
+	if commandtest.Run(t, append(batch, "--yes")...).Want(t, terminal.ExitOK); sends.Load() != 2 {
+		t.Errorf("%d sends with --yes, want 2", sends.Load())
 	}
 }

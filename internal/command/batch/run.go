@@ -208,6 +208,10 @@ func (b *batch) do(ctx context.Context, j *job) results.Line {
 	return b.send(ctx, r, b.plan.generation)
 }
 
+// errRestoredUnprotected refuses a run on a restored journal at an API without keys: what the journal has lost since the backup would be done twice.
+var errRestoredUnprotected = errors.New("the API has no keys, so that a row that was sent between the backup and the restore would be done twice, under the same key, too; " +
+	"compare the file with the API's own list (oncehttp audit), take out what is there, and say --yes; nothing was sent")
+
 // sayRestored says that the journal was restored from a backup. Then no summary advises another generation: a row that counts as new may have been done.
 func (b *batch) sayRestored(ctx context.Context) error {
 	text, err := session.RestoredText(ctx, b.session)
