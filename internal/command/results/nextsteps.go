@@ -86,7 +86,7 @@ func (g Group) afterSame(journal string) string {
 	if !g.unread {
 		return ""
 	}
-	return "; where the same answer comes again, say what it means, as the rows' messages say, or ask the API what came of them, and settle each: oncehttp journal settle KEY --absent, or --happened, --journal " +
+	return "; where the same answer comes again, say what it means, as the rows' messages say, or ask the API what came of them, and settle each as oncehttp journal stuck lists it: oncehttp journal settle KEY@SEEN --absent, or --happened, --journal " +
 		journal
 }
 

@@ -40,11 +40,11 @@ func Lesson(p *profile.Profile, err error) string {
 	case status >= 400 && status < 500 && e.Outcome == oncehttp.OutcomeUnknown && !slices.Contains(passes, status):
 		facts, why = "mismatch, stored.client or already_done", fmt.Sprintf("a %d after a lost answer settles nothing, since nobody says that it is about this key", status)
 	case status < 300:
-		return "a 2xx that refuses after a lost answer settles nothing, since nobody says that it is about the first send: ask the API, and say what happened (oncehttp journal settle KEY)"
+		return "a 2xx that refuses after a lost answer settles nothing, since nobody says that it is about the first send: ask the API, and say what happened (oncehttp journal settle KEY@SEEN, as oncehttp journal stuck lists it)"
 	default:
 		return ""
 	}
-	return fmt.Sprintf("%s; ask the API what came of it, and settle it (oncehttp journal settle KEY --absent, or --happened), or say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
+	return fmt.Sprintf("%s; ask the API what came of it, and settle it (oncehttp journal settle KEY@SEEN --absent, or --happened; oncehttp journal stuck lists KEY@SEEN), or say what it means: --already-done '%d:/error/code=TEXT' with --lookup and --same, or a profile file with %s (oncehttp profile new)", why, status, facts)
 }
 
 // failedAsGraphQL reports whether an operation is held for a 2xx with errors and no data.
