@@ -256,7 +256,7 @@ func Failed(key oncehttp.Key, err error) Line {
 	if e.Key != "" {
 		l.Key = string(e.Key)
 	}
-	if standsInTheWay(err) {
+	if mine := e.Attempts > 0 && e.State == persist.StatePending; standsInTheWay(err) && !mine { // it was pending before the attempt that ended it
 		l.State = e.State.String()
 	}
 	if answerIsGone(err) { // its outcome is known, and there is no more to do
