@@ -32,6 +32,8 @@ type Journal struct {
 
 	uses atomic.Bool // there are used keys, as the facts say
 
+	sweepsFewer atomic.Int64 // records than sweepRows in a transaction of a sweep
+
 	mu      sync.Mutex
 	shut    bool
 	secret  []byte         // nil until it was asked for

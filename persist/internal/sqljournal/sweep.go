@@ -16,8 +16,12 @@ import (
 // readRows is the largest number of records read by one statement of a sweep. It locks none of them.
 const readRows = 1000
 
-// sweepRows is the largest number of records changed by one transaction of a sweep.
-const sweepRows = 256
+// The number of records changed by one transaction of a sweep: sweepRows at most. A transaction without an answer in time is made again with half of them;
+// one in time lets the next have sweepMore more. A server under load reads each row from its disk.
+const (
+	sweepRows = 256
+	sweepMore = 8
+)
 
 // sweepMax is the largest number of records changed by a sweep with a zero Limits.Max.
 const sweepMax = 10_000
@@ -94,12 +98,19 @@ func (s *sweeping) pruneUsed(ctx context.Context) error {
 // steps sweeps the records with these ids in several transactions, until Limits.Max is reached. A shelf is a kind of records with a condition of its
 // own for being due.
 func (s *sweeping) steps(ctx context.Context, shelf shelf, due []any) error {
+	fewer := &s.j.sweepsFewer
 	for len(due) > 0 && s.total < s.l.Max {
-		n := min(len(due), sweepRows, s.l.Max-s.total)
-		if err := s.step(ctx, shelf, due[:n]); err != nil {
+		n := min(len(due), sweepRows-int(fewer.Load()), s.l.Max-s.total)
+		err := s.step(ctx, shelf, due[:n])
+		switch {
+		case err == nil:
+			fewer.Store(max(fewer.Load()-sweepMore, 0))
+			due = due[n:]
+		case n == 1 || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
 			return err
+		default:
+			fewer.Store(int64(sweepRows - n/2))
 		}
-		due = due[n:]
 	}
 	return nil
 }
