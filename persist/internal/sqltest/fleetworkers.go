@@ -28,7 +28,11 @@ func Work(ctx context.Context, open func(context.Context) (persist.Journal, erro
 		return err
 	}
 	defer func() { _ = j.Close() }()
-	client, err := workClient(j, time.Second)
+	lease := fleetLease
+	if os.Getenv(calmFleet) != "" {
+		lease = calmLease
+	}
+	client, err := workClient(j, time.Second, lease)
 	if err != nil {
 		return err
 	}
@@ -46,9 +50,16 @@ func Work(ctx context.Context, open func(context.Context) (persist.Journal, erro
 	return nil
 }
 
-// workClient is a client whose leases and pauses are short, so that a test need not wait long for what the dead leave. A call takes up to elapsed.
-func workClient(j persist.Journal, elapsed time.Duration) (*oncehttp.Client, error) {
-	return oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback(), ResumeWorkers: 8, Lease: 2 * time.Second, Retry: oncehttp.Policy{
+// The leases of workers. Where nobody dies, none ends while the machine stands still: another worker would rightly send again.
+const (
+	fleetLease = 2 * time.Second
+	calmLease  = time.Minute
+	calmFleet  = "ONCEHTTP_TEST_CALM_FLEET" // the variable that tells a worker of such a fleet
+)
+
+// workClient is a client with short pauses, so that a test need not wait long for what the dead leave. A call takes up to elapsed.
+func workClient(j persist.Journal, elapsed, lease time.Duration) (*oncehttp.Client, error) {
+	return oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback(), ResumeWorkers: 8, Lease: lease, Retry: oncehttp.Policy{
 		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
 		MaxElapsed: elapsed, AttemptTimeout: 10 * time.Second, AnswerTimeout: 10 * time.Second, MaxRetryAfter: time.Second,
 	}})
@@ -64,6 +75,9 @@ type worker struct {
 func (f *fleet) start(at int) {
 	cmd := Child(f.t.Context(), "fleet", f.Worker...)
 	cmd.Stderr = os.Stderr
+	if f.Calm {
+		cmd.Env = append(cmd.Env, calmFleet+"=1")
+	}
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -36,7 +36,7 @@ func Call(ctx context.Context, url, name string, open func(context.Context) (per
 	if err != nil {
 		return err
 	}
-	client, err := workClient(j, time.Minute) // also on a machine under load
+	client, err := workClient(j, time.Minute, fleetLease) // also on a machine under load
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func KilledCallers(t *testing.T, f Fleet) {
 		t.Error("no process died between an answer and its record")
 	}
 	t.Logf("%d answers were told, %d of them before the record said so", len(told), early)
-	client, err := workClient(f.Journal, time.Minute)
+	client, err := workClient(f.Journal, time.Minute, fleetLease)
 	if err != nil {
 		t.Fatal(err)
 	}

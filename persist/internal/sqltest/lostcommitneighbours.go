@@ -170,7 +170,11 @@ func repeatRows() map[string]repeatRow {
 		"refused":             {as{}, func(r *repeats) { r.status.Store(402); r.sent(as{}) }, as{}, persist.ErrFinal, 1, 1},
 		"in doubt":            {as{}, func(r *repeats) { r.status.Store(500); r.sent(as{}); r.status.Store(201) }, as{}, nil, 1, 2},
 		"settled as happened": {as{}, func(r *repeats) { r.settled(persist.EffectHappened) }, as{}, nil, 1, 0},
-		"settled as absent":   {as{}, func(r *repeats) { r.settled(persist.EffectAbsent) }, as{}, persist.ErrNoEffect, 1, 0},
+		"settled as absent":   {as{}, func(r *repeats) { r.settled(persist.EffectAbsent) }, as{}, persist.ErrOutcomeUnknown, 1, 0}, // a person may begin it anew
+		"absent, as a call was told": {as{}, func(r *repeats) {
+			r.settled(persist.EffectAbsent)
+			r.sent(as{})
+		}, as{}, persist.ErrNoEffect, 1, 0},
 		"abandoned": {as{}, func(r *repeats) {
 			if err := r.client.Abandon(r.Context(), oncehttp.Key(r.key)); err != nil {
 				r.Error(err)
