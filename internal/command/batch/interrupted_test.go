@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/command"
@@ -10,14 +11,17 @@ import (
 	"github.com/oncehttp/oncehttp/internal/command/terminal"
 )
 
-// interrupting keeps a text, and interrupts the command at the first wait between two attempts.
+// interrupting keeps a text, and interrupts the command at the first wait between two attempts. Both the client and the command write, as to a terminal.
 type interrupting struct {
 	strings.Builder
+	mu        sync.Mutex
 	interrupt context.CancelFunc
 }
 
 // Write implements io.Writer.
 func (w *interrupting) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if strings.Contains(string(p), ": again in ") {
 		w.interrupt()
 	}
