@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestSweepOfASlowServer(t *testing.T) {
 	swept := 0
 	for deadline := time.Now().Add(3 * time.Minute); swept < rows; time.Sleep(50 * time.Millisecond) { // the server works on after a cut transaction, and its rows are passed over
 		n, err := slow.Sweep(context.WithoutCancel(t.Context()), persist.Limits{KeepAnswer: time.Hour})
-		if err != nil || time.Now().After(deadline) {
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) || time.Now().After(deadline) { // a busy machine may answer no single record in time
 			t.Fatalf("%d of %d swept: %d, %v", swept, rows, n, err)
 		}
 		swept += n
