@@ -105,7 +105,7 @@ func (p *pass) start(call *inflight.Call[*result], listed *persist.Record, t *tu
 	return ran
 }
 
-// drove returns what a run without a crash has come to.
+// drove returns the outcome of a run without a crash.
 func (p *pass) drove(listed *persist.Record, ran *passRun) drove {
 	res := ran.result
 	d := drove{over: ran.took, turn: res.turn}

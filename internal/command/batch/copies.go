@@ -139,7 +139,7 @@ func (f *batchFlags) standsIn(ctx context.Context, b *batch, path string) (strin
 	if known.first == 0 && known.others > 0 {
 		other := &batch{flags: f, plan: b.plan, survey: b.survey, in: b.in, session: ses}
 		if known.differing, err = other.differsAt(ctx, known.other); err != nil {
-			return "", nil // the record was there a moment ago: its journal is at work
+			known.differing = "not known, since the journal is at work" // the record was there a moment ago
 		}
 		if known.differing == "" { // the same request by another recipe
 			known.first, known.same = known.other, known.others
@@ -215,7 +215,7 @@ func (b *batch) differsAt(ctx context.Context, number int) (string, error) {
 	return "", err
 }
 
-// text says which rows stand in the journal at path; "" if none does.
+// text names the rows that stand in the journal at path; "" if there are none.
 func (c *copied) text(path string, looked *sample, rows int) string {
 	switch {
 	case c.first > 0 && strings.HasSuffix(path, journalSuffix):

@@ -91,7 +91,7 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s termi
 	}, s)
 }
 
-// finalText warns that no act follows journal abandon. It is empty for an operation that has ended: the act says how.
+// finalText returns the warning before journal abandon: it is final. It is empty for an operation that has ended; the act tells its end.
 func finalText(rec *persist.Record) string {
 	if rec.State.Final() {
 		return ""
