@@ -383,7 +383,7 @@ func holderOf(path string) string {
 		return fmt.Sprintf(": process %d (%s), since %s; wait for that process, or look with oncehttp journal list, which works meanwhile",
 			j.hello.PID, j.hello.Command, j.hello.Since.Format(time.RFC3339))
 	}
-	if pid, since := lockOwner(path); pid > 0 {
+	if pid, since := lockOwner(path); pid > 0 && !since.IsZero() { // else it has ended, and left the lock to a process that it started
 		return fmt.Sprintf(": process %d, running since %s; wait for that process", pid, since.UTC().Format(time.RFC3339))
 	}
 	return "; wait for that process"
